@@ -1,0 +1,107 @@
+"""What can be wrong with a savepoint, as one tree of exceptions.
+
+::
+
+    SavepointError
+    ├── SavepointNotFoundError        nothing lies at the path
+    ├── NotASavepointError            something else lies there
+    ├── StateFileNotFoundError        a file that the savepoint refers to is gone
+    ├── FormatError                   the bytes are not what the format says
+    │   ├── TruncatedError            they end too early
+    │   ├── UnsupportedVersionError   a version that this release does not know
+    │   ├── UnknownSnapshotError      a serializer snapshot of a class that is not known
+    │   └── UndecodableError          a value is right, but no column can hold it
+    │       └── ValueOutOfRangeError  it lies beyond what its Arrow type holds
+    ├── OperatorNotFoundError
+    ├── StateNotFoundError
+    └── UnstableHashError             nobody but the writing JVM knows the key's hash code
+
+A wrong call is a ``ValueError`` or a ``TypeError``, as anywhere in Python.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class SavepointError(Exception):
+    """The root: everything that a savepoint can be wrong in."""
+
+
+class SavepointNotFoundError(SavepointError):
+    """Nothing lies at the path, or a directory without a ``_metadata`` file."""
+
+
+class NotASavepointError(SavepointError):
+    """The file at the path is no ``_metadata`` file."""
+
+
+class StateFileNotFoundError(SavepointError):
+    """A file that the savepoint refers to is neither where it says nor beside ``_metadata``."""
+
+
+class OperatorNotFoundError(SavepointError):
+    """No operator of the savepoint has this uid, name or hash."""
+
+
+class StateNotFoundError(SavepointError):
+    """The operator has no state, or no table, of this name."""
+
+
+class UnstableHashError(SavepointError):
+    """The Java hash code of a key, hence its key group, cannot be computed from its value."""
+
+
+@dataclass
+class FormatError(SavepointError):
+    """The bytes of a file are not what its format says.
+
+    Attributes:
+        message: What was found and what was expected.
+        path: The file, or the name of the bytes inside another file.
+        offset: The byte in it, from 0.
+    """
+
+    message: str
+    path: str
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.path} at byte {self.offset}: {self.message}"
+
+    # A dataclass is compared by value, which would take the hash away that `raise from` needs.
+    __hash__ = Exception.__hash__
+
+    def __reduce__(self) -> tuple[type[FormatError], tuple[str, str, int]]:
+        return type(self), (self.message, self.path, self.offset)
+
+
+class TruncatedError(FormatError):
+    """The bytes end before the structure that they hold."""
+
+
+class UnsupportedVersionError(FormatError):
+    """A version that this release does not know; a newer one may read it."""
+
+
+class UnknownSnapshotError(FormatError):
+    """A serializer snapshot of a class that is not known, hence of unknown length.
+
+    Attributes:
+        class_name: The snapshot class.
+    """
+
+    def __init__(self, message: str, path: str, offset: int, class_name: str = "") -> None:
+        super().__init__(message, path, offset)
+        self.class_name = class_name
+
+
+class UndecodableError(FormatError):
+    """A value is as Flink wrote it, but it is of a kind that its column cannot hold.
+
+    Whoever knows where the value ends may hand on its bytes, with this error as the reason.
+    """
+
+
+class ValueOutOfRangeError(UndecodableError):
+    """A value lies beyond what its Arrow type holds, such as a timestamp of the year 9999."""

@@ -1,0 +1,166 @@
+"""Which key group a key belongs to, and which subtask a key group.
+
+A job's keys fall into ``max_parallelism`` key groups by their Java hash; each subtask owns a
+range of them. The rules are part of the format: a key in a foreign group is never found again.
+
+Flink: ``KeyGroupRangeAssignment``, ``KeyGroupRange``, ``MathUtils``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+MAX_PARALLELISM = 1 << 15
+"""The largest number of key groups: a prefix of two bytes, with its top bit free."""
+
+_DEFAULT_LOWER_BOUND = 1 << 7
+_ONE_BYTE_PREFIX_BOUND = 1 << 7
+
+_WORD = 0xFFFFFFFF
+_SIGN = 0x80000000
+
+
+@dataclass(frozen=True, slots=True)
+class KeyGroupRange:
+    """Key groups from ``start`` to ``end``, both inclusive; empty if ``end`` is ``start - 1``."""
+
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start <= self.end + 1 <= MAX_PARALLELISM:
+            raise ValueError(
+                f"key groups {self.start} to {self.end}, expected a range"
+                f" within 0 to {MAX_PARALLELISM - 1}"
+            )
+
+    @classmethod
+    def of_subtask(cls, index: int, parallelism: int, max_parallelism: int) -> Self:
+        """The key groups of the subtask with this index."""
+        _check_parallelism(parallelism, max_parallelism)
+        if not 0 <= index < parallelism:
+            raise ValueError(f"subtask {index}, expected 0 to {parallelism - 1}")
+        start = -(-index * max_parallelism // parallelism)
+        end = ((index + 1) * max_parallelism - 1) // parallelism
+        return cls(start, end)
+
+    def __len__(self) -> int:
+        return self.end - self.start + 1
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.start, self.end + 1))
+
+    def __contains__(self, key_group: object) -> bool:
+        return isinstance(key_group, int) and self.start <= key_group <= self.end
+
+    def __str__(self) -> str:
+        return f"{self.start} to {self.end}" if self else "none"
+
+    def intersection(self, other: KeyGroupRange) -> KeyGroupRange:
+        """The key groups that both ranges have; ``EMPTY`` if there are none."""
+        start, end = max(self.start, other.start), min(self.end, other.end)
+        return KeyGroupRange(start, end) if start <= end else EMPTY
+
+
+EMPTY = KeyGroupRange(0, -1)
+"""No key groups at all."""
+
+
+def key_group(java_hash: int, max_parallelism: int) -> int:
+    """The key group of a key with this hash code."""
+    _check_max_parallelism(max_parallelism)
+    return murmur(java_hash) % max_parallelism
+
+
+def key_groups(java_hashes: NDArray[np.int32], max_parallelism: int) -> NDArray[np.int32]:
+    """The key group of each hash code; a column's form of ``key_group``."""
+    _check_max_parallelism(max_parallelism)
+    return murmurs(java_hashes) % np.int32(max_parallelism)
+
+
+def murmur(java_hash: int) -> int:
+    """The hash code, mixed so that similar ones scatter: 0 to 2^31 - 1.
+
+    Flink: ``MathUtils.murmurHash``.
+    """
+    mixed = mix_word(0, java_hash & _WORD) ^ 4
+    mixed = finish(mixed)
+    if mixed & _SIGN:
+        # The smallest number has no absolute value; Java's would be itself.
+        return 0 if mixed == _SIGN else (_WORD + 1) - mixed
+    return mixed
+
+
+def murmurs(java_hashes: NDArray[np.int32]) -> NDArray[np.int32]:
+    """A column's form of ``murmur``."""
+    k = java_hashes.astype(np.int32, copy=False).view(np.uint32) * np.uint32(0xCC9E2D51)
+    k = (k << np.uint32(15) | k >> np.uint32(17)) * np.uint32(0x1B873593)
+    k = (k << np.uint32(13) | k >> np.uint32(19)) * np.uint32(5) + np.uint32(0xE6546B64)
+    k ^= np.uint32(4)
+    k = (k ^ k >> np.uint32(16)) * np.uint32(0x85EBCA6B)
+    k = (k ^ k >> np.uint32(13)) * np.uint32(0xC2B2AE35)
+    k ^= k >> np.uint32(16)
+    signed = k.view(np.int32)
+    smallest = signed == np.int32(-(1 << 31))
+    return np.abs(np.where(smallest, np.int32(0), signed))
+
+
+def mix_word(state: int, word: int) -> int:
+    """A round of MurmurHash3 of 32 bits: ``state`` after one more word."""
+    word = word * 0xCC9E2D51 & _WORD
+    word = (word << 15 | word >> 17) & _WORD
+    state ^= word * 0x1B873593 & _WORD
+    state = (state << 13 | state >> 19) & _WORD
+    return (state * 5 + 0xE6546B64) & _WORD
+
+
+def finish(state: int) -> int:
+    """The last step of MurmurHash3 of 32 bits, after the length was mixed in."""
+    state = (state ^ state >> 16) * 0x85EBCA6B & _WORD
+    state = (state ^ state >> 13) * 0xC2B2AE35 & _WORD
+    return state ^ state >> 16
+
+
+def subtask_of(key_group: int, parallelism: int, max_parallelism: int) -> int:
+    """The index of the subtask that owns the key group."""
+    _check_parallelism(parallelism, max_parallelism)
+    if not 0 <= key_group < max_parallelism:
+        raise ValueError(f"key group {key_group}, expected 0 to {max_parallelism - 1}")
+    return key_group * parallelism // max_parallelism
+
+
+def default_max_parallelism(parallelism: int) -> int:
+    """The number of key groups that Flink chooses for an operator if nobody else does."""
+    if not 1 <= parallelism <= MAX_PARALLELISM:
+        raise ValueError(f"parallelism {parallelism}, expected 1 to {MAX_PARALLELISM}")
+    wanted = parallelism + parallelism // 2
+    power_of_two = 1 << (wanted - 1).bit_length()
+    return min(max(power_of_two, _DEFAULT_LOWER_BOUND), MAX_PARALLELISM)
+
+
+def prefix_size(max_parallelism: int) -> int:
+    """The bytes that a key group takes in front of a key.
+
+    Flink: ``CompositeKeySerializationUtils.computeRequiredBytesInKeyGroupPrefix``.
+    """
+    _check_max_parallelism(max_parallelism)
+    return 1 if max_parallelism <= _ONE_BYTE_PREFIX_BOUND else 2
+
+
+def _check_max_parallelism(max_parallelism: int) -> None:
+    if not 1 <= max_parallelism <= MAX_PARALLELISM:
+        raise ValueError(f"max parallelism {max_parallelism}, expected 1 to {MAX_PARALLELISM}")
+
+
+def _check_parallelism(parallelism: int, max_parallelism: int) -> None:
+    _check_max_parallelism(max_parallelism)
+    if not 1 <= parallelism <= max_parallelism:
+        raise ValueError(f"parallelism {parallelism}, expected 1 to {max_parallelism}")
