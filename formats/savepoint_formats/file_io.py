@@ -1,0 +1,252 @@
+"""Where the files of a snapshot are, on any file system of pyarrow.
+
+A handle names a file relative to the directory of ``_metadata``, by an absolute path, or holds
+the bytes itself. An absolute path breaks when a directory is moved: then the file is looked for
+where the same tail of its path lies beside, or above, the directory.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Self
+from urllib.parse import quote, urlsplit
+
+import pyarrow as pa
+from pyarrow import fs
+
+from savepoint_formats.errors import (
+    NotASavepointError,
+    SavepointError,
+    SavepointNotFoundError,
+    StateFileNotFoundError,
+)
+from savepoint_formats.metadata.stream_handles import (
+    EmptySegment,
+    FileStream,
+    InlineStream,
+    KeyGroupsStream,
+    RelativeFile,
+    SegmentStream,
+    StreamHandle,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+METADATA_FILE = "_metadata"
+
+# Flink's names of the S3 connectors; all of them lead to the same store.
+_S3_SCHEMES = {"s3", "s3a", "s3n", "s3p"}
+
+# A checkpoint is <base>/<job>/chk-<n>; its files lie in <job>/shared, <job>/taskowned, or in a
+# sibling of <job>. Higher up, a file of the same tail would be another job's.
+_ANCESTORS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A path on a file system; small and picklable."""
+
+    filesystem: fs.FileSystem
+    path: str
+
+    @classmethod
+    def of(cls, uri: str) -> Self:
+        """The location of a local path or a URI (``file:``, ``s3:``, ``hdfs:``, ``gs:``...).
+
+        Raises:
+            SavepointError: The file system of this scheme is not known.
+        """
+        if _scheme(uri) == "file":
+            path = urlsplit(uri).path if uri.startswith("file:") else uri
+            return cls(fs.LocalFileSystem(), os.path.abspath(path))
+        return cls(*_remote(uri))
+
+    def file_size(self) -> int | None:
+        """The size in bytes of the file that is there; None if there is none."""
+        info = self.filesystem.get_file_info(self.path)
+        return int(info.size) if info.type == fs.FileType.File else None
+
+
+@lru_cache(maxsize=64)
+def _remote(uri: str) -> tuple[fs.FileSystem, str]:
+    _, _, rest = uri.partition(":")
+    # Flink does not escape paths; a URI must.
+    path, question, query = rest.partition("?")
+    try:
+        filesystem, found = fs.FileSystem.from_uri(
+            f"{_scheme(uri)}:{quote(path, '/:@[]')}{question}{query}"
+        )
+    except (pa.ArrowInvalid, OSError) as error:
+        raise SavepointError(f"{uri}: {error}") from error
+    return filesystem, found
+
+
+@dataclass(frozen=True, slots=True)
+class StateFile:
+    """A file, or a piece of one, that a handle leads to.
+
+    Attributes:
+        path: Its path, or the name of inline bytes; what errors and listings show.
+        data: The bytes, if they lie in ``_metadata``.
+        location: Where it is, if it is a file that is there.
+        start: First byte of the piece.
+        size: Bytes of the piece; None = to the end of the file.
+    """
+
+    path: str
+    data: bytes | None = None
+    location: Location | None = None
+    start: int = 0
+    size: int | None = None
+
+    def read(self, start: int = 0, end: int | None = None) -> bytes:
+        """The bytes from ``start`` to ``end``, or as many as there are.
+
+        Raises:
+            StateFileNotFoundError: The file is gone.
+        """
+        if self.data is not None:
+            return self.data[start:end]
+        if self.location is None:
+            raise StateFileNotFoundError(
+                f"{self.path} does not exist, nor does a file of its name beside _metadata;"
+                " copy it there, or restore it where it was"
+            )
+        limit = self.size if end is None else end if self.size is None else min(end, self.size)
+        with self.location.filesystem.open_input_file(self.location.path) as file:
+            file.seek(self.start + start)
+            return bytes(file.read(None if limit is None else max(limit - start, 0)))
+
+
+@dataclass(slots=True)
+class SnapshotDirectory:
+    """The directory that holds ``_metadata``, and how handles lead from it to files.
+
+    Attributes:
+        location: The directory.
+        uri: What the user called it.
+    """
+
+    location: Location
+    uri: str
+    _found: dict[str, StateFile] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, path: str) -> Self:
+        """The directory at ``path``, which may name the ``_metadata`` file itself.
+
+        Raises:
+            SavepointNotFoundError: There is nothing, or no ``_metadata`` in it.
+            NotASavepointError: It is a file of another name.
+        """
+        uri = path.rstrip("/") or "/"
+        location = Location.of(uri)
+        info = location.filesystem.get_file_info(location.path)
+        if info.type == fs.FileType.NotFound:
+            raise SavepointNotFoundError(f"{path} does not exist")
+        if info.type == fs.FileType.Directory:
+            return cls(location, uri)
+        if posixpath.basename(location.path) != METADATA_FILE:
+            raise NotASavepointError(
+                f"{path} is a file; expected a savepoint's directory or its {METADATA_FILE} file"
+            )
+        parent = Location(location.filesystem, posixpath.dirname(location.path))
+        return cls(parent, posixpath.dirname(uri) or ".")
+
+    @property
+    def metadata_path(self) -> str:
+        """What errors call the ``_metadata`` file."""
+        return posixpath.join(self.uri, METADATA_FILE)
+
+    def read_metadata(self) -> bytes:
+        """The bytes of ``_metadata``.
+
+        Raises:
+            SavepointNotFoundError: The directory has none.
+        """
+        location = self._below(METADATA_FILE)
+        if location.file_size() is None:
+            raise SavepointNotFoundError(
+                f"{self.uri} has no {METADATA_FILE} file: it is no savepoint or checkpoint,"
+                " or one that did not complete"
+            )
+        return StateFile(self.metadata_path, location=location).read()
+
+    def list_files(self) -> dict[str, int]:
+        """Path below the directory -> size in bytes, of all files in it."""
+        selector = fs.FileSelector(self.location.path, recursive=True)
+        infos = self.location.filesystem.get_file_info(selector)
+        return {
+            posixpath.relpath(info.path, self.location.path): info.size
+            for info in infos
+            if info.type == fs.FileType.File
+        }
+
+    def relative(self, location: Location) -> str:
+        """The path of a file as seen from the directory, or its whole path if it is not in it."""
+        below = posixpath.relpath(location.path, self.location.path)
+        return location.path if below.startswith("..") else below
+
+    def file(self, handle: StreamHandle) -> StateFile:
+        """What ``handle`` leads to; its ``location`` is None if that file is missing."""
+        match handle:
+            case InlineStream(name, data):
+                return StateFile(name, data=data)
+            case EmptySegment():
+                return StateFile("(empty)", data=b"")
+            case KeyGroupsStream(_, stream):
+                return self.file(stream)
+            case RelativeFile(path):
+                return self._existing(path, [self._below(path)])
+            case FileStream(_, path):
+                return self._existing(path, self._candidates(path))
+            case SegmentStream(start, size, _, path):
+                whole = self._existing(path, self._candidates(path))
+                return StateFile(path, location=whole.location, start=start, size=size)
+
+    def _below(self, path: str) -> Location:
+        return Location(self.location.filesystem, posixpath.join(self.location.path, path))
+
+    def _existing(self, path: str, candidates: Iterable[Location]) -> StateFile:
+        """The first of the candidates that is a file."""
+        if path not in self._found:
+            found = (candidate for candidate in candidates if candidate.file_size() is not None)
+            self._found[path] = StateFile(path, location=next(found, None))
+        return self._found[path]
+
+    def _candidates(self, path: str) -> Iterator[Location]:
+        """Where a file of an absolute path may be: there, or where its directory was moved to.
+
+        A path on another file system is tried last: it may well be one that this machine can't
+        reach, and takes minutes to find that out.
+        """
+        is_same_kind = _scheme(path) == _scheme(self.uri)
+        if is_same_kind:
+            yield self._absolute(path)
+        parts = [part for part in urlsplit(path).path.split("/") if part]
+        ancestor = self.location.path
+        for _ in range(_ANCESTORS):
+            for start in range(len(parts)):
+                yield Location(self.location.filesystem, posixpath.join(ancestor, *parts[start:]))
+            ancestor = posixpath.dirname(ancestor)
+        if not is_same_kind:
+            yield Location.of(path)
+
+    def _absolute(self, path: str) -> Location:
+        """The location of an absolute path that has the directory's own scheme."""
+        if _scheme(path) != "s3":
+            return Location.of(path)
+        # The directory's file system carries the endpoint and the credentials.
+        parts = urlsplit(path)
+        return Location(self.location.filesystem, parts.netloc + parts.path)
+
+
+def _scheme(uri: str) -> str:
+    scheme = urlsplit(uri).scheme
+    if len(scheme) <= 1:
+        return "file"
+    return "s3" if scheme in _S3_SCHEMES else scheme

@@ -1,0 +1,324 @@
+"""Java's object serialization stream, read as inert records: no class is ever loaded.
+
+| tag | content                 | fields                                                           |
+|-----|-------------------------|------------------------------------------------------------------|
+| 70  | null                    |                                                                  |
+| 71  | reference               | i32 handle                                                       |
+| 72  | class description       | utf name, i64 uid, u8 flags, u16 n, fields, annotation, super    |
+| 73  | object                  | class description, data of each class from the topmost down      |
+| 74  | string                  | utf                                                              |
+| 75  | array                   | class description, i32 n, n elements                             |
+| 76  | class                   | class description                                                |
+| 77  | block data              | u8 size, bytes                                                   |
+| 78  | end of an annotation    |                                                                  |
+| 79  | reset of the handles    |                                                                  |
+| 7A  | long block data         | i32 size, bytes                                                  |
+| 7C  | long string             | i64 size, modified UTF-8                                         |
+| 7D  | proxy class description | i32 n, n utf, annotation, super                                  |
+| 7E  | enum constant           | class description, string                                        |
+
+Handles are numbered from 0x7E0000 on, in order of first appearance.
+
+Source: Java Object Serialization Specification, chapter 6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from savepoint_formats.data_view import DataInputView
+
+STREAM_HEADER = 0xACED0005 - (1 << 32)
+FIRST_HANDLE = 0x7E0000
+
+_MAX_DEPTH = 100
+
+_WRITE_METHOD = 0x01
+_SERIALIZABLE = 0x02
+_EXTERNALIZABLE = 0x04
+_BLOCK_DATA = 0x08
+
+
+class Tag(IntEnum):
+    """The byte in front of every content."""
+
+    NULL = 0x70
+    REFERENCE = 0x71
+    CLASS_DESCRIPTION = 0x72
+    OBJECT = 0x73
+    STRING = 0x74
+    ARRAY = 0x75
+    CLASS = 0x76
+    BLOCK_DATA = 0x77
+    END_BLOCK_DATA = 0x78
+    RESET = 0x79
+    LONG_BLOCK_DATA = 0x7A
+    LONG_STRING = 0x7C
+    PROXY_CLASS_DESCRIPTION = 0x7D
+    ENUM = 0x7E
+
+
+@dataclass(slots=True, eq=False)
+class JavaClass:
+    """A class description. ``fields`` are pairs of type character and name, in order."""
+
+    name: str
+    flags: int = 0
+    fields: tuple[tuple[str, str], ...] = ()
+    parent: JavaClass | None = None
+
+    def hierarchy(self) -> list[JavaClass]:
+        """The class and its ancestors, topmost first."""
+        classes = [self]
+        while (parent := classes[-1].parent) is not None:
+            classes.append(parent)
+        return classes[::-1]
+
+
+@dataclass(slots=True, eq=False)
+class JavaObject:
+    """An object: the values of its fields, and what its classes wrote besides.
+
+    Attributes:
+        java_class: Its class.
+        fields: Name -> value; a field that hides one of an ancestor stands for both.
+        annotations: What ``writeObject`` methods wrote: bytes and contents, in order.
+    """
+
+    java_class: JavaClass
+    fields: dict[str, Any] = field(default_factory=dict)
+    annotations: list[Any] = field(default_factory=list)
+
+    @property
+    def class_name(self) -> str:
+        """The name of its class."""
+        return self.java_class.name
+
+
+@dataclass(slots=True, eq=False)
+class JavaArray:
+    """An array; that of bytes is ``bytes``."""
+
+    java_class: JavaClass
+    elements: list[Any] | bytes = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class JavaEnum:
+    """An enum constant."""
+
+    class_name: str
+    constant: str
+
+
+@dataclass(slots=True)
+class JavaStreamReader:
+    """Reads one stream, whose handles go on from object to object."""
+
+    view: DataInputView
+    _handles: list[Any] = field(default_factory=list)
+
+    def read_header(self) -> None:
+        """``AC ED 00 05``. Raises ``FormatError`` for anything else."""
+        if self.view.peek_int() != STREAM_HEADER:
+            raise self.view.error("no Java object stream, expected ac ed 00 05")
+        self.view.read_int()
+
+    def read_object(self) -> Any:
+        """The next object, string, array, enum constant, class or null.
+
+        Raises:
+            FormatError: The stream is damaged, or nests too deep.
+        """
+        return self._content(0)
+
+    def _content(self, depth: int) -> Any:
+        if depth > _MAX_DEPTH:
+            raise self.view.error(f"Java objects nest deeper than {_MAX_DEPTH}")
+        tag = self._tag()
+        if tag is Tag.RESET:
+            self._handles.clear()
+            return self._content(depth + 1)
+        if tag not in _CONTENTS:
+            self.view.position -= 1
+            raise self.view.error(f"a Java {tag.name.lower()}, expected an object")
+        return _CONTENTS[tag](self, depth + 1)
+
+    def _tag(self) -> Tag:
+        value = self.view.read_unsigned_byte()
+        if value not in Tag.__members__.values():
+            self.view.position -= 1
+            raise self.view.error(f"a Java object of tag {value:#x}, expected 0x70 to 0x7e")
+        return Tag(value)
+
+    def _null(self, _depth: int) -> None:
+        return None
+
+    def _reference(self, _depth: int) -> Any:
+        handle = self.view.read_int() - FIRST_HANDLE
+        if not 0 <= handle < len(self._handles):
+            raise self.view.error(f"a reference to Java object {handle} of {len(self._handles)}")
+        return self._handles[handle]
+
+    def _string(self, _depth: int) -> str:
+        return self._keep(self.view.read_utf())
+
+    def _long_string(self, _depth: int) -> str:
+        return self._keep(self.view.read_modified_utf8(self.view.read_long()))
+
+    def _keep(self, value: Any) -> Any:
+        self._handles.append(value)
+        return value
+
+    def _class(self, depth: int) -> JavaClass:
+        java_class = self._class_description(depth)
+        self._handles.append(java_class)
+        return java_class
+
+    def _class_description(self, depth: int) -> JavaClass:
+        """The description that an object needs, and so must be there."""
+        description = self._optional_class_description(depth)
+        if description is None:
+            raise self.view.error("a Java object without a class")
+        return description
+
+    def _optional_class_description(self, depth: int) -> JavaClass | None:
+        match self._tag():
+            case Tag.NULL:
+                return None
+            case Tag.CLASS_DESCRIPTION:
+                return self._new_class(depth)
+            case Tag.PROXY_CLASS_DESCRIPTION:
+                return self._proxy_class(depth)
+            case Tag.REFERENCE if isinstance(found := self._reference(depth), JavaClass):
+                return found
+        raise self.view.error("another Java object where a class is described")
+
+    def _new_class(self, depth: int) -> JavaClass:
+        if depth > _MAX_DEPTH:
+            raise self.view.error(f"Java classes nest deeper than {_MAX_DEPTH}")
+        description = JavaClass(self.view.read_utf())
+        self.view.read_long()
+        self._handles.append(description)
+        description.flags = self.view.read_unsigned_byte()
+        count = self.view.read_unsigned_short()
+        description.fields = tuple(self._field(depth) for _ in range(count))
+        self._annotation(depth)
+        description.parent = self._optional_class_description(depth + 1)
+        return description
+
+    def _field(self, depth: int) -> tuple[str, str]:
+        kind, name = chr(self.view.read_unsigned_byte()), self.view.read_utf()
+        if kind in "L[":
+            self._content(depth)  # the declared class
+        elif kind not in _PRIMITIVES:
+            raise self.view.error(f"a Java field of type {kind!r}")
+        return kind, name
+
+    def _proxy_class(self, depth: int) -> JavaClass:
+        description = JavaClass("java.lang.reflect.Proxy")
+        self._handles.append(description)
+        for _ in range(self.view.read_count(element_size=2)):
+            self.view.read_utf()
+        self._annotation(depth)
+        description.parent = self._optional_class_description(depth + 1)
+        return description
+
+    def _object(self, depth: int) -> JavaObject:
+        java_class = self._class_description(depth)
+        found = JavaObject(java_class)
+        self._handles.append(found)
+        for part in java_class.hierarchy():
+            self._class_data(part, found, depth)
+        return found
+
+    def _class_data(self, part: JavaClass, found: JavaObject, depth: int) -> None:
+        if part.flags & _EXTERNALIZABLE:
+            if not part.flags & _BLOCK_DATA:
+                raise self.view.error(f"a {part.name}, which wrote itself without a frame")
+            found.annotations += self._annotation(depth)
+            return
+        for kind, name in part.fields:
+            found.fields[name] = self._value(kind, depth)
+        if part.flags & _WRITE_METHOD:
+            found.annotations += self._annotation(depth)
+
+    def _value(self, kind: str, depth: int) -> Any:
+        return self._content(depth) if kind in "L[" else _PRIMITIVES[kind](self.view)
+
+    def _annotation(self, depth: int) -> list[Any]:
+        """Contents and block data, up to the end mark."""
+        return list(self._annotation_parts(depth))
+
+    def _annotation_parts(self, depth: int) -> Iterator[Any]:
+        while True:
+            match self._tag():
+                case Tag.END_BLOCK_DATA:
+                    return
+                case Tag.BLOCK_DATA:
+                    yield self.view.read_bytes(self.view.read_unsigned_byte())
+                case Tag.LONG_BLOCK_DATA:
+                    yield self.view.read_bytes(self.view.read_count())
+                case _:
+                    self.view.position -= 1
+                    yield self._content(depth)
+
+    def _array(self, depth: int) -> JavaArray:
+        java_class = self._class_description(depth)
+        kind = java_class.name[1:2]
+        if kind not in _ELEMENT_SIZES:
+            raise self.view.error(f"a Java array of class {java_class.name!r}")
+        found = JavaArray(java_class)
+        self._handles.append(found)
+        count = self.view.read_count(element_size=_ELEMENT_SIZES[kind])
+        if kind == "B":
+            found.elements = self.view.read_bytes(count)
+        else:
+            found.elements = [self._value(kind, depth) for _ in range(count)]
+        return found
+
+    def _enum(self, depth: int) -> JavaEnum:
+        java_class = self._class_description(depth)
+        index = len(self._handles)
+        self._handles.append(None)
+        constant = JavaEnum(java_class.name, str(self._content(depth)))
+        self._handles[index] = constant
+        return constant
+
+
+_PRIMITIVES: dict[str, Callable[[DataInputView], Any]] = {
+    "B": lambda view: view.read_byte(),
+    "C": lambda view: chr(view.read_unsigned_short()),
+    "D": lambda view: view.read_double(),
+    "F": lambda view: view.read_float(),
+    "I": lambda view: view.read_int(),
+    "J": lambda view: view.read_long(),
+    "S": lambda view: view.read_short(),
+    "Z": lambda view: view.read_bool(),
+}
+_ELEMENT_SIZES = {"B": 1, "C": 2, "D": 8, "F": 4, "I": 4, "J": 8, "S": 2, "Z": 1, "L": 1, "[": 1}
+
+_CONTENTS: dict[Tag, Callable[[JavaStreamReader, int], Any]] = {
+    Tag.NULL: JavaStreamReader._null,
+    Tag.REFERENCE: JavaStreamReader._reference,
+    Tag.CLASS_DESCRIPTION: JavaStreamReader._new_class,
+    Tag.PROXY_CLASS_DESCRIPTION: JavaStreamReader._proxy_class,
+    Tag.OBJECT: JavaStreamReader._object,
+    Tag.STRING: JavaStreamReader._string,
+    Tag.LONG_STRING: JavaStreamReader._long_string,
+    Tag.ARRAY: JavaStreamReader._array,
+    Tag.CLASS: JavaStreamReader._class,
+    Tag.ENUM: JavaStreamReader._enum,
+}
+
+
+def read_java_object(view: DataInputView) -> Any:
+    """One object of a stream with a header of its own; leaves the view right behind it."""
+    reader = JavaStreamReader(view)
+    reader.read_header()
+    return reader.read_object()

@@ -1,0 +1,69 @@
+"""The ``_metadata`` file of a savepoint or checkpoint, read and written byte for byte."""
+
+from savepoint_formats.metadata.checkpoint import (
+    CheckpointMetadata,
+    MasterState,
+    MetadataVersion,
+    OperatorState,
+    SubtaskState,
+)
+from savepoint_formats.metadata.flink_versions import FlinkVersionRange
+from savepoint_formats.metadata.keyed_handles import (
+    ChangelogHandle,
+    FileChanges,
+    IncrementalHandle,
+    InMemoryChanges,
+    KeyedHandleType,
+    KeyedStateHandle,
+    KeyGroupsHandle,
+    LocalFile,
+)
+from savepoint_formats.metadata.operator_handles import (
+    ChannelHandle,
+    DistributionMode,
+    OperatorStateHandle,
+    OperatorStateOffsets,
+)
+from savepoint_formats.metadata.properties import CheckpointProperties
+from savepoint_formats.metadata.stream_handles import (
+    EmptySegment,
+    FileStream,
+    InlineStream,
+    KeyGroupRangeOffsets,
+    KeyGroupsStream,
+    PlainStream,
+    RelativeFile,
+    SegmentStream,
+    StreamHandle,
+)
+
+__all__ = [
+    "ChangelogHandle",
+    "ChannelHandle",
+    "CheckpointMetadata",
+    "CheckpointProperties",
+    "DistributionMode",
+    "EmptySegment",
+    "FileChanges",
+    "FileStream",
+    "FlinkVersionRange",
+    "InMemoryChanges",
+    "IncrementalHandle",
+    "InlineStream",
+    "KeyGroupRangeOffsets",
+    "KeyGroupsHandle",
+    "KeyGroupsStream",
+    "KeyedHandleType",
+    "KeyedStateHandle",
+    "LocalFile",
+    "MasterState",
+    "MetadataVersion",
+    "OperatorState",
+    "OperatorStateHandle",
+    "OperatorStateOffsets",
+    "PlainStream",
+    "RelativeFile",
+    "SegmentStream",
+    "StreamHandle",
+    "SubtaskState",
+]

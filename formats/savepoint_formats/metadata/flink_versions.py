@@ -1,0 +1,86 @@
+"""Which releases of Flink can have written a ``_metadata`` file.
+
+The file does not say. Its version gives a range; each type of handle in it narrows the range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from savepoint_formats.metadata.keyed_handles import ChangelogHandle, KeyedHandleType
+from savepoint_formats.metadata.stream_handles import EmptySegment, SegmentStream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from savepoint_formats.metadata.checkpoint import CheckpointMetadata, SubtaskState
+
+Release = tuple[int, int]
+
+OLDEST: Release = (1, 3)
+NEWEST: Release = (2, 3)
+
+_BY_METADATA_VERSION: dict[int, tuple[Release, Release]] = {
+    2: ((1, 3), (1, 10)),
+    3: ((1, 11), (1, 15)),
+    4: ((1, 16), (1, 20)),
+    5: ((2, 0), (2, 0)),
+    6: ((2, 1), (2, 2)),
+    7: ((2, 3), (2, 3)),
+}
+_BY_KEYED_HANDLE: dict[KeyedHandleType, tuple[Release, Release]] = {
+    KeyedHandleType.KEY_GROUPS_V1: (OLDEST, (1, 14)),
+    KeyedHandleType.INCREMENTAL_V1: (OLDEST, (1, 14)),
+    KeyedHandleType.CANONICAL_SAVEPOINT: ((1, 13), NEWEST),
+    KeyedHandleType.CHANGELOG_V1: ((1, 14), (1, 15)),
+    KeyedHandleType.FILE_CHANGES_V1: ((1, 14), (1, 15)),
+    KeyedHandleType.INCREMENTAL: ((1, 15), NEWEST),
+    KeyedHandleType.KEY_GROUPS: ((1, 15), NEWEST),
+    KeyedHandleType.FILE_CHANGES: ((1, 15), NEWEST),
+    KeyedHandleType.CHANGELOG: ((1, 15), NEWEST),
+}
+_FILE_MERGING: Release = (1, 20)
+
+
+@dataclass(frozen=True, slots=True)
+class FlinkVersionRange:
+    """From the oldest release that can have written a file to the newest; both inclusive."""
+
+    oldest: Release
+    newest: Release
+
+    def __str__(self) -> str:
+        oldest, newest = (".".join(map(str, release)) for release in (self.oldest, self.newest))
+        return oldest if oldest == newest else f"{oldest} to {newest}"
+
+    @classmethod
+    def of(cls, metadata: CheckpointMetadata) -> FlinkVersionRange:
+        """The releases that can have written ``metadata``.
+
+        A file that was rewritten may hold handles of a release that its version excludes; then
+        the version alone decides.
+        """
+        by_version = cls(*_BY_METADATA_VERSION[metadata.version])
+        oldest, newest = by_version.oldest, by_version.newest
+        for low, high in _evidence(metadata):
+            oldest, newest = max(oldest, low), min(newest, high)
+        return cls(oldest, newest) if oldest <= newest else by_version
+
+
+def _evidence(metadata: CheckpointMetadata) -> Iterator[tuple[Release, Release]]:
+    for operator in metadata.operators:
+        for subtask in operator.subtasks:
+            yield from (_BY_KEYED_HANDLE[kind] for kind in _keyed_types(subtask))
+            handle = subtask.managed_operator_state
+            if handle and isinstance(handle.stream, SegmentStream | EmptySegment):
+                yield _FILE_MERGING, NEWEST
+
+
+def _keyed_types(subtask: SubtaskState) -> Iterator[KeyedHandleType]:
+    for handle in (subtask.managed_keyed_state, subtask.raw_keyed_state):
+        if handle is None:
+            continue
+        yield handle.type
+        if isinstance(handle, ChangelogHandle):
+            yield from (base.type for base in handle.base)

@@ -1,0 +1,390 @@
+"""Keyed state handles: which key groups of an operator lie where.
+
+| type     | class             | since                                                            |
+|----------|-------------------|------------------------------------------------------------------|
+| 0        | (``None``)        |                                                                  |
+| 3, 7, 12 | KeyGroupsHandle   | 3 up to 1.14; 7 canonical savepoint, 1.13; 12 native, 1.15       |
+| 5, 11    | IncrementalHandle | 5 up to 1.14; 11 from 1.15                                       |
+| 8, 14    | ChangelogHandle   | 8 in 1.14 and early 1.15; 14 after that                          |
+| 9        | InMemoryChanges   | inside a ChangelogHandle                                         |
+| 10, 13   | FileChanges       | inside a ChangelogHandle; 13 names its storage                   |
+
+Types 3 and 12 do not say in which format the file is: it is the heap's or the canonical one.
+
+Flink: ``MetadataV2V3SerializerBase.serializeKeyedStateHandle``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Self
+
+from savepoint_formats.metadata.stream_handles import (
+    NO_HANDLE,
+    KeyGroupRangeOffsets,
+    PlainStream,
+    StreamHandle,
+    read_key_groups,
+    read_plain_stream,
+    read_required_stream,
+    write_key_groups,
+    write_stream,
+)
+
+if TYPE_CHECKING:
+    from savepoint_formats.data_view import DataInputView, DataOutputView
+    from savepoint_formats.key_groups import KeyGroupRange
+
+
+class KeyedHandleType(IntEnum):
+    """The byte in front of a keyed handle."""
+
+    KEY_GROUPS_V1 = 3
+    INCREMENTAL_V1 = 5
+    CANONICAL_SAVEPOINT = 7
+    CHANGELOG_V1 = 8
+    IN_MEMORY_CHANGES = 9
+    FILE_CHANGES_V1 = 10
+    INCREMENTAL = 11
+    KEY_GROUPS = 12
+    FILE_CHANGES = 13
+    CHANGELOG = 14
+
+
+@dataclass(frozen=True, slots=True)
+class KeyGroupsHandle:
+    """A file with a section per key group.
+
+    | bytes  | field     | meaning                                       |
+    |--------|-----------|-----------------------------------------------|
+    | …      | groups    | the range and the offset of each section      |
+    | …      | stream    | the file                                      |
+    | utf    | handle_id | unique name; type 12 only                     |
+    """
+
+    type: KeyedHandleType
+    groups: KeyGroupRangeOffsets
+    stream: PlainStream
+    handle_id: str | None = None
+
+    @property
+    def key_groups(self) -> KeyGroupRange:
+        """The key groups that it holds."""
+        return self.groups.key_groups
+
+    @classmethod
+    def read(cls, view: DataInputView, handle_type: KeyedHandleType) -> Self:
+        groups, stream = KeyGroupRangeOffsets.read(view), read_plain_stream(view)
+        has_id = handle_type is KeyedHandleType.KEY_GROUPS
+        return cls(handle_type, groups, stream, view.read_utf() if has_id else None)
+
+    def write(self, view: DataOutputView) -> None:
+        self.groups.write(view)
+        write_stream(self.stream, view)
+        _write_handle_id(self.handle_id, view)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFile:
+    """A file of a RocksDB directory: its name there, and where its bytes are."""
+
+    name: str
+    stream: StreamHandle
+
+    @classmethod
+    def read_list(cls, view: DataInputView) -> tuple[Self, ...]:
+        """An i32 count, then each name and handle."""
+        count = view.read_count(element_size=3)
+        return tuple(cls(view.read_utf(), read_required_stream(view)) for _ in range(count))
+
+    @staticmethod
+    def write_list(files: tuple[LocalFile, ...], view: DataOutputView) -> None:
+        view.write_int(len(files))
+        for file in files:
+            view.write_utf(file.name)
+            write_stream(file.stream, view)
+
+
+@dataclass(frozen=True, slots=True)
+class IncrementalHandle:
+    """The files of a RocksDB (or ForSt) directory.
+
+    | bytes  | field             | meaning                                            |
+    |--------|-------------------|----------------------------------------------------|
+    | i64    | checkpoint_id     | of the snapshot that made the handle               |
+    | utf    | backend_id        | of the backend instance                            |
+    | i32 ×2 | key_groups        | start and count                                    |
+    | i64    | checkpointed_size | bytes this snapshot added; type 11 only            |
+    | …      | meta              | stream with the backend header                     |
+    | …      | shared, private   | lists of local name and stream                     |
+    | utf    | handle_id         | unique name; type 11 only                          |
+    """
+
+    type: KeyedHandleType
+    checkpoint_id: int
+    backend_id: str
+    key_groups: KeyGroupRange
+    checkpointed_size: int | None
+    meta: PlainStream
+    shared: tuple[LocalFile, ...]
+    private: tuple[LocalFile, ...]
+    handle_id: str | None
+
+    @classmethod
+    def read(cls, view: DataInputView, handle_type: KeyedHandleType) -> Self:
+        is_current = handle_type is KeyedHandleType.INCREMENTAL
+        return cls(
+            handle_type,
+            view.read_long(),
+            view.read_utf(),
+            read_key_groups(view),
+            view.read_long() if is_current else None,
+            read_plain_stream(view),
+            LocalFile.read_list(view),
+            LocalFile.read_list(view),
+            view.read_utf() if is_current else None,
+        )
+
+    def write(self, view: DataOutputView) -> None:
+        view.write_long(self.checkpoint_id)
+        view.write_utf(self.backend_id)
+        write_key_groups(self.key_groups, view)
+        if self.checkpointed_size is not None:
+            view.write_long(self.checkpointed_size)
+        write_stream(self.meta, view)
+        LocalFile.write_list(self.shared, view)
+        LocalFile.write_list(self.private, view)
+        _write_handle_id(self.handle_id, view)
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """A piece of a changelog in memory: i32 key group (-1 = metadata), i32 size, bytes."""
+
+    key_group: int
+    data: bytes
+
+    @classmethod
+    def read(cls, view: DataInputView) -> Self:
+        return cls(view.read_int(), view.read_bytes(view.read_count()))
+
+    def write(self, view: DataOutputView) -> None:
+        view.write_int(self.key_group)
+        view.write_int(len(self.data))
+        view.write_bytes(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class InMemoryChanges:
+    """An increment of a changelog that lies in ``_metadata`` itself.
+
+    | bytes  | field           | meaning                                     |
+    |--------|-----------------|---------------------------------------------|
+    | i32 ×2 | key_groups      | start and count                             |
+    | i64 ×2 | start, end      | sequence numbers of the changes             |
+    | …      | changes         | i32 count, then each                        |
+    | utf    | handle_id       | unique name                                 |
+    """
+
+    type: KeyedHandleType
+    key_groups: KeyGroupRange
+    start: int
+    end: int
+    changes: tuple[StateChange, ...]
+    handle_id: str
+
+    @classmethod
+    def read(cls, view: DataInputView, handle_type: KeyedHandleType) -> Self:
+        key_groups, start, end = read_key_groups(view), view.read_long(), view.read_long()
+        changes = tuple(StateChange.read(view) for _ in range(view.read_count(element_size=8)))
+        return cls(handle_type, key_groups, start, end, changes, view.read_utf())
+
+    def write(self, view: DataOutputView) -> None:
+        write_key_groups(self.key_groups, view)
+        view.write_long(self.start)
+        view.write_long(self.end)
+        view.write_int(len(self.changes))
+        for change in self.changes:
+            change.write(view)
+        view.write_utf(self.handle_id)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSetStream:
+    """A change set: i64 offset in the uncompressed content of a file, and the file."""
+
+    offset: int
+    stream: PlainStream
+
+    @classmethod
+    def read(cls, view: DataInputView) -> Self:
+        return cls(view.read_long(), read_plain_stream(view))
+
+    def write(self, view: DataOutputView) -> None:
+        view.write_long(self.offset)
+        write_stream(self.stream, view)
+
+
+@dataclass(frozen=True, slots=True)
+class FileChanges:
+    """An increment of a changelog that lies in files.
+
+    | bytes  | field             | meaning                                   |
+    |--------|-------------------|-------------------------------------------|
+    | i32 ×2 | key_groups        | start and count                           |
+    | …      | streams           | i32 count, then each                      |
+    | i64    | size              | uncompressed bytes                        |
+    | i64    | checkpointed_size | bytes this snapshot added                 |
+    | utf    | handle_id         | unique name                               |
+    | utf    | storage           | e.g. ``filesystem``; type 13 only         |
+    """
+
+    type: KeyedHandleType
+    key_groups: KeyGroupRange
+    streams: tuple[ChangeSetStream, ...]
+    size: int
+    checkpointed_size: int
+    handle_id: str
+    storage: str | None
+
+    @classmethod
+    def read(cls, view: DataInputView, handle_type: KeyedHandleType) -> Self:
+        key_groups = read_key_groups(view)
+        streams = tuple(ChangeSetStream.read(view) for _ in range(view.read_count(element_size=9)))
+        size, checkpointed_size, handle_id = view.read_long(), view.read_long(), view.read_utf()
+        storage = view.read_utf() if handle_type is KeyedHandleType.FILE_CHANGES else None
+        return cls(handle_type, key_groups, streams, size, checkpointed_size, handle_id, storage)
+
+    def write(self, view: DataOutputView) -> None:
+        write_key_groups(self.key_groups, view)
+        view.write_int(len(self.streams))
+        for stream in self.streams:
+            stream.write(view)
+        view.write_long(self.size)
+        view.write_long(self.checkpointed_size)
+        view.write_utf(self.handle_id)
+        if self.storage is not None:
+            view.write_utf(self.storage)
+
+
+BaseHandle = KeyGroupsHandle | IncrementalHandle
+ChangesHandle = InMemoryChanges | FileChanges
+
+
+@dataclass(frozen=True, slots=True)
+class ChangelogHandle:
+    """Materialized state, and the changes since then.
+
+    | bytes  | field              | meaning                                      |
+    |--------|--------------------|----------------------------------------------|
+    | i32 ×2 | key_groups         | start and count                              |
+    | i64    | checkpointed_size  | bytes this snapshot added                    |
+    | …      | base               | i32 count, then keyed handles                |
+    | …      | changes            | i32 count, then handles of changes, in order |
+    | i64    | materialization_id |                                              |
+    | i64    | checkpoint_id      | type 14 only                                 |
+    | utf    | handle_id          | unique name                                  |
+    """
+
+    type: KeyedHandleType
+    key_groups: KeyGroupRange
+    checkpointed_size: int
+    base: tuple[BaseHandle, ...]
+    changes: tuple[ChangesHandle, ...]
+    materialization_id: int
+    checkpoint_id: int | None
+    handle_id: str
+
+    @classmethod
+    def read(cls, view: DataInputView, handle_type: KeyedHandleType) -> Self:
+        key_groups, checkpointed_size = read_key_groups(view), view.read_long()
+        base = tuple(_read_base(view) for _ in range(view.read_count()))
+        changes = tuple(_read_changes(view) for _ in range(view.read_count()))
+        materialization_id = view.read_long()
+        checkpoint_id = view.read_long() if handle_type is KeyedHandleType.CHANGELOG else None
+        return cls(
+            handle_type,
+            key_groups,
+            checkpointed_size,
+            base,
+            changes,
+            materialization_id,
+            checkpoint_id,
+            view.read_utf(),
+        )
+
+    def write(self, view: DataOutputView) -> None:
+        write_key_groups(self.key_groups, view)
+        view.write_long(self.checkpointed_size)
+        for handles in (self.base, self.changes):
+            view.write_int(len(handles))
+            for handle in handles:
+                write_keyed_handle(handle, view)
+        view.write_long(self.materialization_id)
+        if self.checkpoint_id is not None:
+            view.write_long(self.checkpoint_id)
+        view.write_utf(self.handle_id)
+
+
+KeyedStateHandle = BaseHandle | ChangelogHandle
+
+_BASE: dict[int, type[BaseHandle]] = {
+    KeyedHandleType.KEY_GROUPS_V1: KeyGroupsHandle,
+    KeyedHandleType.CANONICAL_SAVEPOINT: KeyGroupsHandle,
+    KeyedHandleType.KEY_GROUPS: KeyGroupsHandle,
+    KeyedHandleType.INCREMENTAL_V1: IncrementalHandle,
+    KeyedHandleType.INCREMENTAL: IncrementalHandle,
+}
+_CHANGES: dict[int, type[ChangesHandle]] = {
+    KeyedHandleType.IN_MEMORY_CHANGES: InMemoryChanges,
+    KeyedHandleType.FILE_CHANGES_V1: FileChanges,
+    KeyedHandleType.FILE_CHANGES: FileChanges,
+}
+_KEYED: dict[int, type[KeyedStateHandle]] = {
+    **_BASE,
+    KeyedHandleType.CHANGELOG_V1: ChangelogHandle,
+    KeyedHandleType.CHANGELOG: ChangelogHandle,
+}
+
+
+def read_keyed_handle(view: DataInputView) -> KeyedStateHandle | None:
+    """The next keyed handle of a subtask; None where there is none."""
+    tag = view.read_unsigned_byte()
+    if tag == NO_HANDLE:
+        return None
+    handle_type = _handle_type(view, tag, tuple(_KEYED))
+    return _KEYED[tag].read(view, handle_type)
+
+
+def write_keyed_handle(
+    handle: KeyedStateHandle | ChangesHandle | None, view: DataOutputView
+) -> None:
+    """The mirror of ``read_keyed_handle``."""
+    view.write_byte(NO_HANDLE if handle is None else handle.type)
+    if handle is not None:
+        handle.write(view)
+
+
+def _read_base(view: DataInputView) -> BaseHandle:
+    tag = view.read_unsigned_byte()
+    handle_type = _handle_type(view, tag, tuple(_BASE))
+    return _BASE[tag].read(view, handle_type)
+
+
+def _read_changes(view: DataInputView) -> ChangesHandle:
+    tag = view.read_unsigned_byte()
+    handle_type = _handle_type(view, tag, tuple(_CHANGES))
+    return _CHANGES[tag].read(view, handle_type)
+
+
+def _handle_type(view: DataInputView, tag: int, allowed: tuple[int, ...]) -> KeyedHandleType:
+    if tag not in allowed:
+        view.position -= 1
+        raise view.error(f"a keyed state handle of type {tag}, expected one of {sorted(allowed)}")
+    return KeyedHandleType(tag)
+
+
+def _write_handle_id(handle_id: str | None, view: DataOutputView) -> None:
+    if handle_id is not None:
+        view.write_utf(handle_id)

@@ -1,0 +1,228 @@
+"""Handles of operator state and of in-flight data (channel state).
+
+Flink: ``MetadataV2V3SerializerBase.serializeOperatorStateHandle``,
+``ChannelStateHandleSerializerV2``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Self
+
+from savepoint_formats.metadata.stream_handles import (
+    NO_HANDLE,
+    PlainStream,
+    StreamHandle,
+    read_plain_stream,
+    read_required_stream,
+    write_stream,
+)
+
+if TYPE_CHECKING:
+    from savepoint_formats.data_view import DataInputView, DataOutputView
+
+_NORMAL = 4
+_FILE_MERGING = 17
+
+
+class DistributionMode(IntEnum):
+    """How the elements of an operator state are spread over subtasks on restore."""
+
+    SPLIT_DISTRIBUTE = 0
+    UNION = 1
+    BROADCAST = 2
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorStateOffsets:
+    """One state of the handle: utf name, u8 mode, i32 count, i64 offset of each element."""
+
+    name: str
+    mode: DistributionMode
+    offsets: tuple[int, ...]
+
+    @classmethod
+    def read(cls, view: DataInputView) -> Self:
+        """Raises ``FormatError`` for an unknown mode."""
+        name, mode = view.read_utf(), view.read_unsigned_byte()
+        if mode not in DistributionMode.__members__.values():
+            raise view.error(f"distribution mode {mode} of state {name!r}, expected 0, 1 or 2")
+        return cls(name, DistributionMode(mode), view.read_longs(view.read_count(element_size=8)))
+
+    def write(self, view: DataOutputView) -> None:
+        view.write_utf(self.name)
+        view.write_byte(self.mode)
+        view.write_int(len(self.offsets))
+        view.write_longs(self.offsets)
+
+
+@dataclass(frozen=True, slots=True)
+class MergedDirectories:
+    """What file merging adds to an operator handle: two directories and whether it is empty."""
+
+    task_owned: str
+    shared: str
+    is_empty: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorStateHandle:
+    """A file with operator states.
+
+    | bytes    | field       | meaning                                                  |
+    |----------|-------------|----------------------------------------------------------|
+    | u8       | type        | 0 none, 4 normal, 17 file merging                        |
+    | i32, …   | states      | count, then each                                         |
+    | utf ×2,  | directories | task-owned and shared directory, is-empty; type 17 only  |
+    | bool     |             |                                                          |
+    | …        | stream      | the file                                                 |
+    """
+
+    states: tuple[OperatorStateOffsets, ...]
+    stream: PlainStream
+    directories: MergedDirectories | None = None
+
+    @classmethod
+    def read(cls, view: DataInputView) -> Self | None:
+        """None where there is no handle. Raises ``FormatError`` for an unknown type."""
+        tag = view.read_unsigned_byte()
+        if tag == NO_HANDLE:
+            return None
+        if tag not in (_NORMAL, _FILE_MERGING):
+            view.position -= 1
+            raise view.error(f"an operator state handle of type {tag}, expected 4 or 17")
+        count = view.read_count(element_size=7)
+        states = tuple(OperatorStateOffsets.read(view) for _ in range(count))
+        directories = None
+        if tag == _FILE_MERGING:
+            directories = MergedDirectories(
+                view.read_utf(), view.read_utf(), view.read_strict_bool()
+            )
+        return cls(states, read_plain_stream(view), directories)
+
+    def write(self, view: DataOutputView) -> None:
+        view.write_byte(_NORMAL if self.directories is None else _FILE_MERGING)
+        view.write_int(len(self.states))
+        for state in self.states:
+            state.write(view)
+        if self.directories is not None:
+            view.write_utf(self.directories.task_owned)
+            view.write_utf(self.directories.shared)
+            view.write_bool(self.directories.is_empty)
+        write_stream(self.stream, view)
+
+
+class ChannelDirection(IntEnum):
+    """The byte in front of a channel handle, from version 6 on."""
+
+    INPUT = 1
+    OUTPUT = 2
+    MERGED_INPUT = 3
+    MERGED_OUTPUT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelStateHandle:
+    """In-flight data of one channel.
+
+    | bytes    | field     | meaning                                                     |
+    |----------|-----------|-------------------------------------------------------------|
+    | u8       | direction | version 6 and later only                                    |
+    | i32      | subtask   |                                                             |
+    | i32 ×2   | channel   | gate and channel, or partition and subpartition             |
+    | i32, i64 | offsets   | count, then each                                            |
+    | i64      | size      | bytes of this channel                                       |
+    | …        | stream    | the file, shared by many channels                           |
+    """
+
+    direction: ChannelDirection | None
+    subtask: int
+    channel: tuple[int, int]
+    offsets: tuple[int, ...]
+    size: int
+    stream: StreamHandle
+
+    @classmethod
+    def read(cls, view: DataInputView, direction: ChannelDirection | None) -> Self:
+        subtask, channel = view.read_int(), (view.read_int(), view.read_int())
+        offsets = view.read_longs(view.read_count(element_size=8))
+        size = view.read_long()
+        return cls(direction, subtask, channel, offsets, size, read_required_stream(view))
+
+    def write(self, view: DataOutputView) -> None:
+        _write_direction(self.direction, view)
+        view.write_int(self.subtask)
+        for index in self.channel:
+            view.write_int(index)
+        view.write_int(len(self.offsets))
+        view.write_longs(self.offsets)
+        view.write_long(self.size)
+        write_stream(self.stream, view)
+
+
+@dataclass(frozen=True, slots=True)
+class MergedChannelStateHandle:
+    """In-flight data of all channels of a subtask.
+
+    | bytes    | field     | meaning                                                     |
+    |----------|-----------|-------------------------------------------------------------|
+    | u8       | direction | 3 or 4                                                      |
+    | i32      | subtask   |                                                             |
+    | i64      | size      |                                                             |
+    | …        | stream    | the file                                                    |
+    | i32, …   | channels  | size in bytes, then the offsets of each channel, unread     |
+    """
+
+    direction: ChannelDirection
+    subtask: int
+    size: int
+    stream: StreamHandle
+    channels: bytes
+
+    @classmethod
+    def read(cls, view: DataInputView, direction: ChannelDirection) -> Self:
+        subtask, size, stream = view.read_int(), view.read_long(), read_required_stream(view)
+        return cls(direction, subtask, size, stream, view.read_bytes(view.read_count()))
+
+    def write(self, view: DataOutputView) -> None:
+        _write_direction(self.direction, view)
+        view.write_int(self.subtask)
+        view.write_long(self.size)
+        write_stream(self.stream, view)
+        view.write_int(len(self.channels))
+        view.write_bytes(self.channels)
+
+
+ChannelHandle = ChannelStateHandle | MergedChannelStateHandle
+
+
+def read_channel_handles(view: DataInputView, *, has_direction: bool) -> tuple[ChannelHandle, ...]:
+    """An i32 count, then each handle; a direction byte is in front from version 6 on."""
+    count = view.read_count(element_size=8)
+    return tuple(_read_channel_handle(view, has_direction=has_direction) for _ in range(count))
+
+
+def write_channel_handles(handles: tuple[ChannelHandle, ...], view: DataOutputView) -> None:
+    """The mirror of ``read_channel_handles``."""
+    view.write_int(len(handles))
+    for handle in handles:
+        handle.write(view)
+
+
+def _read_channel_handle(view: DataInputView, *, has_direction: bool) -> ChannelHandle:
+    if not has_direction:
+        return ChannelStateHandle.read(view, None)
+    tag = view.read_unsigned_byte()
+    if tag not in ChannelDirection.__members__.values():
+        view.position -= 1
+        raise view.error(f"a channel state handle of type {tag}, expected 1 to 4")
+    direction = ChannelDirection(tag)
+    if direction in (ChannelDirection.INPUT, ChannelDirection.OUTPUT):
+        return ChannelStateHandle.read(view, direction)
+    return MergedChannelStateHandle.read(view, direction)
+
+
+def _write_direction(direction: ChannelDirection | None, view: DataOutputView) -> None:
+    if direction is not None:
+        view.write_byte(direction)

@@ -1,0 +1,252 @@
+"""Stream handles: where the bytes of a piece of state are.
+
+| type | class             | fields after the type byte                                          |
+|------|-------------------|---------------------------------------------------------------------|
+| 0    | (``None``)        |                                                                     |
+| 1    | InlineStream      | utf name, i32 size, bytes                                           |
+| 2    | FileStream        | i64 size, utf path                                                  |
+| 3    | KeyGroupsStream   | key-group offsets, stream handle                                    |
+| 6    | RelativeFile      | utf path, i64 size                                                  |
+| 15   | SegmentStream     | i64 start, i64 size, i32 scope, utf path, utf logical file id       |
+| 16   | EmptySegment      |                                                                     |
+
+Flink: ``MetadataV2V3SerializerBase.serializeStreamStateHandle``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from savepoint_formats.key_groups import MAX_PARALLELISM, KeyGroupRange
+
+if TYPE_CHECKING:
+    from savepoint_formats.data_view import DataInputView, DataOutputView
+
+NO_HANDLE = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KeyGroupRangeOffsets:
+    """Where each key group of a state file begins.
+
+    | bytes | field   | meaning                                                       |
+    |-------|---------|---------------------------------------------------------------|
+    | i32   | start   | first key group                                               |
+    | i32   | n       | number of key groups                                          |
+    | n i64 | offsets | position in the file; canonical files: 0 = nothing written,   |
+    |       |         | raw keyed state: -1 = nothing written                         |
+    """
+
+    key_groups: KeyGroupRange
+    offsets: tuple[int, ...]
+
+    @classmethod
+    def read(cls, view: DataInputView) -> Self:
+        """Raises ``FormatError`` if the range is no range of key groups."""
+        key_groups = read_key_groups(view)
+        return cls(key_groups, view.read_longs(len(key_groups)))
+
+    def write(self, view: DataOutputView) -> None:
+        write_key_groups(self.key_groups, view)
+        view.write_longs(self.offsets)
+
+
+def read_key_groups(view: DataInputView) -> KeyGroupRange:
+    """A range as first key group and number of key groups.
+
+    Raises:
+        FormatError: It reaches below 0, above the greatest max parallelism, or is empty.
+    """
+    start, count = view.read_int(), view.read_int()
+    if count <= 0 or not 0 <= start <= MAX_PARALLELISM - count:
+        raise view.error(
+            f"{count} key groups from {start} on, expected a range within 0 to {MAX_PARALLELISM}"
+        )
+    return KeyGroupRange(start, start + count - 1)
+
+
+def write_key_groups(key_groups: KeyGroupRange, view: DataOutputView) -> None:
+    """The mirror of ``read_key_groups``."""
+    view.write_int(key_groups.start)
+    view.write_int(len(key_groups))
+
+
+@dataclass(frozen=True, slots=True)
+class InlineStream:
+    """Bytes that lie in ``_metadata`` itself, under a name that is unique in it."""
+
+    TYPE: ClassVar[int] = 1
+    name: str
+    data: bytes
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return len(self.data)
+
+    @classmethod
+    def read(cls, view: DataInputView) -> Self:
+        return cls(view.read_utf(), view.read_bytes(view.read_count()))
+
+    def write(self, view: DataOutputView) -> None:
+        view.write_utf(self.name)
+        view.write_int(len(self.data))
+        view.write_bytes(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class FileStream:
+    """A file by its absolute path, as Flink writes paths: ``file:/a``, ``s3://bucket/a``."""
+
+    TYPE: ClassVar[int] = 2
+    size: int
+    path: str
+
+    @classmethod
+    def read(cls, view: DataInputView) -> Self:
+        return cls(view.read_long(), view.read_utf())
+
+    def write(self, view: DataOutputView) -> None:
+        view.write_long(self.size)
+        view.write_utf(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class RelativeFile:
+    """A file by its path below the directory of ``_metadata``."""
+
+    TYPE: ClassVar[int] = 6
+    path: str
+    size: int
+
+    @classmethod
+    def read(cls, view: DataInputView) -> Self:
+        return cls(view.read_utf(), view.read_long())
+
+    def write(self, view: DataOutputView) -> None:
+        view.write_utf(self.path)
+        view.write_long(self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentStream:
+    """A piece of a file that several handles share (file merging)."""
+
+    TYPE: ClassVar[int] = 15
+    start: int
+    size: int
+    scope: int
+    path: str
+    logical_file_id: str
+
+    @classmethod
+    def read(cls, view: DataInputView) -> Self:
+        """Raises ``FormatError`` if start or size are negative."""
+        start, size = view.read_long(), view.read_long()
+        if start < 0 or size < 0:
+            raise view.error(f"a segment of {size} bytes at {start}, expected neither below 0")
+        return cls(start, size, view.read_int(), view.read_utf(), view.read_utf())
+
+    def write(self, view: DataOutputView) -> None:
+        view.write_long(self.start)
+        view.write_long(self.size)
+        view.write_int(self.scope)
+        view.write_utf(self.path)
+        view.write_utf(self.logical_file_id)
+
+
+@dataclass(frozen=True, slots=True)
+class EmptySegment:
+    """No bytes: what file merging writes for a subtask without state."""
+
+    TYPE: ClassVar[int] = 16
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return 0
+
+    @classmethod
+    def read(cls, view: DataInputView) -> Self:  # noqa: ARG003  # as its siblings
+        return cls()
+
+    def write(self, view: DataOutputView) -> None:
+        """Writes nothing."""
+
+
+PlainStream = InlineStream | FileStream | RelativeFile | SegmentStream | EmptySegment
+
+
+@dataclass(frozen=True, slots=True)
+class KeyGroupsStream:
+    """A stream with key-group offsets, as lists of incremental handles may hold one."""
+
+    TYPE: ClassVar[int] = 3
+    groups: KeyGroupRangeOffsets
+    stream: PlainStream
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return self.stream.size
+
+    @classmethod
+    def read(cls, view: DataInputView) -> Self:
+        return cls(KeyGroupRangeOffsets.read(view), read_plain_stream(view))
+
+    def write(self, view: DataOutputView) -> None:
+        self.groups.write(view)
+        write_stream(self.stream, view)
+
+
+StreamHandle = PlainStream | KeyGroupsStream
+
+_PLAIN_STREAMS: dict[int, type[PlainStream]] = {
+    kind.TYPE: kind
+    for kind in (InlineStream, FileStream, RelativeFile, SegmentStream, EmptySegment)
+}
+
+
+def read_stream(view: DataInputView) -> StreamHandle | None:
+    """The next stream handle; None where there is none."""
+    tag = view.read_unsigned_byte()
+    match tag:
+        case 0:
+            return None
+        case KeyGroupsStream.TYPE:
+            return KeyGroupsStream.read(view)
+        case _:
+            return _read_plain(view, tag)
+
+
+def read_plain_stream(view: DataInputView) -> PlainStream:
+    """The next stream handle, where one must be.
+
+    Raises:
+        FormatError: There is none, or none of a plain kind.
+    """
+    return _read_plain(view, view.read_unsigned_byte())
+
+
+def _read_plain(view: DataInputView, tag: int) -> PlainStream:
+    if tag not in _PLAIN_STREAMS:
+        view.position -= 1
+        raise view.error(f"a stream handle of type {tag}, expected one of {sorted(_PLAIN_STREAMS)}")
+    return _PLAIN_STREAMS[tag].read(view)
+
+
+def read_required_stream(view: DataInputView) -> StreamHandle:
+    """The next stream handle, of any kind, where one must be."""
+    handle = read_stream(view)
+    if handle is None:
+        view.position -= 1
+        raise view.error("no stream handle, expected one")
+    return handle
+
+
+def write_stream(handle: StreamHandle | None, view: DataOutputView) -> None:
+    """The mirror of the functions that read a stream handle."""
+    view.write_byte(NO_HANDLE if handle is None else handle.TYPE)
+    if handle is not None:
+        handle.write(view)

@@ -1,0 +1,401 @@
+"""The ``_metadata`` file: real ones, made-up ones and damaged ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from savepoint_formats.data_view import DataInputView, DataOutputView
+from savepoint_formats.errors import (
+    FormatError,
+    NotASavepointError,
+    SavepointError,
+    TruncatedError,
+    UnsupportedVersionError,
+)
+from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.metadata import (
+    CheckpointMetadata,
+    DistributionMode,
+    KeyedHandleType,
+    KeyGroupsHandle,
+    OperatorState,
+    OperatorStateHandle,
+    RelativeFile,
+    SubtaskState,
+)
+from savepoint_formats.metadata.checkpoint import MasterState
+from savepoint_formats.metadata.keyed_handles import (
+    ChangelogHandle,
+    ChangeSetStream,
+    FileChanges,
+    IncrementalHandle,
+    InMemoryChanges,
+    LocalFile,
+    StateChange,
+)
+from savepoint_formats.metadata.operator_handles import (
+    ChannelDirection,
+    ChannelStateHandle,
+    MergedChannelStateHandle,
+    MergedDirectories,
+    OperatorStateOffsets,
+)
+from savepoint_formats.metadata.stream_handles import (
+    EmptySegment,
+    FileStream,
+    InlineStream,
+    KeyGroupRangeOffsets,
+    KeyGroupsStream,
+    SegmentStream,
+)
+from savepoint_formats.operator_id import OperatorId
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# The first two operators of a savepoint that Flink 1.20 wrote, as a file of version 3.
+GOLDEN = bytes.fromhex(
+    "4960672d 00000003 0000000000000002 00000000 00000002"
+    "1f2b5df5a66154aca61fcb26193792be 00000001 00000004 00 00000001 00000000 00000001"
+    "04 00000001 000c 736f757263652d7374617465 01 00000004"
+    "00000000000000bc 00000000000000cd 00000000000000e3 00000000000000fd"
+    "06 0024 36313962653232612d373035312d343730332d386261642d326562656465643937356531"
+    "000000000000011a 00000000 00 00 00000000 00000000"
+    "d5c8b1680000000000000000000000ff 00000004 00000004 00 00000001 00000001"
+    "00000000 00000000 07 00000001 00000001 00000000000001f9"
+    "06 0008 6162616462643665 0000000000000217 00 00000000 00000000"
+)
+EXPECTED = CheckpointMetadata(
+    version=3,
+    checkpoint_id=2,
+    operators=(
+        OperatorState(
+            OperatorId.from_hex("1f2b5df5a66154aca61fcb26193792be"),
+            parallelism=1,
+            max_parallelism=4,
+            subtasks=(
+                SubtaskState(
+                    0,
+                    managed_operator_state=OperatorStateHandle(
+                        (
+                            OperatorStateOffsets(
+                                "source-state", DistributionMode.UNION, (188, 205, 227, 253)
+                            ),
+                        ),
+                        RelativeFile("619be22a-7051-4703-8bad-2ebeded975e1", 282),
+                    ),
+                ),
+            ),
+        ),
+        OperatorState(
+            OperatorId.from_hex("d5c8b1680000000000000000000000ff"),
+            parallelism=4,
+            max_parallelism=4,
+            subtasks=(
+                SubtaskState(
+                    1,
+                    managed_keyed_state=KeyGroupsHandle(
+                        KeyedHandleType.CANONICAL_SAVEPOINT,
+                        KeyGroupRangeOffsets(KeyGroupRange(1, 1), (505,)),
+                        RelativeFile("abadbd6e", 535),
+                    ),
+                ),
+            ),
+        ),
+    ),
+)
+
+
+def read(data: bytes) -> CheckpointMetadata:
+    return CheckpointMetadata.read(DataInputView(data, "sp/_metadata"))
+
+
+def written(metadata: CheckpointMetadata) -> bytes:
+    view = DataOutputView()
+    metadata.write(view)
+    return view.to_bytes()
+
+
+def test_reads_what_flink_wrote() -> None:
+    assert read(GOLDEN) == EXPECTED
+
+
+def test_every_real_file_is_rewritten_byte_for_byte(corpus: Path) -> None:
+    files = sorted(corpus.rglob("_metadata"))
+    assert files
+    for file in files:
+        data = file.read_bytes()
+        assert written(read(data)) == data, file
+
+
+@pytest.mark.parametrize("cut", range(len(GOLDEN)))
+def test_every_cut_is_noticed(cut: int) -> None:
+    with pytest.raises((TruncatedError, FormatError, NotASavepointError)):
+        read(GOLDEN[:cut])
+
+
+def test_every_cut_of_real_files_is_noticed(corpus: Path) -> None:
+    data = (corpus / "savepoints/complexKeyed-flink1.20/_metadata").read_bytes()
+    for cut in range(0, len(data), 7):
+        with pytest.raises(SavepointError):
+            read(data[:cut])
+
+
+@given(st.integers(0, len(GOLDEN) - 1), st.integers(0, 7))
+def test_a_flipped_bit_is_a_typed_error_or_another_metadata(byte: int, bit: int) -> None:
+    damaged = bytearray(GOLDEN)
+    damaged[byte] ^= 1 << bit
+    try:
+        assert read(bytes(damaged)) != EXPECTED
+    except SavepointError:
+        return
+
+
+def test_bytes_behind_the_end_are_noticed() -> None:
+    with pytest.raises(FormatError, match="1 bytes too many") as caught:
+        read(GOLDEN + b"\0")
+    assert caught.value.offset == len(GOLDEN)
+
+
+@pytest.mark.parametrize("version", [0, 1, 8, 1 << 30])
+def test_an_unknown_version_is_named(version: int) -> None:
+    data = GOLDEN[:4] + version.to_bytes(4, "big") + GOLDEN[8:]
+    with pytest.raises(UnsupportedVersionError, match=f"metadata version {version}, expected 2"):
+        read(data)
+
+
+@pytest.mark.parametrize("data", [b"", b"PAR1", b"\x49\x60\x67", b"hello world"])
+def test_a_file_of_another_kind_is_named(data: bytes) -> None:
+    with pytest.raises(SavepointError, match="sp/_metadata"):
+        read(data)
+
+
+def test_a_count_larger_than_the_file_is_refused_before_it_is_believed() -> None:
+    data = bytes.fromhex("4960672d 00000003 0000000000000002 00000000 7fffffff")
+    with pytest.raises(FormatError, match="a count of 2147483647 elements") as caught:
+        read(data)
+    assert caught.value.offset == 20
+
+
+names = st.text(max_size=8)
+longs = st.integers(-(1 << 63), (1 << 63) - 1)
+ints = st.integers(-(1 << 31), (1 << 31) - 1)
+counts = st.integers(0, 1 << 40)
+key_groups = st.builds(
+    lambda start, count: KeyGroupRange(start, start + count - 1),
+    st.integers(0, 100),
+    st.integers(1, 5),
+)
+offsets = key_groups.flatmap(
+    lambda groups: st.builds(
+        KeyGroupRangeOffsets,
+        st.just(groups),
+        st.tuples(*[longs] * len(groups)),
+    )
+)
+plain_streams = st.one_of(
+    st.builds(InlineStream, names, st.binary(max_size=8)),
+    st.builds(FileStream, longs, names),
+    st.builds(RelativeFile, names, longs),
+    st.builds(SegmentStream, counts, counts, st.integers(0, 1), names, names),
+    st.builds(EmptySegment),
+)
+streams = st.one_of(plain_streams, st.builds(KeyGroupsStream, offsets, plain_streams))
+
+
+def several(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(strategy, max_size=2).map(tuple)
+
+
+local_files = several(st.builds(LocalFile, names, streams))
+T = KeyedHandleType
+old_key_groups = st.builds(
+    KeyGroupsHandle,
+    st.sampled_from([T.KEY_GROUPS_V1, T.CANONICAL_SAVEPOINT]),
+    offsets,
+    plain_streams,
+)
+base_handles = st.one_of(
+    old_key_groups,
+    st.builds(KeyGroupsHandle, st.just(T.KEY_GROUPS), offsets, plain_streams, names),
+    st.builds(
+        IncrementalHandle,
+        st.just(T.INCREMENTAL_V1),
+        longs,
+        names,
+        key_groups,
+        st.none(),
+        plain_streams,
+        local_files,
+        local_files,
+        st.none(),
+    ),
+    st.builds(
+        IncrementalHandle,
+        st.just(T.INCREMENTAL),
+        longs,
+        names,
+        key_groups,
+        longs,
+        plain_streams,
+        local_files,
+        local_files,
+        names,
+    ),
+)
+changes = st.one_of(
+    st.builds(
+        InMemoryChanges,
+        st.just(T.IN_MEMORY_CHANGES),
+        key_groups,
+        longs,
+        longs,
+        several(st.builds(StateChange, ints, st.binary(max_size=4))),
+        names,
+    ),
+    *(
+        st.builds(
+            FileChanges,
+            st.just(kind),
+            key_groups,
+            several(st.builds(ChangeSetStream, longs, plain_streams)),
+            longs,
+            longs,
+            names,
+            storage,
+        )
+        for kind, storage in ((T.FILE_CHANGES_V1, st.none()), (T.FILE_CHANGES, names))
+    ),
+)
+changelogs = st.one_of(
+    *(
+        st.builds(
+            ChangelogHandle,
+            st.just(kind),
+            key_groups,
+            longs,
+            several(base_handles),
+            several(changes),
+            longs,
+            checkpoint_id,
+            names,
+        )
+        for kind, checkpoint_id in ((T.CHANGELOG_V1, st.none()), (T.CHANGELOG, longs))
+    )
+)
+keyed_handles = st.one_of(st.none(), base_handles, changelogs)
+operator_handles = st.one_of(
+    st.none(),
+    st.builds(
+        OperatorStateHandle,
+        several(
+            st.builds(
+                OperatorStateOffsets, names, st.sampled_from(DistributionMode), several(longs)
+            )
+        ),
+        plain_streams,
+        st.one_of(st.none(), st.builds(MergedDirectories, names, names, st.booleans())),
+    ),
+)
+indexes = st.tuples(ints, ints)
+
+
+def channels(version: int) -> st.SearchStrategy[tuple[Any, ...]]:
+    if version < 3:
+        return st.just(())
+    if version < 6:
+        return several(
+            st.builds(ChannelStateHandle, st.none(), ints, indexes, several(longs), longs, streams)
+        )
+    plain = st.sampled_from([ChannelDirection.INPUT, ChannelDirection.OUTPUT])
+    merged = st.sampled_from([ChannelDirection.MERGED_INPUT, ChannelDirection.MERGED_OUTPUT])
+    return several(
+        st.one_of(
+            st.builds(ChannelStateHandle, plain, ints, indexes, several(longs), longs, streams),
+            st.builds(
+                MergedChannelStateHandle, merged, ints, longs, streams, st.binary(max_size=4)
+            ),
+        )
+    )
+
+
+def subtasks(version: int) -> st.SearchStrategy[SubtaskState]:
+    running = st.builds(
+        SubtaskState,
+        st.integers(0, 1 << 20),
+        st.just(False),
+        operator_handles,
+        operator_handles,
+        keyed_handles,
+        keyed_handles,
+        channels(version),
+        channels(version),
+        st.one_of(st.none(), longs) if version >= 7 else st.none(),
+        longs if version == 2 else st.just(-1),
+    )
+    finished = st.builds(SubtaskState, st.integers(0, 1 << 20), st.just(True))
+    return running if version == 2 else st.one_of(running, finished)
+
+
+def operators(version: int) -> st.SearchStrategy[OperatorState]:
+    texts = names if version >= 5 else st.just("")
+    parallelism = st.integers(1, 50)
+    ids = st.binary(min_size=16, max_size=16).map(OperatorId)
+    coordinator = st.one_of(st.none(), st.builds(InlineStream, names, st.binary(max_size=4)))
+    running = st.builds(
+        OperatorState,
+        ids,
+        parallelism,
+        st.integers(50, 32768),
+        several(subtasks(version)),
+        st.none() if version == 2 else coordinator,
+        st.just(False),
+        texts,
+        texts,
+        ints if version == 2 else st.just(1),
+    )
+    finished = st.builds(
+        OperatorState,
+        ids,
+        parallelism,
+        st.integers(50, 32768),
+        st.just(()),
+        st.none(),
+        st.just(True),
+        texts,
+        texts,
+    )
+    return running if version == 2 else st.one_of(running, finished)
+
+
+@st.composite
+def metadata_of(draw: st.DrawFn, version: int) -> CheckpointMetadata:
+    return CheckpointMetadata(
+        version,
+        draw(counts),
+        draw(several(operators(version))),
+        draw(several(st.builds(MasterState, ints, names, st.binary(max_size=4)))),
+    )
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@given(data=st.data())
+def test_write_is_the_mirror_of_read(version: int, data: st.DataObject) -> None:
+    metadata = data.draw(metadata_of(version))
+    assert read(written(metadata)) == metadata
+
+
+@pytest.mark.parametrize("version", [4, 5, 6, 7])
+@given(data=st.data())
+def test_write_is_the_mirror_of_read_with_properties(version: int, data: st.DataObject) -> None:
+    metadata = data.draw(metadata_of(version))
+    view = DataOutputView()
+    metadata.write(view)
+    view.write_bytes(bytes.fromhex("aced0005 70"))
+    found = read(view.to_bytes())
+    assert written(found) == view.to_bytes()
+    assert found.operators == metadata.operators
