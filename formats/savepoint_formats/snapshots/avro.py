@@ -1,0 +1,121 @@
+"""Snapshots of Flink's Avro serializer: a schema, by which values lie in a form of its own.
+
+| version          | body                            |
+|------------------|---------------------------------|
+| 1 (up to 1.7)    | utf schema                      |
+| 2 (1.8 to 1.11)  | utf runtime class, utf schema   |
+| 3 (from 1.12 on) | the same as ``StringValue``     |
+
+The data is not Avro's binary encoding: numbers have a fixed size, strings an i32 size.
+
+Flink: ``AvroSerializerSnapshot``, ``DataOutputEncoder``.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.layout import IndexedUnion, Layout, Opaque, Struct
+from savepoint_formats.snapshots.fields import TEXT, UTF
+from savepoint_formats.snapshots.snapshot import SnapshotKind, TypeSerializerSnapshot, register
+
+if TYPE_CHECKING:
+    from savepoint_formats.snapshots.fields import Field
+
+_BODIES: dict[int, tuple[Field, ...]] = {
+    1: (("schema", UTF),),
+    2: (("runtime_class", UTF), ("schema", UTF)),
+    3: (("runtime_class", TEXT), ("schema", TEXT)),
+}
+_PRIMITIVES: dict[str, Layout] = {
+    "null": layouts.Marker(None),
+    "boolean": layouts.Boolean(),
+    "int": layouts.Int(),
+    "long": layouts.Long(),
+    "float": layouts.Float(),
+    "double": layouts.Double(),
+    "string": layouts.Utf8(),
+    "bytes": layouts.Bytes(),
+}
+_MAX_DEPTH = 50
+
+
+def _avro(snapshot: TypeSerializerSnapshot) -> Layout:
+    try:
+        return _SchemaReader().layout(json.loads(snapshot["schema"] or ""), "", ())
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return Opaque(snapshot.class_name, f"its Avro schema can't be read: {error!r}")
+
+
+class _SchemaReader:
+    """Turns a schema into a layout; remembers named types, which later parts refer to."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, dict[str, Any]] = {}
+
+    def layout(self, schema: Any, namespace: str, path: tuple[str, ...]) -> Layout:
+        """The layout of a schema inside the named types of ``path``."""
+        match schema:
+            case str() if schema in _PRIMITIVES:
+                return _PRIMITIVES[schema]
+            case str():
+                return self._reference(schema, namespace, path)
+            case list():
+                return self._union(schema, namespace, path)
+            case {"type": "array", "items": items}:
+                return layouts.BlockRepeated(self.layout(items, namespace, path))
+            case {"type": "map", "values": values}:
+                return layouts.BlockMap(self.layout(values, namespace, path))
+            case {"type": "record" | "error" | "enum" | "fixed", "name": str()}:
+                return self._named_type(schema, namespace, path)
+            case {"type": inner_schema}:
+                return self.layout(inner_schema, namespace, path)
+        raise ValueError(f"no schema: {schema!r}")
+
+    def _reference(self, name: str, namespace: str, path: tuple[str, ...]) -> Layout:
+        full = name if "." in name or not namespace else f"{namespace}.{name}"
+        full = full if full in self._named else name
+        if full in path or len(path) > _MAX_DEPTH:
+            return Opaque(full, "an Avro record that contains itself")
+        return self._named_type(self._named[full], full.rpartition(".")[0], path)
+
+    def _named_type(self, schema: dict[str, Any], namespace: str, path: tuple[str, ...]) -> Layout:
+        name = schema["name"]
+        namespace = name.rpartition(".")[0] or schema.get("namespace", namespace)
+        full = f"{namespace}.{name.rpartition('.')[2]}".lstrip(".")
+        self._named[full] = {**schema, "name": full}
+        match schema["type"]:
+            case "enum":
+                return layouts.Enum(full, tuple(schema["symbols"]))
+            case "fixed":
+                return layouts.FixedBytes(int(schema["size"]))
+        names = tuple(part["name"] for part in schema["fields"])
+        inside = (*path, full)
+        fields = (self.layout(part["type"], namespace, inside) for part in schema["fields"])
+        return Struct(names, tuple(fields))
+
+    def _union(self, branches: list[Any], namespace: str, path: tuple[str, ...]) -> Layout:
+        names = tuple(_branch_name(branch) for branch in branches)
+        return IndexedUnion(names, tuple(self.layout(b, namespace, path) for b in branches))
+
+
+def _branch_name(schema: Any) -> str:
+    match schema:
+        case str():
+            return schema
+        case {"name": str(name)}:
+            return name
+        case {"type": str(name)}:
+            return name
+    return "union"
+
+
+register(
+    {
+        "org.apache.flink.formats.avro.typeutils.AvroSerializerSnapshot": SnapshotKind(
+            _avro, lambda version: _BODIES[version]
+        )
+    }
+)

@@ -1,0 +1,181 @@
+"""Snapshots of serializers that are one type each, without parts: an empty body.
+
+| version | body                                          |
+|---------|-----------------------------------------------|
+| 3       | nothing                                       |
+| 2, 1    | utf, the serializer's identifier (Flink 1.7)  |
+
+Flink: ``SimpleTypeSerializerSnapshot``; ``EnumSerializerSnapshot``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.layout import Layout, Marker, Repeated, Struct
+from savepoint_formats.snapshots.fields import NAMES, NUMBERED_NAMES, UTF
+from savepoint_formats.snapshots.snapshot import NO_FIELDS, SnapshotKind, register
+
+if TYPE_CHECKING:
+    from savepoint_formats.snapshots.fields import Field
+    from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
+
+BASE = "org.apache.flink.api.common.typeutils.base."
+SCALA = ("org.apache.flink.api.scala.typeutils.", "org.apache.flink.table.api.typeutils.")
+RUNTIME = "org.apache.flink.api.java.typeutils.runtime."
+
+_IDENTIFIED: tuple[Field, ...] = (("identifier", UTF),)
+
+
+def inner(serializer: str) -> str:
+    """The snapshot class that is nested in a serializer class, as Flink names it."""
+    simple = serializer.rpartition(".")[2].rpartition("$")[2]
+    return f"{serializer}${simple}Snapshot"
+
+
+def simple(layout: Layout) -> SnapshotKind:
+    """The kind of a snapshot without parts."""
+    return SnapshotKind(
+        layout=lambda _snapshot: layout,
+        body=lambda version: NO_FIELDS if version == 3 else _IDENTIFIED,
+    )
+
+
+_SCALARS: dict[str, Layout] = {
+    "Boolean": layouts.Boolean(),
+    "Byte": layouts.Byte(),
+    "Short": layouts.Short(),
+    "Int": layouts.Int(),
+    "Long": layouts.Long(),
+    "Float": layouts.Float(),
+    "Double": layouts.Double(),
+    "Char": layouts.Char(),
+    "String": layouts.Text(),
+    "BigInt": layouts.BigInteger(),
+    "BigDec": layouts.BigDecimal(),
+    "Date": layouts.JavaDate(),
+    "SqlDate": layouts.JavaDate(),
+    "SqlTime": layouts.JavaDate(),
+    "SqlTimestamp": layouts.SqlTimestamp(),
+    "Instant": layouts.Instant(),
+    "LocalDate": layouts.LocalDate(),
+    "LocalTime": layouts.LocalTime(),
+    "LocalDateTime": layouts.LocalDateTime(),
+    "Void": Marker(),
+    "Variant": layouts.Variant(),
+    "BooleanValue": layouts.Boolean(),
+    "ByteValue": layouts.Byte(),
+    "ShortValue": layouts.Short(),
+    "IntValue": layouts.Int(),
+    "LongValue": layouts.Long(),
+    "FloatValue": layouts.Float(),
+    "DoubleValue": layouts.Double(),
+    "CharValue": layouts.Char(),
+    "StringValue": layouts.MutableText(),
+    "NullValue": Marker(None),
+}
+_ARRAY_ELEMENTS = ("Boolean", "Char", "Double", "Float", "Int", "Long", "Short")
+_VALUE_ARRAYS: dict[str, Layout] = {
+    **{name: Repeated(_SCALARS[f"{name}Value"]) for name in (*_ARRAY_ELEMENTS, "Byte")},
+    "String": layouts.PackedTexts(),
+    "Null": layouts.NullCount(),
+}
+
+_WINDOW = Struct(("start", "end"), (layouts.Long(), layouts.Long()))
+_STREAMING = "org.apache.flink.streaming.api."
+_TABLE_WINDOW = "org.apache.flink.table.runtime.operators.window."
+_CEP = "org.apache.flink.cep.nfa."
+_KAFKA = "org.apache.flink.streaming.connectors.kafka."
+
+_TRANSACTION = Struct(
+    ("transactional_id", "producer_id", "epoch"),
+    (layouts.Nullable(layouts.JavaUtf(), is_null=False), layouts.Long(), layouts.Short()),
+)
+_HINT = Struct(("next_free_id", "last_parallelism"), (layouts.Long(), layouts.Int()))
+_EVENT_ID = Struct(("id", "timestamp"), (layouts.Int(), layouts.Long()))
+
+_OTHERS: dict[str, Layout] = {
+    f"{RUNTIME}Tuple0SerializerSnapshot": Marker(42),
+    inner("org.apache.flink.runtime.state.VoidNamespaceSerializer"): layouts.VoidNamespace(),
+    inner("org.apache.flink.queryablestate.client.VoidNamespaceSerializer"): (
+        layouts.VoidNamespace()
+    ),
+    inner("org.apache.flink.runtime.state.JavaSerializer"): layouts.JavaObject(),
+    f"{_STREAMING}windowing.windows.TimeWindow$Serializer$TimeWindowSerializerSnapshot": _WINDOW,
+    f"{_STREAMING}windowing.windows.GlobalWindow$Serializer$GlobalWindowSerializerSnapshot": (
+        Marker()
+    ),
+    f"{_TABLE_WINDOW}TimeWindow$Serializer$TimeWindowSerializerSnapshot": _WINDOW,
+    f"{_TABLE_WINDOW}GlobalWindow$Serializer$GlobalWindowSerializerSnapshot": Marker(),
+    f"{_TABLE_WINDOW}CountWindow$Serializer$CountWindowSerializerSnapshot": Struct(
+        ("id",), (layouts.Long(),)
+    ),
+    f"{_CEP}DeweyNumber$DeweyNumberSerializer$DeweyNumberSerializerSnapshot": Repeated(
+        layouts.Int()
+    ),
+    f"{_CEP}sharedbuffer.EventId$EventIdSerializer$EventIdSerializerSnapshot": _EVENT_ID,
+    "org.apache.flink.graph.drivers.transform.LongValueWithProperHashCode"
+    "$LongValueWithProperHashCodeSerializer"
+    "$LongValueWithProperHashCodeSerializerSnapshot": layouts.Long(),
+    inner("org.apache.flink.streaming.api.utils.ByteArrayWrapperSerializer"): layouts.Bytes(),
+    **{inner(f"{package}UnitSerializer"): Marker() for package in SCALA},
+    **{f"{package}NothingSerializerSnapshot": Marker(None) for package in SCALA},
+    inner("org.apache.flink.table.dataview.NullSerializer"): Marker(),
+}
+
+
+def _enum(snapshot: TypeSerializerSnapshot) -> Layout:
+    return layouts.Enum(snapshot["enum_class"], snapshot["constants"])
+
+
+def _scala_enum(snapshot: TypeSerializerSnapshot) -> Layout:
+    names, numbers = zip(*snapshot["constants"], strict=True) if snapshot["constants"] else ((), ())
+    return layouts.Enum(snapshot["enum_class"], names, numbers)
+
+
+def _kafka_kinds() -> dict[str, SnapshotKind]:
+    parts = {
+        "TransactionState": _TRANSACTION,
+        "ContextState": Repeated(layouts.JavaUtf()),
+        "NextTransactionalIdHint": _HINT,
+    }
+    return {
+        f"{_KAFKA}{sink}${part}Serializer${part}SerializerSnapshot": simple(layout)
+        for sink in ("FlinkKafkaProducer", "FlinkKafkaProducer011")
+        for part, layout in parts.items()
+    }
+
+
+register({inner(f"{BASE}{name}Serializer"): simple(found) for name, found in _SCALARS.items()})
+register(
+    {
+        inner(f"{BASE}array.{name}PrimitiveArraySerializer"): simple(Repeated(_SCALARS[name]))
+        for name in _ARRAY_ELEMENTS
+    }
+)
+register(
+    {
+        inner(f"{BASE}array.BytePrimitiveArraySerializer"): simple(layouts.Bytes()),
+        inner(f"{BASE}array.StringArraySerializer"): simple(Repeated(layouts.Text())),
+        inner(f"{BASE}EnumSerializer"): SnapshotKind(
+            _enum, lambda _version: (("enum_class", UTF), ("constants", NAMES))
+        ),
+    }
+)
+register(
+    {
+        inner(f"org.apache.flink.graph.types.valuearray.{name}ValueArraySerializer"): simple(found)
+        for name, found in _VALUE_ARRAYS.items()
+    }
+)
+register(
+    {
+        f"{package}ScalaEnumSerializerSnapshot": SnapshotKind(
+            _scala_enum, lambda _version: (("enum_class", UTF), ("constants", NUMBERED_NAMES))
+        )
+        for package in SCALA
+    }
+)
+register({name: simple(found) for name, found in _OTHERS.items()})
+register(_kafka_kinds())

@@ -1,0 +1,135 @@
+"""The pieces that bodies of serializer snapshots are made of, each read and written side by side.
+
+A body is a sequence of named fields; each field has one of these codecs. What a codec reads it
+writes back byte for byte.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from savepoint_formats.java_stream import read_java_object
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from savepoint_formats.data_view import DataOutputView
+    from savepoint_formats.snapshots.snapshot import SnapshotView
+
+OPTIONAL_MAP_MAGIC = 0x000004F2C69A3D70
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """How a field lies."""
+
+    read: Callable[[SnapshotView], Any]
+    write: Callable[[DataOutputView, Any], None]
+
+
+Field = tuple[str, Codec]
+
+
+@dataclass(frozen=True, slots=True)
+class JavaBytes:
+    """A Java object and the stream it was read from, which is what is written back."""
+
+    data: bytes
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, JavaBytes) and self.data == other.data
+
+    def __hash__(self) -> int:
+        return hash(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalEntry:
+    """An entry of an optional map: utf name, then optional framed key and value."""
+
+    name: str
+    key: bytes | None
+    value: bytes | None
+    value_offset: int = 0
+
+
+def _read_java(view: SnapshotView) -> JavaBytes:
+    start = view.position
+    value = read_java_object(view)
+    return JavaBytes(bytes(view.buffer[start : view.position]), value)
+
+
+def _read_optional_map(view: SnapshotView) -> tuple[OptionalEntry, ...]:
+    magic = view.read_long()
+    if magic != OPTIONAL_MAP_MAGIC:
+        raise view.error(f"a map that begins with {magic:#x}, expected {OPTIONAL_MAP_MAGIC:#x}")
+    return tuple(_read_entry(view) for _ in range(view.read_count(element_size=4)))
+
+
+def _read_entry(view: SnapshotView) -> OptionalEntry:
+    name = view.read_utf()
+    key, _ = _read_optional(view)
+    value, offset = _read_optional(view)
+    return OptionalEntry(name, key, value, offset)
+
+
+def _read_optional(view: SnapshotView) -> tuple[bytes | None, int]:
+    if not view.read_strict_bool():
+        return None, view.offset
+    size = view.read_count()
+    return view.read_bytes(size), view.offset - size
+
+
+def _write_optional_map(view: DataOutputView, entries: tuple[OptionalEntry, ...]) -> None:
+    view.write_long(OPTIONAL_MAP_MAGIC)
+    view.write_int(len(entries))
+    for entry in entries:
+        view.write_utf(entry.name)
+        for data in (entry.key, entry.value):
+            view.write_bool(data is not None)
+            if data is not None:
+                _write_framed(view, data)
+
+
+def _write_framed(view: DataOutputView, data: bytes) -> None:
+    view.write_int(len(data))
+    view.write_bytes(data)
+
+
+def _list_of(element: Codec, element_size: int) -> Codec:
+    """An i32 count, then the elements."""
+
+    def read(view: SnapshotView) -> tuple[Any, ...]:
+        return tuple(element.read(view) for _ in range(view.read_count(element_size)))
+
+    def write(view: DataOutputView, values: tuple[Any, ...]) -> None:
+        view.write_int(len(values))
+        for value in values:
+            element.write(view, value)
+
+    return Codec(read, write)
+
+
+def _read_numbered(view: SnapshotView) -> tuple[str, int]:
+    return view.read_utf(), view.read_int()
+
+
+def _write_numbered(view: DataOutputView, value: tuple[str, int]) -> None:
+    view.write_utf(value[0])
+    view.write_int(value[1])
+
+
+UTF = Codec(lambda view: view.read_utf(), lambda view, value: view.write_utf(value))
+INT = Codec(lambda view: view.read_int(), lambda view, value: view.write_int(value))
+BOOL = Codec(lambda view: view.read_strict_bool(), lambda view, value: view.write_bool(value))
+TEXT = Codec(
+    lambda view: view.read_string_value(), lambda view, value: view.write_string_value(value)
+)
+FRAMED = Codec(lambda view: view.read_bytes(view.read_count()), _write_framed)
+JAVA = Codec(_read_java, lambda view, value: view.write_bytes(value.data))
+JAVA_LIST = _list_of(JAVA, element_size=5)
+NAMES = _list_of(UTF, element_size=2)
+NUMBERED_NAMES = _list_of(Codec(_read_numbered, _write_numbered), element_size=6)
+OPTIONAL_MAP = Codec(_read_optional_map, _write_optional_map)

@@ -1,0 +1,71 @@
+"""Snapshots of POJO serializers.
+
+| bytes | field        | meaning                                                            |
+|-------|--------------|--------------------------------------------------------------------|
+| utf   | pojo_class   |                                                                    |
+| map   | fields       | name -> (utf declaring class, utf name), snapshot                  |
+| map   | registered   | class -> (), snapshot; a subclass by its index                     |
+| map   | unregistered | class -> (), snapshot; a subclass by its name                      |
+
+A map is an i64 magic, i32 n, then n entries of utf name and optional framed key and value. The
+key of a field that the class has lost is absent; its snapshot, and its data, are still there.
+
+Flink: ``PojoSerializerSnapshotData``, ``LinkedOptionalMapSerializer``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats.errors import FormatError
+from savepoint_formats.layout import Layout, Nullable, Opaque, Pojo
+from savepoint_formats.snapshots.basic import RUNTIME
+from savepoint_formats.snapshots.fields import OPTIONAL_MAP, UTF
+from savepoint_formats.snapshots.resynchronised import read_resynchronised
+from savepoint_formats.snapshots.snapshot import SnapshotKind, TypeSerializerSnapshot, register
+
+if TYPE_CHECKING:
+    from savepoint_formats.snapshots.fields import OptionalEntry
+
+
+def _pojo(snapshot: TypeSerializerSnapshot) -> Layout:
+    fields = snapshot["fields"]
+    return Pojo(
+        snapshot["pojo_class"],
+        tuple(entry.name for entry in fields),
+        tuple(Nullable(_layout_of(entry)) for entry in fields),
+        _subclasses(snapshot["registered"]),
+        _subclasses(snapshot["unregistered"]),
+    )
+
+
+def _subclasses(entries: tuple[OptionalEntry, ...]) -> tuple[tuple[str, Layout], ...]:
+    return tuple((entry.name, _layout_of(entry)) for entry in entries)
+
+
+def _layout_of(entry: OptionalEntry) -> Layout:
+    """The layout of a framed snapshot; bytes where there is none, or a damaged one."""
+    if entry.value is None:
+        return Opaque(entry.name, "its serializer could not be loaded when the snapshot was taken")
+    try:
+        return read_resynchronised(
+            TypeSerializerSnapshot.read, entry.value, entry.name, entry.value_offset
+        ).layout()
+    except FormatError as error:
+        return Opaque(entry.name, error.message)
+
+
+register(
+    {
+        f"{RUNTIME}PojoSerializerSnapshot": SnapshotKind(
+            _pojo,
+            lambda _version: (
+                ("pojo_class", UTF),
+                ("fields", OPTIONAL_MAP),
+                ("registered", OPTIONAL_MAP),
+                ("unregistered", OPTIONAL_MAP),
+            ),
+            versions=range(2, 3),
+        )
+    }
+)

@@ -1,0 +1,104 @@
+"""Snapshots of the serializers of Flink SQL: rows, strings, decimals, arrays, maps.
+
+| class                   | body                                                           |
+|-------------------------|----------------------------------------------------------------|
+| RowDataSerializer       | i32 n, n Java objects (logical types), nested serializers      |
+| BinaryRowDataSerializer | i32 number of fields; their types are not stored               |
+| DecimalDataSerializer   | i32 precision, i32 scale                                       |
+| TimestampDataSerializer | i32 precision                                                  |
+| ArrayDataSerializer     | Java objects: element type, element serializer                 |
+| MapDataSerializer       | Java objects: key type, value type, key and value serializers  |
+| SortedMapSerializer     | Java object: comparator; nested serializers                    |
+| RowDataKeySerializer    | two framed Java objects, the snapshot of the row               |
+
+Flink 1.9 and 1.10 had the same under older names (``BaseRowSerializer``...).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.layout import Framed, Layout, MapOf, Nullable, Opaque
+from savepoint_formats.snapshots.basic import inner, simple
+from savepoint_formats.snapshots.composite import numbered
+from savepoint_formats.snapshots.fields import FRAMED, INT, JAVA, JAVA_LIST
+from savepoint_formats.snapshots.logical_type import logical_type
+from savepoint_formats.snapshots.snapshot import NESTED, SNAPSHOT, SnapshotKind, register
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from savepoint_formats.snapshots.fields import Codec
+    from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
+
+_TABLE = "org.apache.flink.table.runtime.typeutils."
+_SEQUENCED = "org.apache.flink.table.runtime.sequencedmultisetstate.linked."
+
+
+def plain(layout: Callable[[TypeSerializerSnapshot], Layout], **fields: Codec) -> SnapshotKind:
+    """The kind of a snapshot whose body is these fields in every version."""
+    body = tuple(fields.items())
+    return SnapshotKind(layout, lambda _version: body, versions=range(4))
+
+
+def _row(snapshot: TypeSerializerSnapshot) -> Layout:
+    types = tuple(logical_type(java.value) for java in snapshot["types"])
+    return Framed(layouts.BinaryRow(numbered("f", len(types)), types))
+
+
+def _untyped_row(snapshot: TypeSerializerSnapshot) -> Layout:
+    reason = f"a binary row of {snapshot['arity']} fields, whose types are not stored"
+    return Framed(Opaque(snapshot.class_name, reason))
+
+
+def _decimal(snapshot: TypeSerializerSnapshot) -> Layout:
+    return layouts.DecimalData(snapshot["precision"], snapshot["scale"])
+
+
+def _timestamp(snapshot: TypeSerializerSnapshot) -> Layout:
+    return layouts.TimestampData(snapshot["precision"])
+
+
+def _array(snapshot: TypeSerializerSnapshot) -> Layout:
+    return Framed(layouts.BinaryArray(logical_type(snapshot["element_type"].value)))
+
+
+def _map(snapshot: TypeSerializerSnapshot) -> Layout:
+    key, value = (logical_type(snapshot[name].value) for name in ("key_type", "value_type"))
+    return Framed(layouts.BinaryMap(key, value))
+
+
+def _sorted_map(snapshot: TypeSerializerSnapshot) -> Layout:
+    key, value = snapshot.nested_layouts()
+    return MapOf(key, Nullable(value))
+
+
+_KINDS: dict[SnapshotKind, tuple[str, ...]] = {
+    plain(_row, types=JAVA_LIST, nested=NESTED): ("RowDataSerializer", "BaseRowSerializer"),
+    plain(_untyped_row, arity=INT): ("BinaryRowDataSerializer", "BinaryRowSerializer"),
+    simple(layouts.Utf8()): ("StringDataSerializer", "BinaryStringSerializer"),
+    plain(_timestamp, precision=INT): ("TimestampDataSerializer", "SqlTimestampSerializer"),
+    plain(_array, element_type=JAVA, element_serializer=JAVA): (
+        "ArrayDataSerializer",
+        "BaseArraySerializer",
+    ),
+    plain(_map, key_type=JAVA, value_type=JAVA, key_serializer=JAVA, value_serializer=JAVA): (
+        "MapDataSerializer",
+        "BaseMapSerializer",
+    ),
+}
+_DECIMAL = plain(_decimal, precision=INT, scale=INT)
+
+for _kind, _names in _KINDS.items():
+    register({inner(_TABLE + name): _kind for name in _names})
+register(
+    {
+        f"{_TABLE}DecimalDataSerializer$DecimalSerializerSnapshot": _DECIMAL,
+        inner(f"{_TABLE}DecimalSerializer"): _DECIMAL,
+        f"{_TABLE}SortedMapSerializerSnapshot": plain(_sorted_map, comparator=JAVA, nested=NESTED),
+        f"{_SEQUENCED}RowDataKeySerializerSnapshot": plain(
+            lambda snapshot: snapshot["row"].layout(), equaliser=FRAMED, hash=FRAMED, row=SNAPSHOT
+        ),
+    }
+)

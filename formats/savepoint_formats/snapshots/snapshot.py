@@ -1,0 +1,262 @@
+"""Serializer snapshots: what Flink stores of a serializer, as a tree that can be written back.
+
+| bytes | field      | meaning                                                              |
+|-------|------------|----------------------------------------------------------------------|
+| utf   | class_name | of the snapshot; inner classes with ``$``                            |
+| i32   | version    | of the body                                                          |
+| …     | body       | by class and version; it has **no** length                           |
+
+Kinds of snapshots register in a table from class name to ``SnapshotKind``: the fields of the body,
+and the layout that they mean. An unknown class can only be read where its size is known; see
+``resynchronised``.
+
+Flink: ``TypeSerializerSnapshot``, ``CompositeTypeSerializerSnapshot``,
+``NestedSerializersSnapshotDelegate``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from savepoint_formats.data_view import DataInputView
+from savepoint_formats.errors import UnknownSnapshotError
+from savepoint_formats.layout import Layout, Opaque
+from savepoint_formats.snapshots.fields import Codec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from savepoint_formats.data_view import DataOutputView
+    from savepoint_formats.snapshots.fields import Field
+
+COMPOSITE_MAGIC = 911108
+NESTED_MAGIC = 1333245
+_NESTED_VERSION = 1
+_OLDEST_COMPOSITE = 3
+
+_MAX_DEPTH = 50
+_CLASS_NAME = re.compile(r"[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)+")
+
+
+class SnapshotView(DataInputView):
+    """A view that knows the sizes of bodies whose class is not known.
+
+    Attributes:
+        opaque_sizes: Offset of such a body -> its size in bytes.
+    """
+
+    __slots__ = ("depth", "opaque_sizes")
+
+    def __init__(
+        self,
+        buffer: bytes | memoryview,
+        path: str = "<bytes>",
+        base: int = 0,
+        opaque_sizes: Mapping[int, int] | None = None,
+    ) -> None:
+        super().__init__(buffer, path, base)
+        self.opaque_sizes = opaque_sizes or {}
+        self.depth = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TypeSerializerSnapshot:
+    """A snapshot, as the values of the fields of its body.
+
+    Attributes:
+        class_name: The snapshot class.
+        version: The version of its body.
+        values: The fields of the body in order, nested snapshots among them.
+        names: The names of the fields.
+    """
+
+    class_name: str
+    version: int
+    values: tuple[Any, ...] = ()
+    names: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[self.names.index(name)]
+
+    @property
+    def nested(self) -> tuple[TypeSerializerSnapshot, ...]:
+        """The snapshots of the nested serializers."""
+        return self["nested"] if "nested" in self.names else ()
+
+    @property
+    def outer_version(self) -> int:
+        """The version of a composite's own part."""
+        return int(self["outer_version"]) if "outer_version" in self.names else self.version
+
+    def nested_layouts(self) -> tuple[Layout, ...]:
+        """The layouts of the nested serializers."""
+        return tuple(snapshot.layout() for snapshot in self.nested)
+
+    def layout(self) -> Layout:
+        """How the values of this serializer lie."""
+        return KINDS[self.class_name].layout(self)
+
+    @classmethod
+    def read(cls, view: SnapshotView) -> TypeSerializerSnapshot:
+        """Reads one snapshot.
+
+        Raises:
+            UnknownSnapshotError: Its class, or version, is not known, and neither is its size.
+            FormatError: It is damaged, or nests too deep.
+        """
+        class_name = view.read_utf()
+        if not _CLASS_NAME.fullmatch(class_name):
+            raise view.error(f"{class_name!r} is no name of a Java class")
+        version = view.read_int()
+        if view.depth > _MAX_DEPTH:
+            raise view.error(f"serializer snapshots nest deeper than {_MAX_DEPTH}")
+        kind = KINDS.get(class_name)
+        if kind is None or version not in kind.versions:
+            return OpaqueSnapshot.read_body(class_name, version, view, is_known=kind is not None)
+        view.depth += 1
+        names, values = _read_fields(kind, version, view)
+        view.depth -= 1
+        return cls(class_name, version, values, names)
+
+    def write(self, view: DataOutputView) -> None:
+        view.write_utf(self.class_name)
+        view.write_int(self.version)
+        self.write_body(view)
+
+    def write_body(self, view: DataOutputView) -> None:
+        fields = KINDS[self.class_name].fields(self.version, self.outer_version)
+        for (_, codec), value in zip(fields, self.values, strict=True):
+            codec.write(view, value)
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueSnapshot(TypeSerializerSnapshot):
+    """A snapshot of a class that is not known: its bytes, and why."""
+
+    body: bytes = b""
+    reason: str = ""
+
+    @classmethod
+    def read_body(
+        cls, class_name: str, version: int, view: SnapshotView, *, is_known: bool
+    ) -> Self:
+        """Raises ``UnknownSnapshotError`` if the size of the body is not known."""
+        what = f"version {version} of it is not known" if is_known else "a serializer not known"
+        if view.offset not in view.opaque_sizes:
+            raise UnknownSnapshotError(
+                f"serializer snapshot {class_name} of version {version}: {what}",
+                view.path,
+                view.offset,
+                class_name,
+            )
+        return cls(
+            class_name, version, body=view.read_bytes(view.opaque_sizes[view.offset]), reason=what
+        )
+
+    def layout(self) -> Layout:
+        return Opaque(self.class_name, self.reason)
+
+    def write_body(self, view: DataOutputView) -> None:
+        view.write_bytes(self.body)
+
+
+NO_FIELDS: tuple[Field, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotKind:
+    """What the body of a snapshot class is, and what it means.
+
+    Attributes:
+        layout: The layout of the serializer's values.
+        body: The fields of the body by version; of a composite its own part by outer version.
+        versions: The versions of the body that are known.
+        is_composite: Whether the body is a composite's: magic, outer version, own part, nested.
+    """
+
+    layout: Callable[[TypeSerializerSnapshot], Layout]
+    body: Callable[[int], tuple[Field, ...]] = lambda _version: NO_FIELDS
+    versions: range = range(1, 4)
+    is_composite: bool = False
+
+    def fields(self, version: int, outer_version: int) -> tuple[Field, ...]:
+        """All fields of a body of these versions."""
+        if not self.is_composite:
+            return self.body(version)
+        head = _COMPOSITE_HEAD if version >= _OLDEST_COMPOSITE else _LEGACY_HEAD
+        return (*head, *self.body(outer_version), ("nested", NESTED))
+
+
+def _read_fields(
+    kind: SnapshotKind, version: int, view: SnapshotView
+) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    outer_version = version
+    if kind.is_composite and version >= _OLDEST_COMPOSITE:
+        outer_version = _peek_outer_version(view)
+    fields = kind.fields(version, outer_version)
+    return tuple(name for name, _ in fields), tuple(codec.read(view) for _, codec in fields)
+
+
+def _peek_outer_version(view: SnapshotView) -> int:
+    """The outer version, which decides the fields and is one of them."""
+    start = view.position
+    _read_magic(view, COMPOSITE_MAGIC)
+    outer_version = view.read_int()
+    view.position = start
+    return outer_version
+
+
+def _read_magic(view: DataInputView, magic: int) -> int:
+    found = view.read_int()
+    if found != magic:
+        view.position -= 4
+        raise view.error(f"{found} where a serializer snapshot has {magic}")
+    return found
+
+
+def _read_composite_version(view: SnapshotView) -> int:
+    _read_magic(view, COMPOSITE_MAGIC)
+    return view.read_int()
+
+
+def _write_composite_version(view: DataOutputView, version: int) -> None:
+    view.write_int(COMPOSITE_MAGIC)
+    view.write_int(version)
+
+
+def _read_nested(view: SnapshotView) -> tuple[TypeSerializerSnapshot, ...]:
+    """i32 magic, i32 version, i32 count, then each snapshot."""
+    _read_magic(view, NESTED_MAGIC)
+    version = view.read_int()
+    if version != _NESTED_VERSION:
+        raise view.error(f"nested serializers of version {version}, expected {_NESTED_VERSION}")
+    count = view.read_count(element_size=6)
+    return tuple(TypeSerializerSnapshot.read(view) for _ in range(count))
+
+
+def _write_nested(view: DataOutputView, nested: tuple[TypeSerializerSnapshot, ...]) -> None:
+    view.write_int(NESTED_MAGIC)
+    view.write_int(_NESTED_VERSION)
+    view.write_int(len(nested))
+    for snapshot in nested:
+        snapshot.write(view)
+
+
+NESTED = Codec(_read_nested, _write_nested)
+SNAPSHOT = Codec(TypeSerializerSnapshot.read, lambda view, snapshot: snapshot.write(view))
+
+_COMPOSITE_HEAD: tuple[Field, ...] = (
+    ("outer_version", Codec(_read_composite_version, _write_composite_version)),
+)
+# Before Flink 1.8 the body's version was the outer version, and nothing was in front.
+_LEGACY_HEAD: tuple[Field, ...] = ()
+
+KINDS: dict[str, SnapshotKind] = {}
+"""Snapshot class -> its kind; filled by the modules that know the classes."""
+
+
+def register(kinds: Mapping[str, SnapshotKind]) -> None:
+    """Adds kinds to the table."""
+    KINDS.update(kinds)
