@@ -86,13 +86,13 @@ class FlinkHome:
         return Path(done.stdout.splitlines()[-1].removeprefix("file:"))
 
 
-def publish(sample: Sample, snapshot: Path, expected: str) -> None:
-    """Replaces the sample in this folder by what Flink wrote."""
+def publish(sample: Sample, snapshot: Path, expected: str, into: Path) -> None:
+    """Replaces the sample in a folder by what Flink wrote."""
     if (snapshot / METADATA).read_bytes()[:4] != MAGIC:
         raise ValueError(f"{snapshot / METADATA} does not begin with {MAGIC.hex(' ')}")
     # A checkpoint refers to the folders beside it.
     written = snapshot.parent if sample.variant.kind == "checkpoint" else snapshot
-    folder = HERE / sample.name
+    folder = into / sample.name
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(written, folder)
     (folder / "expected.json").write_text(expected, encoding="utf-8")
@@ -113,7 +113,7 @@ def main() -> None:
             if sample.flink == version and options.only in sample.name:
                 start = time.monotonic()
                 expected = expected_json(sample)
-                publish(sample, home.write(sample, classes), expected)
+                publish(sample, home.write(sample, classes), expected, options.into)
                 print(f"{sample.name}: {time.monotonic() - start:.1f} s", flush=True)
     shutil.rmtree(WRITTEN_AT)
 
@@ -124,6 +124,7 @@ def _options() -> argparse.Namespace:
         "--flink", action="append", choices=list(MAX_PARALLELISM), help="all versions by default"
     )
     parser.add_argument("--only", default="", help="samples with this in their name")
+    parser.add_argument("--into", type=Path, default=HERE, help="where the samples go")
     parser.add_argument("--cache", type=Path, default=CACHE, help="where pip puts Flink")
     parser.add_argument(
         "--flink-home",

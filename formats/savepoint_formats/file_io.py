@@ -172,9 +172,19 @@ class SnapshotDirectory:
         if location.file_size() is None:
             raise SavepointNotFoundError(
                 f"{self.uri} has no {METADATA_FILE} file: it is no savepoint or checkpoint,"
-                " or one that did not complete"
+                f" or one that did not complete{self._hint()}"
             )
         return StateFile(self.metadata_path, location=location).read()
+
+    def _hint(self) -> str:
+        """Where a ``_metadata`` file is one level below, as in the folder of a job."""
+        infos = self.location.filesystem.get_file_info(fs.FileSelector(self.location.path))
+        found = [
+            info.base_name
+            for info in infos
+            if self._below(f"{info.base_name}/{METADATA_FILE}").file_size() is not None
+        ]
+        return f"; {', '.join(sorted(found))} in it has one" if found else ""
 
     def list_files(self) -> dict[str, int]:
         """Path below the directory -> size in bytes, of all files in it."""

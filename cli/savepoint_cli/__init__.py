@@ -1,0 +1,1 @@
+"""The command ``savepoint``: thin words over ``state_processor``."""

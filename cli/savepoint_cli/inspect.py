@@ -1,0 +1,105 @@
+"""Commands that look: none of them reads bulk data, none starts Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from savepoint_cli.output import Output, OutputFormat
+from state_processor import Savepoint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _output(_context: click.Context, _parameter: click.Parameter, value: OutputFormat) -> Output:
+    return Output(OutputFormat(value))
+
+
+def _uids(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> list[str]:
+    if path is None:
+        return []
+    lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def inspection(command: Callable[..., None]) -> Callable[..., None]:
+    """The argument and the options that all commands of this module share."""
+    for decorate in (
+        click.option(
+            "--output",
+            type=click.Choice([form.value for form in OutputFormat]),
+            default=OutputFormat.TEXT.value,
+            show_default=True,
+            callback=_output,
+            help="Tables for people, or JSON lines for programs.",
+        ),
+        click.option(
+            "--uids-file",
+            "listed_uids",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            callback=_uids,
+            help="A file with a uid per line, as if each were given by --uid.",
+        ),
+        click.option(
+            "--uid",
+            "uids",
+            multiple=True,
+            help="The uid of an operator, to be shown instead of its hash. Repeatable.",
+        ),
+        click.argument("path"),
+    ):
+        command = decorate(command)
+    return command
+
+
+def _open(path: str, uids: tuple[str, ...], listed_uids: list[str]) -> Savepoint:
+    return Savepoint.open(path, uids=(*uids, *listed_uids))
+
+
+@click.command()
+@inspection
+def describe(output: Output, path: str, **uids: Any) -> None:
+    """Show what is in the savepoint at PATH: its format, its operators, their states.
+
+    \b
+    savepoint describe s3://jobs/orders/savepoint-1a2b --uid summarize
+    """
+    description = _open(path, **uids).describe()
+    output.page(description, ("Operators", description.operators), ("States", description.states()))
+
+
+@click.command("list")
+@inspection
+def list_tables(output: Output, path: str, **uids: Any) -> None:
+    """List the tables of the savepoint at PATH.
+
+    \b
+    savepoint list s3://jobs/orders/savepoint-1a2b
+    """
+    output.rows(f"Tables of {path}", _open(path, **uids).tables())
+
+
+@click.command()
+@inspection
+@click.argument("table", required=False)
+def schema(output: Output, path: str, table: str | None, **uids: Any) -> None:
+    """Show the columns of TABLE, or of all tables, with their types in Spark's words.
+
+    \b
+    savepoint schema s3://jobs/orders/savepoint-1a2b summarize.keyed_state --uid summarize
+    """
+    output.rows(f"Columns of {table or path}", _open(path, **uids).schema(table))
+
+
+@click.command()
+@inspection
+def files(output: Output, path: str, **uids: Any) -> None:
+    """List every file of the savepoint at PATH, who refers to it, and what is missing.
+
+    \b
+    savepoint files s3://jobs/orders/savepoint-1a2b --output json
+    """
+    output.rows(f"Files of {path}", _open(path, **uids).files())

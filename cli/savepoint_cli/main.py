@@ -1,0 +1,34 @@
+"""The command line: ``savepoint describe``, ``list``, ``schema``, ``files``."""
+
+from __future__ import annotations
+
+import click
+
+from savepoint_cli import inspect
+from savepoint_formats.errors import SavepointError
+
+
+class SavepointGroup(click.Group):
+    """Turns what is wrong with a savepoint into one line and exit code 1."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Runs a command; anything but a ``SavepointError`` is a fault of ours, and shows."""
+        try:
+            return super().invoke(ctx)
+        except SavepointError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=SavepointGroup)
+@click.version_option(package_name="savepoint-state-processor")
+def main() -> None:
+    """Look into the savepoints and checkpoints of Apache Flink jobs.
+
+    PATH is the directory of a savepoint or checkpoint, or its _metadata file: a local path, or
+    a URI such as s3://bucket/savepoint-1a2b. Exit codes: 0 done, 1 the savepoint is wrong, 2 the
+    call is wrong.
+    """
+
+
+for command in (inspect.describe, inspect.list_tables, inspect.schema, inspect.files):
+    main.add_command(command)

@@ -1,0 +1,102 @@
+"""Answers as tables for people or as JSON lines for programs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields, is_dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+# What a pipe or a file gets, where no terminal says how wide it is.
+PIPED_WIDTH = 160
+
+
+class OutputFormat(StrEnum):
+    """What an answer looks like."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class Output:
+    """Prints records: frozen dataclasses of plain values, or of more such records."""
+
+    def __init__(self, output_format: OutputFormat) -> None:
+        self.format = output_format
+        self._console = Console(highlight=False)
+        if not self._console.is_terminal:
+            self._console.width = PIPED_WIDTH
+
+    def rows(self, title: str, records: Sequence[Any]) -> None:
+        """A table with a row per record, or a JSON line per record."""
+        if self.format is OutputFormat.JSON:
+            for record in records:
+                self._print_json(record)
+        else:
+            self._print_table(title, records)
+
+    def page(self, record: Any, *nested: tuple[str, Sequence[Any]]) -> None:
+        """The plain fields of a record, then tables of the records in it; or one JSON line."""
+        if self.format is OutputFormat.JSON:
+            self._print_json(record)
+            return
+        grid = Table.grid(padding=(0, 2))
+        for name in _plain_fields(record):
+            grid.add_row(name.replace("_", " "), _cell(name, getattr(record, name)))
+        self._console.print(grid)
+        for title, records in nested:
+            self._print_table(title, records)
+
+    def _print_json(self, record: Any) -> None:
+        print(json.dumps(asdict(record), ensure_ascii=False))
+
+    def _print_table(self, title: str, records: Sequence[Any]) -> None:
+        if not records:
+            self._console.print(escape(f"{title}: none"))
+            return
+        table = Table(title=escape(title), title_justify="left", title_style="bold", box=SIMPLE)
+        names = [name for name in _plain_fields(records[0]) if _is_told(name, records)]
+        for name in names:
+            is_number = isinstance(getattr(records[0], name), int)
+            heading = name.replace("_", " ")
+            table.add_column(heading, justify="right" if is_number else "left", overflow="fold")
+        for record in records:
+            table.add_row(*(_cell(name, getattr(record, name)) for name in names))
+        self._console.print(table)
+
+
+def _plain_fields(record: Any) -> Iterable[str]:
+    """The names of the fields that hold no records."""
+    for field in fields(record):
+        value = getattr(record, field.name)
+        if not (isinstance(value, tuple) and any(map(is_dataclass, value))):
+            yield field.name
+
+
+def _is_told(name: str, records: Sequence[Any]) -> bool:
+    """Whether a column says anything at all."""
+    return any(_cell(name, getattr(record, name)) for record in records)
+
+
+def _cell(name: str, value: Any) -> str:
+    """How people see a value."""
+    match value:
+        case None | False:
+            return ""
+        case True:
+            return "yes"
+        case tuple():
+            return escape("\n".join(map(str, value)))
+        case int() if name.endswith("size"):
+            return f"{value:,}"
+        case _:
+            return escape(str(value))

@@ -1,0 +1,250 @@
+"""What a savepoint tells of itself: the answers of ``describe``, ``tables``, ``schema``, ``files``.
+
+Each answer is a frozen record of plain values, ready to be shown as a table or as JSON. Types are
+those of the DataFrame that a table becomes, in Spark's words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from savepoint_formats.columns.arrow_types import arrow_type, spark_type_name
+from savepoint_formats.file_io import METADATA_FILE
+from savepoint_formats.layout import opaque_parts
+from savepoint_formats.metadata import FlinkVersionRange, KeyedHandleType
+from savepoint_formats.metadata.references import COORDINATOR, stream_references
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from savepoint_formats.catalog import State
+    from savepoint_formats.file_io import SnapshotDirectory, StateFile
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.metadata import CheckpointMetadata
+    from savepoint_formats.metadata.references import StreamReference
+    from savepoint_formats.tables import Table
+    from state_processor.savepoint import Operator
+
+_KEYED_FORMATS = {
+    KeyedHandleType.KEY_GROUPS_V1: "key groups",
+    KeyedHandleType.KEY_GROUPS: "key groups",
+    KeyedHandleType.CANONICAL_SAVEPOINT: "canonical",
+    KeyedHandleType.INCREMENTAL_V1: "rocksdb",
+    KeyedHandleType.INCREMENTAL: "rocksdb",
+    KeyedHandleType.CHANGELOG_V1: "changelog",
+    KeyedHandleType.CHANGELOG: "changelog",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StateDescription:
+    """A state: its kind, and the types of its key, namespace and values.
+
+    ``notes`` say what of it can be shown as bytes only, and why.
+    """
+
+    operator: str
+    state: str
+    kind: str
+    key: str | None
+    namespace: str | None
+    value: str
+    has_ttl: bool
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, operator: str, state: State) -> StateDescription:
+        return cls(
+            operator,
+            state.name,
+            state.kind.value,
+            None if state.key is None else type_name(state.key),
+            None if state.namespace is None else type_name(state.namespace),
+            type_name(state.value),
+            state.has_ttl,
+            notes_on(state.key, state.namespace, state.value),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorDescription:
+    """An operator: what it is called, how it runs, which states it has. Sizes are in bytes."""
+
+    uid: str | None
+    hash: str
+    name: str | None
+    parallelism: int
+    max_parallelism: int
+    is_finished: bool
+    keyed_size: int
+    operator_size: int
+    states: tuple[StateDescription, ...]
+    problems: tuple[str, ...]
+
+    @classmethod
+    def of(cls, operator: Operator) -> OperatorDescription:
+        record, catalog = operator.record, operator.catalog
+        return cls(
+            operator.uid,
+            operator.id,
+            record.name or None,
+            record.parallelism,
+            record.max_parallelism,
+            record.is_finished,
+            catalog.keyed_size,
+            catalog.operator_size,
+            tuple(StateDescription.of(operator.name, state) for state in catalog.states),
+            catalog.problems,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointDescription:
+    """A savepoint on one page. ``size`` is in bytes, with every file and inline state."""
+
+    path: str
+    kind: str
+    keyed_formats: tuple[str, ...]
+    metadata_version: int
+    flink: str
+    checkpoint_id: int
+    size: int
+    operators: tuple[OperatorDescription, ...]
+
+    def states(self) -> tuple[StateDescription, ...]:
+        """The states of all operators."""
+        return tuple(state for operator in self.operators for state in operator.states)
+
+    @classmethod
+    def of(
+        cls, path: str, metadata: CheckpointMetadata, operators: Iterable[Operator]
+    ) -> SavepointDescription:
+        described = tuple(OperatorDescription.of(operator) for operator in operators)
+        return cls(
+            path,
+            _kind(metadata),
+            _keyed_formats(metadata),
+            metadata.version,
+            str(FlinkVersionRange.of(metadata)),
+            metadata.checkpoint_id,
+            sum(operator.keyed_size + operator.operator_size for operator in described),
+            described,
+        )
+
+
+def _kind(metadata: CheckpointMetadata) -> str:
+    """What the snapshot says it is; before Flink 1.16 it does not say."""
+    if metadata.properties is None or not metadata.properties.kind:
+        return "savepoint or checkpoint"
+    kind = metadata.properties.kind.lower()
+    return f"{metadata.properties.format_type.lower()} {kind}".strip()
+
+
+def _keyed_formats(metadata: CheckpointMetadata) -> tuple[str, ...]:
+    handles = (
+        subtask.managed_keyed_state
+        for operator in metadata.operators
+        for subtask in operator.subtasks
+    )
+    return tuple(sorted({_KEYED_FORMATS[handle.type] for handle in handles if handle is not None}))
+
+
+@dataclass(frozen=True, slots=True)
+class TableDescription:
+    """A table, by its full name, and what it shows."""
+
+    table: str
+    columns: tuple[str, ...]
+    states: tuple[str, ...]
+    kinds: tuple[str, ...]
+
+    @classmethod
+    def of(cls, operator: Operator, table: Table) -> TableDescription:
+        return cls(
+            f"{operator.name}.{table.name}",
+            tuple(column.name for column in table.columns),
+            tuple(state.name for state in table.states),
+            tuple(sorted({state.kind.value for state in table.states})),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDescription:
+    """A column of a table; ``notes`` say what of it is shown as bytes only, and why."""
+
+    table: str
+    column: str
+    type: str
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of_table(cls, operator: Operator, table: Table) -> Iterator[ColumnDescription]:
+        for column in table.columns:
+            yield cls(
+                f"{operator.name}.{table.name}",
+                column.name,
+                type_name(column.layout),
+                notes_on(column.layout),
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class FileDescription:
+    """A file, and who refers to it.
+
+    Attributes:
+        path: As the handle says it; below the savepoint's directory if it is relative.
+        location: Where it was found, if that is somewhere else.
+        size: In bytes; None if it is missing.
+        is_missing: Whether it is neither where the handle says nor beside ``_metadata``.
+        references: ``operator subtask: what for``; empty if nobody refers to the file.
+    """
+
+    path: str
+    location: str | None
+    size: int | None
+    is_missing: bool
+    references: tuple[str, ...]
+
+
+def describe_files(
+    directory: SnapshotDirectory, operators: Iterable[Operator]
+) -> Iterator[FileDescription]:
+    """``_metadata``, every file that an operator refers to, then those that nobody refers to."""
+    referenced: dict[str, tuple[StateFile, list[str]]] = {}
+    for operator in operators:
+        for reference in stream_references(operator.record):
+            file = directory.file(reference.stream)
+            if file.data is None:
+                _, users = referenced.setdefault(file.path, (file, []))
+                users.append(_user(operator, reference))
+    sizes = directory.list_files()
+    yield FileDescription(METADATA_FILE, None, sizes.pop(METADATA_FILE), False, ("savepoint",))
+    for file, users in referenced.values():
+        if file.location is None:
+            yield FileDescription(file.path, None, None, True, tuple(users))
+            continue
+        where = directory.relative(file.location)
+        sizes.pop(where, None)
+        location = None if file.path.endswith(where) else where
+        yield FileDescription(file.path, location, file.location.file_size(), False, tuple(users))
+    for path, size in sorted(sizes.items()):
+        yield FileDescription(path, None, size, False, ())
+
+
+def _user(operator: Operator, reference: StreamReference) -> str:
+    if reference.subtask == COORDINATOR:
+        return f"{operator.name}: {reference.role}"
+    return f"{operator.name} {reference.subtask}: {reference.role}"
+
+
+def type_name(layout: Layout) -> str:
+    """The type of a column of this layout, in Spark's words."""
+    return spark_type_name(arrow_type(layout))
+
+
+def notes_on(*layouts: Layout | None) -> tuple[str, ...]:
+    """What of these layouts can be shown as bytes only, and why."""
+    opaque = (part for layout in layouts if layout for part in opaque_parts(layout))
+    return tuple(dict.fromkeys(f"{part.class_name}: {part.reason}" for part in opaque))

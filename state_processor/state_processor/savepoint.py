@@ -1,0 +1,206 @@
+"""A savepoint as a database: its operators, their tables, and the files that hold them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+from savepoint_formats.catalog import OperatorCatalog
+from savepoint_formats.data_view import DataInputView
+from savepoint_formats.errors import OperatorNotFoundError, StateNotFoundError
+from savepoint_formats.file_io import SnapshotDirectory
+from savepoint_formats.metadata import CheckpointMetadata
+from savepoint_formats.operator_id import OperatorId
+from savepoint_formats.tables import Table, tables_of
+from state_processor.description import (
+    ColumnDescription,
+    FileDescription,
+    SavepointDescription,
+    TableDescription,
+    describe_files,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from savepoint_formats.metadata import OperatorState
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator of a savepoint: a namespace of tables.
+
+    Attributes:
+        record: What ``_metadata`` says of it.
+        uid: Its uid, if the savepoint or the user told it.
+    """
+
+    record: OperatorState
+    uid: str | None
+    directory: SnapshotDirectory = field(repr=False)
+
+    @property
+    def id(self) -> str:
+        """The hash of its uid, 32 hexadecimal digits."""
+        return str(self.record.operator_id)
+
+    @property
+    def name(self) -> str:
+        """What its tables are called by: the uid, or the hash where the uid is not known."""
+        return self.uid or self.id
+
+    @cached_property
+    def catalog(self) -> OperatorCatalog:
+        """Its states. Reads the headers of its state files, once."""
+        return OperatorCatalog.of(self.directory, self.record)
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables that its states make."""
+        return tables_of(self.catalog.states)
+
+    def table(self, name: str) -> Table:
+        """The table of this name.
+
+        Raises:
+            StateNotFoundError: There is none; the message lists those there are.
+        """
+        for table in self.tables:
+            if table.name == name:
+                return table
+        known = ", ".join(table.name for table in self.tables) or "none"
+        raise StateNotFoundError(f"operator {self.name} has no table {name!r}; it has: {known}")
+
+
+@dataclass(frozen=True)
+class Savepoint:
+    """A savepoint or checkpoint; holds no data, and needs no Spark.
+
+    Attributes:
+        path: What the user called it.
+        metadata: The content of its ``_metadata`` file.
+        operators: Its operators, in the order of the file.
+    """
+
+    path: str
+    metadata: CheckpointMetadata = field(repr=False)
+    directory: SnapshotDirectory = field(repr=False)
+    operators: tuple[Operator, ...] = field(repr=False)
+
+    @classmethod
+    def open(cls, path: str, *, uids: Iterable[str] = ()) -> Self:
+        """Opens a savepoint or checkpoint of any Flink release from 1.8 on.
+
+        Args:
+            path: Its directory or ``_metadata`` file: a local path, or a URI of a file system
+                that pyarrow knows (``file:``, ``s3:``, ``gs:``, ``hdfs:``...).
+            uids: Uids of operators. Flink 1.x stores only their hashes; an operator whose uid
+                is given here is called by it.
+
+        Raises:
+            SavepointNotFoundError: Nothing is there, or a directory without ``_metadata``.
+            NotASavepointError: A file of another kind is there.
+            FormatError: The ``_metadata`` file is damaged, or of a version that is not known.
+            OperatorNotFoundError: No operator has one of the uids.
+
+        Example:
+            >>> Savepoint.open("sample_savepoints/currency-1.20.5-hashmap-canonical")
+        """
+        directory = SnapshotDirectory.of(path)
+        view = DataInputView(directory.read_metadata(), directory.metadata_path)
+        metadata = CheckpointMetadata.read(view)
+        names = _names_by_id(metadata, uids, path)
+        operators = tuple(
+            Operator(record, names.get(record.operator_id) or record.uid or None, directory)
+            for record in metadata.operators
+        )
+        return cls(path, metadata, directory, operators)
+
+    def operator(self, uid: str) -> Operator:
+        """The operator with this uid, or with this hash of a uid.
+
+        Raises:
+            OperatorNotFoundError: There is none; the message lists those there are.
+        """
+        wanted = {uid, str(OperatorId.from_uid(uid))}
+        for operator in self.operators:
+            if operator.id in wanted or operator.uid == uid:
+                return operator
+        raise _not_found(self.path, uid, self._names())
+
+    def describe(self) -> SavepointDescription:
+        """What is in the savepoint, on one page. Reads the headers of all state files."""
+        return SavepointDescription.of(self.path, self.metadata, self.operators)
+
+    def tables(self) -> list[TableDescription]:
+        """All tables, operator by operator. Reads the headers of all state files."""
+        return [
+            TableDescription.of(operator, table)
+            for operator in self.operators
+            for table in operator.tables
+        ]
+
+    def schema(self, table: str | None = None) -> list[ColumnDescription]:
+        """The columns of one table, or of all.
+
+        Args:
+            table: ``<operator>.<table>``, the operator by its uid or hash.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            StateNotFoundError: The operator has no such table; the message lists its tables.
+        """
+        if table is not None:
+            operator, found = self.table(table)
+            return list(ColumnDescription.of_table(operator, found))
+        return [
+            column
+            for operator in self.operators
+            for found in operator.tables
+            for column in ColumnDescription.of_table(operator, found)
+        ]
+
+    def table(self, name: str) -> tuple[Operator, Table]:
+        """The operator and the table of a full name, ``<operator>.<table>``.
+
+        A uid may hold dots, and so may the name of a state: the longest uid that fits decides.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            StateNotFoundError: The operator has no such table; the message lists its tables.
+        """
+        dots = [position for position, letter in enumerate(name) if letter == "."]
+        for dot in reversed(dots):
+            with suppress(OperatorNotFoundError):
+                operator = self.operator(name[:dot])
+                return operator, operator.table(name[dot + 1 :])
+        raise _not_found(self.path, name.partition(".")[0], self._names())
+
+    def files(self) -> list[FileDescription]:
+        """Every file of the savepoint, who refers to it, and whether it is missing."""
+        return list(describe_files(self.directory, self.operators))
+
+    def _names(self) -> Iterable[str]:
+        return (operator.name for operator in self.operators)
+
+
+def _names_by_id(metadata: CheckpointMetadata, uids: Iterable[str], path: str) -> dict[bytes, str]:
+    """Operator id -> uid. Raises ``OperatorNotFoundError`` if a uid fits no operator."""
+    known = {record.operator_id for record in metadata.operators}
+    names: dict[bytes, str] = {}
+    for uid in uids:
+        operator_id = OperatorId.from_uid(uid)
+        if operator_id not in known:
+            raise _not_found(
+                path, uid, (record.uid or str(record.operator_id) for record in metadata.operators)
+            )
+        names[operator_id] = uid
+    return names
+
+
+def _not_found(path: str, uid: str, names: Iterable[str]) -> OperatorNotFoundError:
+    return OperatorNotFoundError(
+        f"{path} has no operator {uid!r}; it has: {', '.join(sorted(names)) or 'none'}"
+    )

@@ -1,0 +1,185 @@
+"""The commands that look into a savepoint, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from savepoint_cli.main import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+UIDS = ("--uid", "currency_converter", "--uid", "summarize")
+
+
+def run(*arguments: str | Path) -> tuple[int, str]:
+    """Exit code and all that was printed."""
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+def lines(*arguments: str | Path) -> list[dict[str, Any]]:
+    """The JSON lines that a command printed."""
+    code, output = run(*arguments, "--output", "json")
+    assert code == 0, output
+    return [json.loads(line) for line in output.splitlines()]
+
+
+@pytest.fixture
+def currency(samples: Path) -> Path:
+    return samples / "currency-1.20.5-hashmap-canonical"
+
+
+def test_describe_shows_what_is_inside(currency: Path) -> None:
+    code, output = run("describe", currency, *UIDS)
+    assert code == 0
+    for fact in ("canonical savepoint", "1.16 to 1.20", "summarize", "total", "DOUBLE", "rates"):
+        assert fact in output
+
+
+def test_describe_is_one_json_object(currency: Path) -> None:
+    (described,) = lines("describe", currency, *UIDS)
+    assert described["kind"] == "canonical savepoint"
+    assert described["checkpoint_id"] == 1
+    operators = {operator["uid"]: operator for operator in described["operators"]}
+    summarize = operators["summarize"]
+    assert (summarize["parallelism"], summarize["max_parallelism"]) == (2, 128)
+    assert {state["state"]: (state["kind"], state["value"]) for state in summarize["states"]} == {
+        "total": ("value", "DOUBLE"),
+        "count": ("value", "INT"),
+    }
+
+
+def test_list_names_the_tables(currency: Path) -> None:
+    tables = {table["table"]: table["columns"] for table in lines("list", currency, *UIDS)}
+    assert tables["currency_converter.rates"] == ["key", "value"]
+    assert tables["summarize.keyed_state"] == ["key", "total", "count"]
+
+
+def test_schema_of_one_table(currency: Path) -> None:
+    columns = lines("schema", currency, "summarize.keyed_state", *UIDS)
+    assert [(column["column"], column["type"]) for column in columns] == [
+        ("key", "INT"),
+        ("total", "DOUBLE"),
+        ("count", "INT"),
+    ]
+
+
+def test_a_table_may_be_named_by_its_uid_without_telling_it_before(currency: Path) -> None:
+    assert lines("schema", currency, "summarize.keyed_state")
+
+
+def test_flink_2_tells_its_uids(samples: Path) -> None:
+    tables = lines("list", samples / "currency-2.2.1-hashmap-canonical")
+    assert "summarize.keyed_state" in {table["table"] for table in tables}
+
+
+def test_uids_come_from_a_file_too(currency: Path, tmp_path: Path) -> None:
+    uids = tmp_path / "uids"
+    uids.write_text("# the job's operators\nsummarize\n\ncurrency_converter\n")
+    tables = {table["table"] for table in lines("list", currency, "--uids-file", uids)}
+    assert "currency_converter.rates" in tables
+
+
+def test_files_tells_who_refers_to_each_file(currency: Path) -> None:
+    files = {file["path"]: file for file in lines("files", currency, *UIDS)}
+    assert set(files) == {path.name for path in currency.iterdir()}
+    for path, file in files.items():
+        assert file["size"] == (currency / path).stat().st_size
+        assert not file["is_missing"]
+    assert files["expected.json"]["references"] == []
+    users = [user for file in files.values() for user in file["references"]]
+    assert {"summarize 0: keyed state", "summarize 1: keyed state"} <= set(users)
+
+
+def test_files_tells_what_is_missing(currency: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(currency, copy)
+    before = lines("files", copy, *UIDS)
+    gone = next(f["path"] for f in before if "summarize 0: keyed state" in f["references"])
+    (copy / gone).unlink()
+    after = {file["path"]: file for file in lines("files", copy, *UIDS)}
+    assert [path for path, file in after.items() if file["is_missing"]] == [gone]
+
+
+def test_describe_goes_on_without_a_missing_file(currency: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(currency, copy)
+    for file in lines("files", currency, *UIDS):
+        if "summarize 0: keyed state" in file["references"]:
+            (copy / file["path"]).unlink()
+    (described,) = lines("describe", copy, *UIDS)
+    summarize = next(o for o in described["operators"] if o["uid"] == "summarize")
+    assert "does not exist" in summarize["problems"][0]
+    assert {state["state"] for state in summarize["states"]} == {"total", "count"}
+
+
+def test_a_moved_checkpoint_with_shared_files_is_whole(samples: Path) -> None:
+    files = lines("files", samples / "states-2.2.1-rocksdb-incremental/chk-2")
+    assert files
+    assert not [file for file in files if file["is_missing"]]
+
+
+@pytest.mark.parametrize("command", ["describe", "list", "schema", "files"])
+class TestBadInput:
+    def fails(self, command: str, path: Path, message: str) -> None:
+        code, output = run(command, path)
+        assert code == 1
+        assert message in output
+        assert output.count("\n") == 1, output
+
+    def test_a_missing_path(self, command: str, tmp_path: Path) -> None:
+        self.fails(command, tmp_path / "nowhere", "does not exist")
+
+    def test_an_empty_directory(self, command: str, tmp_path: Path) -> None:
+        self.fails(command, tmp_path, "has no _metadata file")
+
+    def test_the_folder_above_a_checkpoint(self, command: str, samples: Path) -> None:
+        self.fails(command, samples / "states-2.2.1-rocksdb-incremental", "chk-2")
+
+    def test_a_file_of_another_kind(self, command: str, tmp_path: Path) -> None:
+        (tmp_path / "_metadata").write_bytes(b"PAR1PAR1")
+        self.fails(command, tmp_path, "begins with 50 41 52 31")
+
+    def test_a_truncated_file(self, command: str, currency: Path, tmp_path: Path) -> None:
+        data = (currency / "_metadata").read_bytes()
+        (tmp_path / "_metadata").write_bytes(data[:500])
+        self.fails(command, tmp_path, "_metadata at byte")
+
+    def test_a_future_version(self, command: str, currency: Path, tmp_path: Path) -> None:
+        data = (currency / "_metadata").read_bytes()
+        (tmp_path / "_metadata").write_bytes(data[:4] + b"\0\0\0\x09" + data[8:])
+        self.fails(command, tmp_path, "metadata version 9, expected 2 to 7")
+
+    def test_a_uid_that_no_operator_has(self, command: str, currency: Path) -> None:
+        code, output = run(command, currency, "--uid", "sumarize")
+        assert code == 1
+        assert "has no operator 'sumarize'; it has: " in output
+
+
+def test_an_unknown_table_lists_those_there_are(currency: Path) -> None:
+    code, output = run("schema", currency, "summarize.keyed", *UIDS)
+    assert code == 1
+    assert "operator summarize has no table 'keyed'; it has: keyed_state" in output
+
+
+def test_a_wrong_call_is_exit_code_2() -> None:
+    assert run("describe")[0] == 2
+
+
+def test_no_command_loads_spark(currency: Path) -> None:
+    program = (
+        "import sys; from savepoint_cli.main import main;"
+        f"main(['describe', {str(currency)!r}], standalone_mode=False);"
+        "assert 'pyspark' not in sys.modules and 'numba' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
