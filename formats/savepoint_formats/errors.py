@@ -72,7 +72,7 @@ class FormatError(SavepointError):
     # A dataclass is compared by value, which would take the hash away that `raise from` needs.
     __hash__ = Exception.__hash__
 
-    def __reduce__(self) -> tuple[type[FormatError], tuple[str, str, int]]:
+    def __reduce__(self) -> tuple[type[FormatError], tuple[str | int, ...]]:
         return type(self), (self.message, self.path, self.offset)
 
 
@@ -89,11 +89,19 @@ class UnknownSnapshotError(FormatError):
 
     Attributes:
         class_name: The snapshot class.
+        version: The version of the snapshot; ``offset`` is where its body begins.
     """
 
-    def __init__(self, message: str, path: str, offset: int, class_name: str = "") -> None:
+    def __init__(
+        self, message: str, path: str, offset: int, class_name: str = "", version: int = 0
+    ) -> None:
         super().__init__(message, path, offset)
         self.class_name = class_name
+        self.version = version
+
+    def __reduce__(self) -> tuple[type[FormatError], tuple[str | int, ...]]:
+        facts = (self.message, self.path, self.offset, self.class_name, self.version)
+        return type(self), facts
 
 
 class UndecodableError(FormatError):

@@ -1,0 +1,339 @@
+"""The Arrow type of a layout, and what Spark calls it.
+
+| layout                                    | Arrow                                             |
+|-------------------------------------------|---------------------------------------------------|
+| Boolean; Byte, Short, Int, Long           | bool; int8, int16, int32, int64                   |
+| Float, Double                             | float, double                                     |
+| Char, Text, MutableText, JavaUtf, Utf8    | utf8                                              |
+| Enum                                      | utf8, the constant's name                         |
+| BigInteger, BigDecimal                    | utf8: they have no bounds, and 1.0 is not 1.00    |
+| DecimalData(p, s)                         | decimal128(p, s)                                  |
+| JavaDate                                  | timestamp[ms, UTC]                                |
+| Instant, SqlTimestamp                     | timestamp[ns, UTC]                                |
+| LocalDate, LocalTime, LocalDateTime       | date32, time64[ns], timestamp[ns]                 |
+| TimestampData(p)                          | timestamp[ms] up to 3 digits, [us] up to 6, [ns]  |
+| TimerTimestamp                            | int64: an event time has the unit that its job has|
+| FixedBytes, Bytes                         | binary                                            |
+| Variant                                   | struct<metadata: binary, value: binary>           |
+| Marker, VoidNamespace                     | null                                              |
+| Nullable(x), Framed(x)                    | the type of x                                     |
+| Repeated, MaskedRepeated, BlockRepeated   | list                                              |
+| PackedTexts                               | list<utf8>                                        |
+| NullCount                                 | int32, the count                                  |
+| MapOf, BlockMap                           | map; list<struct<key, value>> if keys can be null |
+|                                           | by a flag, since no key of an Arrow map is        |
+| Struct                                    | struct                                            |
+| MaskedStruct                              | struct; with a kind, the last field is $row_kind  |
+| Tagged                                    | struct of the alternatives, all null but for one  |
+| IndexedUnion                              | the same without Avro's null, which is a null     |
+|                                           | struct; null and one other branch: that branch    |
+| Pojo                                      | struct; ``pojo_columns`` if it has subclasses     |
+| Ttl(x)                                    | struct<timestamp: timestamp[ms, UTC], value: x>   |
+| BinaryRow                                 | struct of its fields and $row_kind                |
+| BinaryArray, BinaryMap                    | list, map                                         |
+| Kryo of a class of ``kryo_types``         | the type there                                    |
+| other Kryo, JavaObject, Opaque            | binary, the bytes as they are                     |
+
+| SQL type                                  | Arrow                                             |
+|-------------------------------------------|---------------------------------------------------|
+| TIME                                      | time32[ms]                                        |
+| TIMESTAMP(p), TIMESTAMP_LTZ(p)            | timestamp of the digits' unit, without or with UTC|
+| INTERVAL YEAR TO MONTH                    | int32, months                                     |
+| INTERVAL DAY TO SECOND                    | duration[ms]                                      |
+| MULTISET                                  | map<element, int32>                               |
+| ROW, STRUCTURED_TYPE, VARIANT             | struct                                            |
+| RAW, BINARY, VARBINARY                    | binary                                            |
+| all others                                | as the layout of the same values                  |
+
+``$row_kind`` is utf8: +I, -U, +U or -D. Every field is nullable, but for the keys of maps.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.columns.kryo_types import KRYO_TYPES
+from savepoint_formats.columns.pojo_columns import CLASS, has_subclasses, pojo_columns
+from savepoint_formats.errors import UndecodableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from savepoint_formats.layout import Layout, LogicalType
+
+MAX_DEPTH = 100
+"""How deep layouts, rows and object graphs may nest; no job's types come near it."""
+
+ROW_KIND = "$row_kind"
+ROW_KINDS = ("+I", "-U", "+U", "-D")
+
+_UTC = "UTC"
+_VARIANT = pa.struct({"metadata": pa.binary(), "value": pa.binary()})
+
+_SCALARS: dict[type[Layout], pa.DataType] = {
+    layouts.Boolean: pa.bool_(),
+    layouts.Byte: pa.int8(),
+    layouts.Short: pa.int16(),
+    layouts.Int: pa.int32(),
+    layouts.Long: pa.int64(),
+    layouts.Float: pa.float32(),
+    layouts.Double: pa.float64(),
+    layouts.Char: pa.utf8(),
+    layouts.Enum: pa.utf8(),
+    layouts.JavaDate: pa.timestamp("ms", _UTC),
+    layouts.SqlTimestamp: pa.timestamp("ns", _UTC),
+    layouts.Instant: pa.timestamp("ns", _UTC),
+    layouts.LocalDate: pa.date32(),
+    layouts.LocalTime: pa.time64("ns"),
+    layouts.LocalDateTime: pa.timestamp("ns"),
+    layouts.TimerTimestamp: pa.int64(),
+    layouts.FixedBytes: pa.binary(),
+    layouts.Marker: pa.null(),
+    layouts.VoidNamespace: pa.null(),
+    layouts.Text: pa.utf8(),
+    layouts.MutableText: pa.utf8(),
+    layouts.JavaUtf: pa.utf8(),
+    layouts.Utf8: pa.utf8(),
+    layouts.Bytes: pa.binary(),
+    layouts.BigInteger: pa.utf8(),
+    layouts.BigDecimal: pa.utf8(),
+    layouts.Variant: _VARIANT,
+    layouts.PackedTexts: pa.list_(pa.utf8()),
+    layouts.NullCount: pa.int32(),
+    layouts.JavaObject: pa.binary(),
+    layouts.Opaque: pa.binary(),
+}
+
+_SQL_SCALARS: dict[str, pa.DataType] = {
+    "BOOLEAN": pa.bool_(),
+    "TINYINT": pa.int8(),
+    "SMALLINT": pa.int16(),
+    "INTEGER": pa.int32(),
+    "BIGINT": pa.int64(),
+    "FLOAT": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "CHAR": pa.utf8(),
+    "VARCHAR": pa.utf8(),
+    "BINARY": pa.binary(),
+    "VARBINARY": pa.binary(),
+    "DATE": pa.date32(),
+    "TIME_WITHOUT_TIME_ZONE": pa.time32("ms"),
+    "INTERVAL_YEAR_MONTH": pa.int32(),
+    "INTERVAL_DAY_TIME": pa.duration("ms"),
+    "NULL": pa.null(),
+    "RAW": pa.binary(),
+    "VARIANT": _VARIANT,
+}
+
+_SPARK_NAMES: dict[pa.DataType, str] = {
+    pa.bool_(): "BOOLEAN",
+    pa.int8(): "TINYINT",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INT",
+    pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+    pa.utf8(): "STRING",
+    pa.binary(): "BINARY",
+    pa.date32(): "DATE",
+    pa.null(): "VOID",
+}
+
+
+def arrow_type(layout: Layout) -> pa.DataType:
+    """The Arrow type of the layout's values.
+
+    Raises:
+        UndecodableError: The layout nests deeper than ``MAX_DEPTH``.
+    """
+    return _arrow_type(layout, 0)
+
+
+def _arrow_type(layout: Layout, depth: int) -> pa.DataType:  # noqa: PLR0912 - a table
+    depth = _deeper(depth)
+    match layout:
+        case layouts.Nullable(inner) | layouts.Framed(inner):
+            return _arrow_type(inner, depth)
+        case (
+            layouts.Repeated(element)
+            | layouts.MaskedRepeated(element)
+            | layouts.BlockRepeated(element)
+        ):
+            return pa.list_(_arrow_type(element, depth))
+        case layouts.MapOf(key, value):
+            key_type, value_type = _arrow_type(key, depth), _arrow_type(value, depth)
+            return (
+                _entries(key_type, value_type)
+                if is_nullable_key(key)
+                else pa.map_(key_type, value_type)
+            )
+        case layouts.BlockMap(value):
+            return pa.map_(pa.utf8(), _arrow_type(value, depth))
+        case layouts.MaskedStruct(names, fields, True):
+            return _struct(names, fields, depth, trailing=ROW_KIND)
+        case (
+            layouts.Struct(names, fields)
+            | layouts.MaskedStruct(names, fields)
+            | layouts.Tagged(_, names, fields)
+        ):
+            return _struct(names, fields, depth)
+        case layouts.IndexedUnion():
+            return _union_type(layout, depth)
+        case layouts.Pojo(_, names, fields):
+            return (
+                _pojo_type(layout, depth)
+                if has_subclasses(layout)
+                else _struct(names, fields, depth)
+            )
+        case layouts.Ttl(value):
+            timestamp = pa.field("timestamp", pa.timestamp("ms", _UTC))
+            return pa.struct([timestamp, pa.field("value", _arrow_type(value, depth))])
+        case layouts.DecimalData(precision, scale):
+            return _decimal_type(precision, scale)
+        case layouts.TimestampData(precision):
+            return pa.timestamp(timestamp_unit(precision))
+        case layouts.BinaryRow(names, types):
+            return _row_type(names, types, depth, trailing=ROW_KIND)
+        case layouts.BinaryArray(element):
+            return pa.list_(_sql_type(element, depth))
+        case layouts.BinaryMap(key, value):
+            return pa.map_(_sql_type(key, depth), _sql_type(value, depth))
+        case layouts.Kryo(class_name):
+            known = KRYO_TYPES.get(class_name)
+            return known.arrow_type if known else pa.binary()
+        case _:
+            return _SCALARS[type(layout)]
+
+
+def _sql_type(sql: LogicalType, depth: int) -> pa.DataType:
+    depth = _deeper(depth)
+    match sql.root, sql.children:
+        case "DECIMAL", _:
+            return _decimal_type(sql.precision, sql.scale)
+        case "TIMESTAMP_WITHOUT_TIME_ZONE", _:
+            return pa.timestamp(timestamp_unit(sql.precision))
+        case "TIMESTAMP_WITH_LOCAL_TIME_ZONE", _:
+            return pa.timestamp(timestamp_unit(sql.precision), _UTC)
+        case "ROW" | "STRUCTURED_TYPE", types:
+            return _row_type(sql.names, types, depth)
+        case "ARRAY", (element,):
+            return pa.list_(_sql_type(element, depth))
+        case "MAP", (key, value):
+            return pa.map_(_sql_type(key, depth), _sql_type(value, depth))
+        case "MULTISET", (element,):
+            return pa.map_(_sql_type(element, depth), pa.int32())
+        case "DISTINCT_TYPE", (source,):
+            return _sql_type(source, depth)
+        case root, _ if root in _SQL_SCALARS:
+            return _SQL_SCALARS[root]
+        case root, _:
+            raise UndecodableError(f"a SQL type {root}, which no row stores", "<layout>", 0)
+
+
+def timestamp_unit(precision: int) -> str:
+    """The coarsest Arrow unit that has this many digits of a second."""
+    if precision <= 3:
+        return "ms"
+    return "us" if precision <= 6 else "ns"
+
+
+def is_nullable_key(key: Layout) -> bool:
+    """Whether a map with such keys is a list of entries: a flag, or their type, makes them null.
+
+    Keys that can be null by their own encoding, such as ``Text``, make a map all the same; a
+    null among them is an error, for it is too rare to spoil the type of every such map.
+    """
+    return isinstance(key, layouts.Nullable | layouts.Marker | layouts.VoidNamespace)
+
+
+def value_branches(union: layouts.IndexedUnion) -> tuple[int, ...]:
+    """The indexes of the branches that are not null."""
+    return tuple(
+        index
+        for index, branch in enumerate(union.branches)
+        if not isinstance(branch, layouts.Marker)
+    )
+
+
+def _union_type(union: layouts.IndexedUnion, depth: int) -> pa.DataType:
+    indexes = value_branches(union)
+    types = [_arrow_type(union.branches[index], depth) for index in indexes]
+    if len(types) == 1:
+        return types[0]
+    return _named([union.names[index] for index in indexes], types, trailing="")
+
+
+def _decimal_type(precision: int, scale: int) -> pa.DataType:
+    if not 1 <= precision <= 38 or not 0 <= scale <= precision:
+        raise UndecodableError(f"a type DECIMAL({precision}, {scale})", "<layout>", 0)
+    return pa.decimal128(precision, scale)
+
+
+def _entries(key: pa.DataType, value: pa.DataType) -> pa.DataType:
+    return pa.list_(pa.struct([pa.field("key", key), pa.field("value", value)]))
+
+
+def _struct(
+    names: Iterable[str], fields: Iterable[Layout], depth: int, trailing: str = ""
+) -> pa.DataType:
+    types = [_arrow_type(field, depth) for field in fields]
+    return _named(names, types, trailing)
+
+
+def _row_type(
+    names: Iterable[str], types: Iterable[LogicalType], depth: int, trailing: str = ""
+) -> pa.DataType:
+    return _named(names, [_sql_type(one, depth) for one in types], trailing)
+
+
+def _named(names: Iterable[str], types: list[pa.DataType], trailing: str) -> pa.DataType:
+    fields = [pa.field(name, one) for name, one in zip(names, types, strict=True)]
+    if trailing:
+        fields.append(pa.field(trailing, pa.utf8()))
+    return pa.struct(fields)
+
+
+def _pojo_type(layout: layouts.Pojo, depth: int) -> pa.DataType:
+    columns = pojo_columns(layout).layouts
+    fields = [pa.field(name, _arrow_type(field, depth)) for name, field in columns.items()]
+    return pa.struct([pa.field(CLASS, pa.utf8()), *fields])
+
+
+def _deeper(depth: int) -> int:
+    if depth >= MAX_DEPTH:
+        raise UndecodableError(f"a type nested deeper than {MAX_DEPTH} levels", "<layout>", 0)
+    return depth + 1
+
+
+def spark_type_name(data_type: pa.DataType) -> str:
+    """The type in Spark's DDL, e.g. ``STRUCT<f0: BIGINT>``.
+
+    A time of day is a STRING, ``01:02:03.000000004``: Spark has no such type before 4.1, and
+    later ones end at microseconds.
+    """
+    if pa.types.is_decimal(data_type):
+        return f"DECIMAL({data_type.precision}, {data_type.scale})"
+    if pa.types.is_timestamp(data_type):
+        return "TIMESTAMP" if data_type.tz else "TIMESTAMP_NTZ"
+    if pa.types.is_time(data_type):
+        return "STRING"
+    if pa.types.is_duration(data_type):
+        return "INTERVAL DAY TO SECOND"
+    if pa.types.is_list(data_type):
+        return f"ARRAY<{spark_type_name(data_type.value_type)}>"
+    if pa.types.is_map(data_type):
+        key, value = spark_type_name(data_type.key_type), spark_type_name(data_type.item_type)
+        return f"MAP<{key}, {value}>"
+    if pa.types.is_struct(data_type):
+        fields = (f"{_quoted(field.name)}: {spark_type_name(field.type)}" for field in data_type)
+        return f"STRUCT<{', '.join(fields)}>"
+    return _SPARK_NAMES[data_type]
+
+
+def _quoted(name: str) -> str:
+    if name.isidentifier() and name.isascii():
+        return name
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,399 @@
+"""The content of SQL's binary rows, arrays and maps. Their own numbers are little endian.
+
+Row: | nulls | slot x fields | variable part |
+
+| part          | bytes                                                                           |
+|---------------|---------------------------------------------------------------------------------|
+| nulls         | whole longs: 8 bits of row kind, then a bit per field, lowest first; 1 is null  |
+| slot          | 8 bytes; numbers in the low ones, else where the value lies in the variable part|
+| variable part | values, each padded to whole longs                                              |
+
+Array: | i32 n | nulls in whole ints | element x n, padded to whole longs | variable part |,
+with slots of the element's own size. Map: | i32 size of the key array | keys | values |.
+
+| slot of                                     | bytes                                             |
+|---------------------------------------------|---------------------------------------------------|
+| text and bytes up to 7                      | the bytes, last byte 0x80 + size                  |
+| longer ones, rows, arrays, maps, RAW        | u32 size, u32 offset                              |
+| DECIMAL up to 18 digits                     | i64 unscaled                                      |
+| DECIMAL above                               | u32 size, u32 offset of 16 bytes: two's complement|
+|                                             | big endian, then zeros                            |
+| VARIANT                                     | u32 size, u32 offset of i32 metadata size (big    |
+|                                             | endian), metadata, value                          |
+| TIMESTAMP up to 3 digits                    | i64 milliseconds                                  |
+| TIMESTAMP above                             | u32 nanoseconds of the millisecond, u32 offset of |
+|                                             | i64 milliseconds                                  |
+
+Offsets count from the first byte of the row or array. A null's slot is zero as ``RowDataSerializer``
+writes it; generated code reserves the variable part of long decimals and timestamps all the same.
+
+Flink: ``BinaryRowData``, ``BinaryArrayData``, ``BinaryRowWriter``, ``BinaryArrayWriter``.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from savepoint_formats.columns import moments, times, unbounded
+from savepoint_formats.columns.arrow_types import MAX_DEPTH, ROW_KINDS
+from savepoint_formats.columns.entries import pairs_of
+from savepoint_formats.columns.scalars import canonical, fitting, unscaled_at
+from savepoint_formats.columns.texts import column_text, utf8_text
+from savepoint_formats.data_view import DataInputView
+from savepoint_formats.errors import TruncatedError, UndecodableError, ValueOutOfRangeError
+from savepoint_formats.layout import LogicalType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from savepoint_formats.columns.codec import Value
+
+_SLOT = 8
+_KIND_BITS = 8
+_WORD_BITS = 64
+_INLINE = 0x80
+_MAX_INLINE_SIZE = 7
+_MAX_LONG_DIGITS = 18
+_DECIMAL_SIZE = 16
+_MILLIS_PER_DAY = 86_400_000
+
+_NUMBERS: dict[str, struct.Struct] = {
+    "BOOLEAN": struct.Struct("<?"),
+    "TINYINT": struct.Struct("<b"),
+    "SMALLINT": struct.Struct("<h"),
+    "INTEGER": struct.Struct("<i"),
+    "DATE": struct.Struct("<i"),
+    "TIME_WITHOUT_TIME_ZONE": struct.Struct("<i"),
+    "INTERVAL_YEAR_MONTH": struct.Struct("<i"),
+    "BIGINT": struct.Struct("<q"),
+    "INTERVAL_DAY_TIME": struct.Struct("<q"),
+    "FLOAT": struct.Struct("<f"),
+    "DOUBLE": struct.Struct("<d"),
+}
+_LONG = struct.Struct("<q")
+_INT = struct.Struct("<i")
+_TWO_INTS = struct.Struct("<II")
+_TIMESTAMPS = ("TIMESTAMP_WITHOUT_TIME_ZONE", "TIMESTAMP_WITH_LOCAL_TIME_ZONE")
+_COUNTS = LogicalType("INTEGER", is_nullable=False)
+
+
+def null_size(arity: int) -> int:
+    """The bytes of row kind and null bits."""
+    return (arity + _KIND_BITS + _WORD_BITS - 1) // _WORD_BITS * 8
+
+
+def read_row(types: Sequence[LogicalType], row: DataInputView, depth: int = 0) -> list[Value]:
+    """The fields of the row that fills the view; the row's kind is behind them."""
+    _check_depth(depth, row)
+    nulls = null_size(len(types))
+    _check_size(row, nulls + _SLOT * len(types))
+    kind = row.buffer[0]
+    if kind >= len(ROW_KINDS):
+        raise row.error(f"a row of kind {kind}, expected 0 to 3")
+    fields = [
+        None
+        if _bit(row.buffer, index + _KIND_BITS)
+        else _read_slot(one, row, nulls + _SLOT * index, depth)
+        for index, one in enumerate(types)
+    ]
+    return [*fields, ROW_KINDS[kind]]
+
+
+def write_row(types: Sequence[LogicalType], fields: Sequence[Value], kind: str = "+I") -> bytes:
+    """The mirror of ``read_row``, as ``RowDataSerializer`` writes a row."""
+    nulls = null_size(len(types))
+    row = bytearray(nulls + _SLOT * len(types))
+    row[0] = ROW_KINDS.index(kind)
+    for index, (one, value) in enumerate(zip(types, fields, strict=True)):
+        if value is None:
+            _set_null(one, row, index + _KIND_BITS)
+        else:
+            _write_slot(one, value, row, nulls + _SLOT * index)
+    return bytes(row)
+
+
+def read_array(element: LogicalType, array: DataInputView, depth: int = 0) -> list[Value]:
+    """The elements of the array that fills the view."""
+    _check_depth(depth, array)
+    _check_size(array, 4)
+    (count,) = _INT.unpack_from(array.buffer)
+    start = 4 + (count + 31) // 32 * 4
+    size = element_size(element)
+    if count < 0:
+        raise array.error(f"an array of {count} elements")
+    _check_size(array, start + size * count)
+    return [
+        None
+        if _bit(array.buffer, index + 32)
+        else _read_slot(element, array, start + size * index, depth)
+        for index in range(count)
+    ]
+
+
+def write_array(element: LogicalType, values: Sequence[Value]) -> bytes:
+    """The mirror of ``read_array``."""
+    start = 4 + (len(values) + 31) // 32 * 4
+    size = element_size(element)
+    array = bytearray(_padded(start + size * len(values)))
+    _INT.pack_into(array, 0, len(values))
+    for index, value in enumerate(values):
+        if value is None:
+            _set_null(element, array, index + 32)
+        else:
+            _write_slot(element, value, array, start + size * index)
+    return bytes(array)
+
+
+def read_map(
+    key: LogicalType, value: LogicalType, entries: DataInputView, depth: int = 0
+) -> list[tuple[Value, Value]]:
+    """The entries of the map that fills the view."""
+    _check_size(entries, 4)
+    (key_size,) = _INT.unpack_from(entries.buffer)
+    keys = read_array(key, _piece(entries, 4, key_size), depth)
+    rest = entries.end - 4 - key_size
+    values = read_array(value, _piece(entries, 4 + key_size, rest), depth)
+    if len(keys) != len(values):
+        raise entries.error(f"a map of {len(keys)} keys and {len(values)} values")
+    if None in keys:
+        raise entries.error("a map with a null key, which Arrow's maps have not", UndecodableError)
+    return list(zip(keys, values, strict=True))
+
+
+def write_map(
+    key: LogicalType, value: LogicalType, entries: Iterable[tuple[Value, Value]]
+) -> bytes:
+    """The mirror of ``read_map``."""
+    pairs = list(entries)
+    keys = write_array(key, [one for one, _ in pairs])
+    return _INT.pack(len(keys)) + keys + write_array(value, [one for _, one in pairs])
+
+
+def element_size(element: LogicalType) -> int:
+    """The bytes of an array's slot."""
+    number = _NUMBERS.get(_stored(element).root)
+    return number.size if number else _SLOT
+
+
+def _read_slot(sql: LogicalType, section: DataInputView, position: int, depth: int) -> Value:
+    match sql.root, sql.children:
+        case (("CHAR" | "VARCHAR"), _):
+            content = _inline_or_piece(section, position)
+            return column_text(utf8_text(content), content)
+        case (("BINARY" | "VARBINARY"), _):
+            return _inline_or_piece(section, position).read_rest()
+        case "DECIMAL", _:
+            return _read_decimal(sql, section, position)
+        case root, _ if root in _TIMESTAMPS:
+            return _read_timestamp(sql, section, position)
+        case (("ROW" | "STRUCTURED_TYPE"), types):
+            return _read_nested_row(sql, types, _slot_piece(section, position), depth)
+        case "ARRAY", (element,):
+            return read_array(element, _slot_piece(section, position), depth + 1)
+        case "MAP", (key, value):
+            return read_map(key, value, _slot_piece(section, position), depth + 1)
+        case "MULTISET", (element,):
+            return read_map(element, _COUNTS, _slot_piece(section, position), depth + 1)
+        case "DISTINCT_TYPE", (source,):
+            return _read_slot(source, section, position, depth + 1)
+        case "RAW", _:
+            return _slot_piece(section, position).read_rest()
+        case "VARIANT", _:
+            return _read_variant(_slot_piece(section, position))
+        case _:
+            return _read_number(sql, section, position)
+
+
+def _write_slot(sql: LogicalType, value: Value, section: bytearray, position: int) -> None:
+    match sql.root, sql.children:
+        case (("CHAR" | "VARCHAR"), _):
+            _write_inline_or_piece(value.encode("utf-8"), section, position)
+        case (("BINARY" | "VARBINARY"), _):
+            _write_inline_or_piece(value, section, position)
+        case "DECIMAL", _:
+            _write_decimal(sql, value, section, position)
+        case root, _ if root in _TIMESTAMPS:
+            _write_timestamp(sql, value, section, position)
+        case (("ROW" | "STRUCTURED_TYPE"), types):
+            _write_piece(write_row(types, [value[one] for one in sql.names]), section, position)
+        case "ARRAY", (element,):
+            _write_piece(write_array(element, value), section, position)
+        case "MAP", (key, item):
+            _write_piece(write_map(key, item, pairs_of(value)), section, position)
+        case "MULTISET", (element,):
+            _write_piece(write_map(element, _COUNTS, pairs_of(value)), section, position)
+        case "DISTINCT_TYPE", (source,):
+            _write_slot(source, value, section, position)
+        case "RAW", _:
+            _write_piece(value, section, position)
+        case "VARIANT", _:
+            _write_piece(_write_variant(value), section, position)
+        case _:
+            _write_number(sql, value, section, position)
+
+
+# --- slots ------------------------------------------------------------------------------------
+
+
+def _read_number(sql: LogicalType, section: DataInputView, position: int) -> Value:
+    number = _NUMBERS.get(sql.root)
+    if number is None:
+        raise section.error(f"a value of type {sql.root}, which no row stores", UndecodableError)
+    (value,) = number.unpack_from(section.buffer, position)
+    match sql.root:
+        case "DATE":
+            return times.to_date(value)
+        case "TIME_WITHOUT_TIME_ZONE":
+            if not 0 <= value < _MILLIS_PER_DAY:
+                raise section.error(f"{value} ms is no time of a day", ValueOutOfRangeError)
+            return times.to_time(value)
+        case "INTERVAL_DAY_TIME":
+            return times.to_duration(value)
+        case _:
+            return value
+
+
+def _write_number(sql: LogicalType, value: Value, section: bytearray, position: int) -> None:
+    match sql.root:
+        case "DATE":
+            value = times.from_date(value)
+        case "TIME_WITHOUT_TIME_ZONE":
+            value = times.from_time(value, "ms")
+        case "INTERVAL_DAY_TIME":
+            value = times.from_duration(value, "ms")
+        case "FLOAT" | "DOUBLE":
+            value = canonical(value)
+    number = _NUMBERS[sql.root]
+    if number.format not in ("<?", "<f", "<d"):
+        value = fitting(value, number.size * 8)
+    try:
+        number.pack_into(section, position, value)
+    except OverflowError as error:
+        raise ValueError(f"{value} does not fit into a {sql.root}") from error
+
+
+def _read_decimal(sql: LogicalType, section: DataInputView, position: int) -> Value:
+    if sql.precision <= _MAX_LONG_DIGITS:
+        (unscaled,) = _LONG.unpack_from(section.buffer, position)
+    else:
+        unscaled = unbounded.from_twos_complement(_slot_piece(section, position).read_rest())
+    if abs(unscaled) >= 10**sql.precision:
+        raise section.error(f"a decimal of more than {sql.precision} digits", ValueOutOfRangeError)
+    return unbounded.decimal(unscaled, sql.scale)
+
+
+def _write_decimal(sql: LogicalType, value: Value, section: bytearray, position: int) -> None:
+    unscaled = unscaled_at(value, sql.precision, sql.scale)
+    if sql.precision <= _MAX_LONG_DIGITS:
+        _LONG.pack_into(section, position, unscaled)
+        return
+    data = unbounded.twos_complement(unscaled)
+    _TWO_INTS.pack_into(section, position, len(data), len(section))
+    section += data.ljust(_DECIMAL_SIZE, b"\0")
+
+
+def _read_timestamp(sql: LogicalType, section: DataInputView, position: int) -> Value:
+    if sql.precision <= 3:
+        (millis,), nanos = _LONG.unpack_from(section.buffer, position), 0
+    else:
+        nanos, offset = _TWO_INTS.unpack_from(section.buffer, position)
+        (millis,) = _LONG.unpack(_piece(section, offset, _LONG.size).buffer)
+    is_utc = sql.root == "TIMESTAMP_WITH_LOCAL_TIME_ZONE"
+    return moments.timestamp_of(millis, nanos, sql.precision, section, is_utc=is_utc)
+
+
+def _write_timestamp(sql: LogicalType, value: Value, section: bytearray, position: int) -> None:
+    millis, nanos = moments.millis_and_nanos(value, sql.precision)
+    data = _LONG.pack(fitting(millis, 64))
+    if sql.precision <= 3:
+        section[position : position + _SLOT] = data
+    else:
+        _TWO_INTS.pack_into(section, position, nanos, len(section))
+        section += data
+
+
+def _read_nested_row(
+    sql: LogicalType, types: Sequence[LogicalType], row: DataInputView, depth: int
+) -> dict[str, Value]:
+    *fields, kind = read_row(types, row, depth + 1)
+    if kind != ROW_KINDS[0]:
+        raise row.error(f"a row of kind {kind} inside a row, which has no column", UndecodableError)
+    return dict(zip(sql.names, fields, strict=True))
+
+
+def _read_variant(content: DataInputView) -> dict[str, bytes]:
+    return {"metadata": content.read_bytes(content.read_count()), "value": content.read_rest()}
+
+
+def _write_variant(value: dict[str, bytes]) -> bytes:
+    size = len(value["metadata"]).to_bytes(4, "big")
+    return size + value["metadata"] + value["value"]
+
+
+def _inline_or_piece(section: DataInputView, position: int) -> DataInputView:
+    last = section.buffer[position + _SLOT - 1]
+    if not last & _INLINE:
+        return _slot_piece(section, position)
+    size = last & ~_INLINE
+    if size > _MAX_INLINE_SIZE:
+        raise section.error(f"an inline value of {size} bytes, expected 7 at most")
+    return _piece(section, position, size)
+
+
+def _write_inline_or_piece(data: bytes, section: bytearray, position: int) -> None:
+    if len(data) > _MAX_INLINE_SIZE:
+        _write_piece(data, section, position)
+        return
+    section[position : position + len(data)] = data
+    section[position + _SLOT - 1] = _INLINE | len(data)
+
+
+def _slot_piece(section: DataInputView, position: int) -> DataInputView:
+    size, offset = _TWO_INTS.unpack_from(section.buffer, position)
+    return _piece(section, offset, size)
+
+
+def _write_piece(data: bytes, section: bytearray, position: int) -> None:
+    _TWO_INTS.pack_into(section, position, len(data), len(section))
+    section += data.ljust(_padded(len(data)), b"\0")
+
+
+def _piece(section: DataInputView, offset: int, size: int) -> DataInputView:
+    if not 0 <= offset <= offset + size <= section.end:
+        raise section.error(
+            f"a value of {size} bytes at {offset}, in {section.end} bytes", TruncatedError
+        )
+    return DataInputView(
+        section.buffer[offset : offset + size], section.path, section.base + offset
+    )
+
+
+def _padded(size: int) -> int:
+    return (size + _SLOT - 1) // _SLOT * _SLOT
+
+
+def _bit(buffer: memoryview, index: int) -> int:
+    return buffer[index >> 3] >> (index & 7) & 1
+
+
+def _set_null(sql: LogicalType, section: bytearray, index: int) -> None:
+    if not sql.is_nullable:
+        raise ValueError(f"null where the type is {sql.root} NOT NULL")
+    section[index >> 3] |= 1 << (index & 7)
+
+
+def _stored(sql: LogicalType) -> LogicalType:
+    while sql.root == "DISTINCT_TYPE":
+        (sql,) = sql.children
+    return sql
+
+
+def _check_size(section: DataInputView, size: int) -> None:
+    if section.end < size:
+        raise section.error(f"{section.end} bytes, expected {size} or more", TruncatedError)
+
+
+def _check_depth(depth: int, section: DataInputView) -> None:
+    if depth >= MAX_DEPTH:
+        raise section.error(f"a value nested deeper than {MAX_DEPTH} levels", UndecodableError)

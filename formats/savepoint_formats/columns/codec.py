@@ -1,0 +1,29 @@
+"""How one kind of value is read and written, and what a value is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from savepoint_formats.data_view import DataInputView, DataOutputView
+
+Value: TypeAlias = Any
+"""A value as ``to_pylist`` gives it; no type of Python's says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarCodec:
+    """A value's two functions, mirrors of each other.
+
+    Attributes:
+        read: The next value of a view.
+        write: Writes a value to a view.
+        is_nullable: Whether null has an encoding.
+    """
+
+    read: Callable[[DataInputView], Value]
+    write: Callable[[Value, DataOutputView], None]
+    is_nullable: bool = False

@@ -1,0 +1,28 @@
+"""How many elements a list may claim to have, where their bytes do not bound them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats import layout as layouts
+
+if TYPE_CHECKING:
+    from savepoint_formats.layout import Layout
+
+MAX_EMPTY_ELEMENTS = 1 << 20
+"""How many elements without any bytes a list may have; Flink's own lists of such are tiny."""
+
+
+def can_be_empty(layout: Layout) -> bool:
+    """Whether a value may have no bytes at all, so that they bound no count."""
+    match layout:
+        case layouts.Marker(value):
+            return value is None
+        case layouts.FixedBytes(size):
+            return size == 0
+        case layouts.Struct(_, fields):
+            return all(map(can_be_empty, fields))
+        case layouts.MaskedStruct(_, fields, has_kind):
+            return not fields and not has_kind
+        case _:
+            return isinstance(layout, layouts.Opaque)

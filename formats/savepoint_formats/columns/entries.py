@@ -1,0 +1,14 @@
+"""The entries of a map, in the forms in which a caller may have them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from savepoint_formats.columns.codec import Value
+
+
+def pairs_of(value: Value) -> list[tuple[Value, Value]]:
+    """The entries of a map, given as a dict, as pairs, or as dicts of ``key`` and ``value``."""
+    entries = value.items() if isinstance(value, dict) else value
+    return [(one["key"], one["value"]) if isinstance(one, dict) else one for one in entries]

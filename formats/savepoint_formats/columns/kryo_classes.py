@@ -1,0 +1,194 @@
+"""The classes that Kryo writes as numbers, and those of the JDK whose fields it writes.
+
+| number   | class                                    | known to                        |
+|----------|------------------------------------------|---------------------------------|
+| 0 to 8   | wrappers and String                      | every Kryo                      |
+| 9        | Void                                     | 2.24                            |
+| 10 to 72 | Scala                                    | 2.24 in Flink's distribution    |
+| 73 to 84 | some of the JDK                          | both in Flink's distribution    |
+| 85...    | registrations of the serializer snapshot | both                            |
+
+Flink: ``KryoSerializer``, ``FlinkScalaKryoInstantiator``, ``FlinkChillPackageRegistrar``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats.columns.kryo_dialect import KryoClass, KryoDialect, KryoField
+
+if TYPE_CHECKING:
+    from savepoint_formats.layout import KryoRegistration
+
+WRAPPERS = {
+    "java.lang.Integer": "int",
+    "java.lang.Float": "float",
+    "java.lang.Boolean": "boolean",
+    "java.lang.Byte": "byte",
+    "java.lang.Character": "char",
+    "java.lang.Short": "short",
+    "java.lang.Long": "long",
+    "java.lang.Double": "double",
+}
+"""Wrapper classes and their primitives; what Kryo never writes references to."""
+
+_EVERY_KRYO = (
+    "java.lang.Integer",
+    "java.lang.String",
+    "java.lang.Float",
+    "java.lang.Boolean",
+    "java.lang.Byte",
+    "java.lang.Character",
+    "java.lang.Short",
+    "java.lang.Long",
+    "java.lang.Double",
+)
+_VOID_ID = 9
+_SCALA_ID = 10
+_JDK_ID = 73
+_SNAPSHOT_ID = 85
+
+_WRAPPED = ("Seq", "Iterator", "Map", "JList", "JMap")
+_SPECIALIZED_PAIRS = ("JJ", "JI", "JD", "IJ", "II", "ID", "DJ", "DI", "DD")
+_SCALA = (
+    *(f"scala.collection.convert.Wrappers${one}Wrapper" for one in _WRAPPED),
+    "scala.Some",
+    "scala.util.Left",
+    "scala.util.Right",
+    "scala.collection.immutable.Vector",
+    *(f"scala.collection.immutable.Set$Set{size}" for size in range(1, 5)),
+    "scala.collection.immutable.HashSet$HashTrieSet",
+    *(f"scala.collection.immutable.Map$Map{size}" for size in range(1, 5)),
+    "scala.collection.immutable.HashMap$HashTrieMap",
+    "scala.collection.immutable.Range$Inclusive",
+    "scala.collection.immutable.NumericRange$Inclusive",
+    "scala.collection.immutable.NumericRange$Exclusive",
+    "scala.collection.mutable.BitSet",
+    "scala.collection.mutable.HashMap",
+    "scala.collection.mutable.HashSet",
+    "scala.collection.convert.Wrappers$IterableWrapper",
+    *(f"scala.Tuple{size}" for size in range(1, 23)),
+    *(f"scala.Tuple1$mc{kind}$sp" for kind in "JID"),
+    *(f"scala.Tuple2$mc{kinds}$sp" for kinds in _SPECIALIZED_PAIRS),
+    "scala.Symbol",
+    "scala.reflect.ClassTag",
+    "scala.runtime.BoxedUnit",
+)
+_JDK = (
+    "java.util.Arrays$ArrayList",
+    "java.util.BitSet",
+    "java.util.PriorityQueue",
+    "java.util.regex.Pattern",
+    "java.sql.Date",
+    "java.sql.Time",
+    "java.sql.Timestamp",
+    "java.net.URI",
+    "java.net.InetSocketAddress",
+    "java.util.UUID",
+    "java.util.Locale",
+    "java.text.SimpleDateFormat",
+)
+
+
+def registered_classes(
+    dialect: KryoDialect, registrations: tuple[KryoRegistration, ...]
+) -> dict[int, str]:
+    """The class of each number."""
+    classes = dict(enumerate(_EVERY_KRYO))
+    if not dialect.is_5:
+        classes[_VOID_ID] = "java.lang.Void"
+        classes |= enumerate(_SCALA, _SCALA_ID)
+    classes |= enumerate(_JDK, _JDK_ID)
+    classes = {number: name for number, name in classes.items() if number < dialect.first_id}
+    known = set(classes.values()) | set(WRAPPERS.values())
+    number = dialect.first_id
+    for one in registrations:
+        # Registering a class again changes nothing unless a serializer comes with it.
+        if one.serializer or one.class_name not in known:
+            classes[number] = one.class_name
+            known.add(one.class_name)
+            number += 1
+    return classes
+
+
+def _fixed(class_name: str, **types: str) -> KryoClass:
+    fields = tuple(KryoField(name, type_name) for name, type_name in types.items())
+    return KryoClass(class_name, fields, is_final=True)
+
+
+_OBJECT = "java.lang.Object"
+
+FIELDS_OF_BOTH: tuple[KryoClass, ...] = (
+    _fixed("java.util.concurrent.atomic.AtomicInteger", value="int"),
+    _fixed("java.util.concurrent.atomic.AtomicLong", value="long"),
+    _fixed("java.util.AbstractMap$SimpleEntry", key=_OBJECT, value=_OBJECT),
+    _fixed("java.util.Collections$ReverseComparator"),
+    _fixed(
+        "org.apache.flink.streaming.connectors.kafka.internals.KafkaTopicPartition",
+        cachedHash="int",
+        partition="int",
+        topic="java.lang.String",
+    ),
+    *(
+        KryoClass(
+            f"org.apache.flink.api.java.tuple.Tuple{size}",
+            # By name, f10 comes before f2.
+            tuple(KryoField(name, _OBJECT) for name in sorted(f"f{at}" for at in range(size))),
+        )
+        for size in range(26)
+    ),
+)
+"""Classes whose fields both versions write."""
+
+FIELDS_OF_2: tuple[KryoClass, ...] = (
+    _fixed("java.time.Instant", nanos="int", seconds="long"),
+    _fixed("java.time.Duration", nanos="int", seconds="long"),
+    _fixed("java.time.LocalDate", day="short", month="short", year="int"),
+    _fixed("java.time.LocalTime", hour="byte", minute="byte", nano="int", second="byte"),
+    _fixed("java.time.LocalDateTime", date="java.time.LocalDate", time="java.time.LocalTime"),
+    _fixed("java.time.ZoneOffset", totalSeconds="int"),
+    _fixed("java.time.ZoneRegion", id="java.lang.String"),
+    _fixed(
+        "java.time.OffsetDateTime",
+        dateTime="java.time.LocalDateTime",
+        offset="java.time.ZoneOffset",
+    ),
+    _fixed("java.time.OffsetTime", offset="java.time.ZoneOffset", time="java.time.LocalTime"),
+    _fixed(
+        "java.time.ZonedDateTime",
+        dateTime="java.time.LocalDateTime",
+        offset="java.time.ZoneOffset",
+        zone="java.time.ZoneId",
+    ),
+    _fixed("java.time.Year", year="int"),
+    _fixed("java.time.YearMonth", month="int", year="int"),
+    _fixed("java.time.MonthDay", day="int", month="int"),
+    _fixed("java.time.Period", days="int", months="int", years="int"),
+    _fixed("java.util.Optional", value=_OBJECT),
+    _fixed("java.util.OptionalInt", isPresent="boolean", value="int"),
+    _fixed("java.util.OptionalLong", isPresent="boolean", value="long"),
+    _fixed("java.util.OptionalDouble", isPresent="boolean", value="double"),
+)
+"""Classes that Kryo 5 has serializers for, and 2.24 writes by their fields."""
+
+JAVA_SERIALIZED = frozenset(["java.util.Locale", "java.text.SimpleDateFormat"])
+"""Classes that Java serializes itself inside Kryo; 5.6 has a serializer for Locale."""
+
+FINAL_CLASSES = frozenset(
+    [
+        "java.lang.String",
+        "java.lang.Void",
+        "java.util.UUID",
+        "java.util.Locale",
+        "java.util.Currency",
+        "java.util.regex.Pattern",
+        "java.net.URI",
+        "java.net.URL",
+        "java.lang.StringBuilder",
+        "java.lang.StringBuffer",
+        "java.lang.Class",
+        *WRAPPERS,
+        *(one.class_name for one in FIELDS_OF_2),
+    ]
+)
+"""Classes of the JDK without subclasses: a field of such a type needs no class in the bytes."""

@@ -1,0 +1,72 @@
+"""What must be known to read Kryo's object graphs, for it is not in them: version and classes.
+
+Flink 1.x writes with Kryo 2.24, Flink 2.x with 5.6. Objects of user classes have neither field
+names nor types; whoever knows the class can say how it looks.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class KryoVersion(enum.Enum):
+    """Which Kryo wrote the bytes."""
+
+    V2_24 = "2.24"
+    V5_6 = "5.6"
+
+
+@dataclass(frozen=True, slots=True)
+class KryoField:
+    """A field of a class.
+
+    Attributes:
+        name: Its name; Kryo orders fields by it.
+        type: The declared type as ``Class.getName`` gives it: ``int``, ``java.lang.String``,
+            ``[B``, ``[Ljava.lang.String;``.
+        arguments: Of a list or map, the types of its elements, or of its keys and values, where
+            they are declared and final: ``List<String>``, but not ``List<Object>``.
+    """
+
+    name: str
+    type: str
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KryoClass:
+    """A class whose objects Kryo writes field by field, or an enum.
+
+    Attributes:
+        class_name: As ``Class.getName`` gives it.
+        fields: Those that are neither static nor transient, of superclasses too.
+        is_final: Whether the class has no subclasses; so is an enum of constants without bodies.
+        constants: The names of an enum's constants.
+    """
+
+    class_name: str
+    fields: tuple[KryoField, ...] = ()
+    is_final: bool = False
+    constants: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KryoDialect:
+    """How the bytes of Kryo are to be read.
+
+    Attributes:
+        version: Of the Kryo in the Flink that wrote them; metadata up to version 4 has 2.24.
+        classes: The user's classes that occur.
+        first_id: The number of the first class that a snapshot registers. It is 85 with the
+            classes of Flink's distribution, and 10 where only Flink's core was at hand.
+    """
+
+    version: KryoVersion
+    classes: tuple[KryoClass, ...] = ()
+    first_id: int = 85
+
+    @property
+    def is_5(self) -> bool:
+        """Whether it is Kryo 5."""
+        return self.version is KryoVersion.V5_6

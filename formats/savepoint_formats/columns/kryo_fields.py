@@ -1,0 +1,48 @@
+"""Objects that Kryo writes field by field, sorted by name, without names, count or lengths.
+
+| declared type                    | bytes                                               |
+|----------------------------------|-----------------------------------------------------|
+| primitive                        | the value                                           |
+| final class                      | the object or null, without class                   |
+| List or Map of final classes     | class of the collection, then elements without class|
+| any other                        | class and object                                    |
+
+Kryo: ``FieldSerializer``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats.columns.kryo_bodies import read_primitive
+from savepoint_formats.columns.kryo_classes import WRAPPERS
+from savepoint_formats.columns.kryo_collections import read_generic_list, read_generic_map
+from savepoint_formats.columns.kryo_objects import KryoObject
+
+if TYPE_CHECKING:
+    from savepoint_formats.columns.codec import Value
+    from savepoint_formats.columns.kryo_dialect import KryoClass, KryoField
+    from savepoint_formats.columns.kryo_graph import KryoGraph
+
+_PRIMITIVES = frozenset(WRAPPERS.values())
+
+
+def read_fields(kryo_class: KryoClass, graph: KryoGraph) -> KryoObject:
+    """The fields of an object."""
+    fields = sorted(kryo_class.fields, key=lambda field: field.name)
+    values = {field.name: _read_field(field, graph) for field in fields}
+    return KryoObject(kryo_class.class_name, values)
+
+
+def _read_field(field: KryoField, graph: KryoGraph) -> Value:
+    if field.type in _PRIMITIVES:
+        return read_primitive(field.type, graph)
+    if graph.is_final(field.type):
+        return graph.read_object_or_null(field.type)
+    match field.arguments:
+        case (element,):
+            return graph.read_collection(lambda: read_generic_list(element, graph))
+        case (key, value):
+            return graph.read_collection(lambda: read_generic_map(key, value, graph))
+        case _:
+            return graph.read_class_and_object()

@@ -1,0 +1,199 @@
+"""The classes of the JDK that Kryo writes and that have an Arrow type of their own.
+
+They are final, so that a value declared as one of them is nothing else, and can always be read.
+
+| class                                          | Arrow                                       |
+|------------------------------------------------|---------------------------------------------|
+| Boolean, Byte, Short, Integer, Long            | bool, int8, int16, int32, int64             |
+| Float, Double                                  | float, double                               |
+| Character, String, UUID, URI, URL, Currency    | utf8                                        |
+| Instant, LocalDateTime                         | timestamp[ns, UTC], timestamp[ns]           |
+| LocalDate, LocalTime                           | date32, time64[ns]                          |
+| Duration                                       | duration[ns]                                |
+| Year                                           | int32                                       |
+| YearMonth, MonthDay, Period, ZoneOffset,       | utf8, as their ``toString`` writes them     |
+| OffsetTime, OffsetDateTime                     |                                             |
+| ZonedDateTime                                  | utf8, ``2020-01-30T11:16:00[Europe/Berlin]``|
+| OptionalInt, OptionalLong, OptionalDouble      | int32, int64, double                        |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import pyarrow as pa
+
+from savepoint_formats.columns import times
+from savepoint_formats.columns.kryo_objects import KryoObject
+from savepoint_formats.columns.texts import column_text
+from savepoint_formats.columns.times import NANOS_PER_DAY, NANOS_PER_SECOND
+from savepoint_formats.errors import FormatError, UndecodableError, ValueOutOfRangeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from savepoint_formats.columns.codec import Value
+    from savepoint_formats.data_view import DataInputView
+
+
+@dataclass(frozen=True, slots=True)
+class KryoType:
+    """The Arrow type of a class, and the value of its objects.
+
+    Attributes:
+        arrow_type: The type.
+        convert: The value of an object as ``read_kryo`` gives it.
+        bits: Of the integer that Arrow keeps, if the value has to be checked against it.
+    """
+
+    arrow_type: pa.DataType
+    convert: Callable[[Value], Value]
+    bits: int = 0
+
+    def value(self, class_name: str, graph: Value, start: int, view: DataInputView) -> Value:
+        """The value of an object, or null.
+
+        Raises:
+            UndecodableError: It is none of the class, or too large for the type.
+        """
+        if graph is None:
+            return None
+        try:
+            if isinstance(graph, KryoObject) and graph.class_name != class_name:
+                raise TypeError(graph.class_name)
+            value = self.convert(graph)
+            if self.bits and abs(value) >= 1 << self.bits - 1:
+                raise _error(view, start, f"{graph}, beyond its column", ValueOutOfRangeError)
+            if isinstance(value, str):
+                return column_text(value, view)
+            return times.to_date(value) if self.arrow_type == pa.date32() else value
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            text = f"{graph!r} where a {class_name} is expected"
+            raise _error(view, start, text, UndecodableError) from error
+
+
+def _error(view: DataInputView, start: int, message: str, kind: type[FormatError]) -> FormatError:
+    view.position = start
+    return view.error(message, kind)
+
+
+def _of(kind: type) -> Callable[[Value], Value]:
+    def check(value: Value) -> Value:
+        if type(value) is not kind:
+            raise TypeError(value)
+        return value
+
+    return check
+
+
+def _days(one: KryoObject) -> int:
+    return times.days_from_date(one.fields["year"], one.fields["month"], one.fields["day"])
+
+
+def _nanos_of_day(one: KryoObject) -> int:
+    fields = one.fields
+    seconds = fields["hour"] * 3_600 + fields["minute"] * 60 + fields["second"]
+    return int(seconds * NANOS_PER_SECOND + fields["nano"])
+
+
+def _nanos(one: KryoObject) -> int:
+    return int(one.fields["seconds"] * NANOS_PER_SECOND + one.fields["nanos"])
+
+
+def _nanos_of_date_time(one: KryoObject) -> int:
+    return _days(one.fields["date"]) * NANOS_PER_DAY + _nanos_of_day(one.fields["time"])
+
+
+def _field(name: str) -> Callable[[KryoObject], Value]:
+    return lambda one: one.fields[name]
+
+
+def _date_text(one: KryoObject) -> str:
+    return "{year:04}-{month:02}-{day:02}".format_map(one.fields)
+
+
+def _time_text(one: KryoObject) -> str:
+    text = "{hour:02}:{minute:02}:{second:02}".format_map(one.fields)
+    nano = one.fields["nano"]
+    return f"{text}.{nano:09}" if nano else text
+
+
+def _date_time_text(one: KryoObject) -> str:
+    return f"{_date_text(one.fields['date'])}T{_time_text(one.fields['time'])}"
+
+
+def _offset_text(one: KryoObject) -> str:
+    seconds = one.fields["totalSeconds"]
+    if seconds == 0:
+        return "Z"
+    sign, minutes = "-" if seconds < 0 else "+", abs(seconds) // 60
+    text = f"{sign}{minutes // 60:02}:{minutes % 60:02}"
+    return f"{text}:{abs(seconds) % 60:02}" if seconds % 60 else text
+
+
+def _offset_time_text(one: KryoObject) -> str:
+    return _time_text(one.fields["time"]) + _offset_text(one.fields["offset"])
+
+
+def _offset_date_time_text(one: KryoObject) -> str:
+    return _date_time_text(one.fields["dateTime"]) + _offset_text(one.fields["offset"])
+
+
+def _zoned_text(one: KryoObject) -> str:
+    zone = one.fields["zone"]
+    if not isinstance(zone, str):
+        zone = zone.fields["id"] if "id" in zone.fields else _offset_text(zone)
+    offset = one.fields.get("offset")
+    text = _date_time_text(one.fields["dateTime"])
+    return f"{text}{_offset_text(offset) if offset else ''}[{zone}]"
+
+
+def _period_text(one: KryoObject) -> str:
+    parts = (("years", "Y"), ("months", "M"), ("days", "D"))
+    text = "".join(f"{one.fields[name]}{sign}" for name, sign in parts if one.fields[name])
+    return f"P{text or '0D'}"
+
+
+def _optional(one: KryoObject) -> Value:
+    return one.fields["value"] if one.fields.get("isPresent", True) else None
+
+
+def _texts(*formats: tuple[str, Callable[[KryoObject], str]]) -> dict[str, KryoType]:
+    return {f"java.time.{name}": KryoType(pa.utf8(), convert) for name, convert in formats}
+
+
+KRYO_TYPES: dict[str, KryoType] = {
+    "java.lang.Boolean": KryoType(pa.bool_(), _of(bool)),
+    "java.lang.Byte": KryoType(pa.int8(), _of(int)),
+    "java.lang.Short": KryoType(pa.int16(), _of(int)),
+    "java.lang.Integer": KryoType(pa.int32(), _of(int)),
+    "java.lang.Long": KryoType(pa.int64(), _of(int)),
+    "java.lang.Float": KryoType(pa.float32(), _of(float)),
+    "java.lang.Double": KryoType(pa.float64(), _of(float)),
+    "java.lang.Character": KryoType(pa.utf8(), _of(str)),
+    "java.lang.String": KryoType(pa.utf8(), _of(str)),
+    "java.util.UUID": KryoType(pa.utf8(), lambda one: str(_of(UUID)(one))),
+    "java.util.Currency": KryoType(pa.utf8(), _of(str)),
+    "java.net.URI": KryoType(pa.utf8(), _of(str)),
+    "java.net.URL": KryoType(pa.utf8(), _of(str)),
+    "java.time.Instant": KryoType(pa.timestamp("ns", "UTC"), _nanos, 64),
+    "java.time.LocalDateTime": KryoType(pa.timestamp("ns"), _nanos_of_date_time, 64),
+    "java.time.LocalDate": KryoType(pa.date32(), _days, 32),
+    "java.time.LocalTime": KryoType(pa.time64("ns"), _nanos_of_day),
+    "java.time.Duration": KryoType(pa.duration("ns"), _nanos, 64),
+    "java.time.Year": KryoType(pa.int32(), _field("year")),
+    "java.util.OptionalInt": KryoType(pa.int32(), _optional),
+    "java.util.OptionalLong": KryoType(pa.int64(), _optional),
+    "java.util.OptionalDouble": KryoType(pa.float64(), _optional),
+    **_texts(
+        ("YearMonth", lambda one: "{year:04}-{month:02}".format_map(one.fields)),
+        ("MonthDay", lambda one: "--{month:02}-{day:02}".format_map(one.fields)),
+        ("Period", _period_text),
+        ("ZoneOffset", _offset_text),
+        ("OffsetTime", _offset_time_text),
+        ("OffsetDateTime", _offset_date_time_text),
+        ("ZonedDateTime", _zoned_text),
+    ),
+}

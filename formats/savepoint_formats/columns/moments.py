@@ -1,0 +1,263 @@
+"""Values of time: how Java's dates and times lie in bytes, and which number of Arrow they are.
+
+Null is the smallest number of each field, a value that no date or time takes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.columns import times
+from savepoint_formats.columns.arrow_types import timestamp_unit
+from savepoint_formats.columns.codec import ScalarCodec
+from savepoint_formats.columns.times import NANOS_PER_DAY, NANOS_PER_SECOND
+from savepoint_formats.errors import ValueOutOfRangeError
+
+if TYPE_CHECKING:
+    from datetime import date, datetime, time
+
+    from savepoint_formats.columns.codec import Value
+    from savepoint_formats.data_view import DataInputView, DataOutputView
+
+_MIN_BYTE, _MIN_SHORT, _MIN_INT, _MIN_LONG = (-(1 << bits - 1) for bits in (8, 16, 32, 64))
+_SIGN_BIT = 1 << 63
+_NANOS_PER_MILLI = 1_000_000
+
+
+def check_range(number: int, bits: int, what: str, start: int, view: DataInputView) -> int:
+    """The number, if Arrow can hold it.
+
+    Raises:
+        ValueOutOfRangeError: It has more than so many bits; the error names the byte ``start``.
+    """
+    # The smallest number stays out: numpy and pandas take it for no time at all.
+    if abs(number) >= 1 << bits - 1:
+        view.position = start
+        raise view.error(f"{what}, beyond what an Arrow column holds", ValueOutOfRangeError)
+    return number
+
+
+def read_timestamp_millis(view: DataInputView) -> datetime | int:
+    """An i64 of milliseconds since the epoch, in UTC."""
+    return times.to_timestamp(view.read_long(), "ms", is_utc=True)
+
+
+def write_timestamp_millis(value: datetime | int, view: DataOutputView) -> None:
+    """The mirror of ``read_timestamp_millis``."""
+    view.write_long(times.from_timestamp(value, "ms"))
+
+
+def _read_java_date(view: DataInputView) -> datetime | int | None:
+    millis = view.read_long()
+    return None if millis == _MIN_LONG else times.to_timestamp(millis, "ms", is_utc=True)
+
+
+def _write_java_date(value: datetime | int | None, view: DataOutputView) -> None:
+    view.write_long(_MIN_LONG if value is None else times.from_timestamp(value, "ms"))
+
+
+def _read_sql_timestamp(view: DataInputView) -> int | None:
+    start = view.position
+    millis, nanos = view.read_long(), _read_nanos(view)
+    if millis == _MIN_LONG:
+        return None
+    # The milliseconds hold the fraction too, rounded down; the nanoseconds hold all of it.
+    count = millis // 1_000 * NANOS_PER_SECOND + nanos
+    return check_range(count, 64, f"a timestamp of {millis} ms", start, view)
+
+
+def _write_sql_timestamp(value: datetime | int | None, view: DataOutputView) -> None:
+    if value is None:
+        view.write_long(_MIN_LONG)
+        view.write_int(0)
+        return
+    count = times.from_timestamp(value, "ns")
+    view.write_long(count // _NANOS_PER_MILLI)
+    view.write_int(count % NANOS_PER_SECOND)
+
+
+def _read_instant(view: DataInputView) -> int | None:
+    start = view.position
+    seconds, nanos = view.read_long(), view.read_int()
+    if (seconds, nanos) == (_MIN_LONG, _MIN_INT):
+        return None
+    _check_nanos(nanos, view)
+    count = seconds * NANOS_PER_SECOND + nanos
+    return check_range(count, 64, f"an instant of {seconds} s", start, view)
+
+
+def _write_instant(value: datetime | int | None, view: DataOutputView) -> None:
+    if value is None:
+        view.write_long(_MIN_LONG)
+        view.write_int(_MIN_INT)
+        return
+    seconds, nanos = divmod(times.from_timestamp(value, "ns"), NANOS_PER_SECOND)
+    view.write_long(seconds)
+    view.write_int(nanos)
+
+
+def _read_nanos(view: DataInputView) -> int:
+    return _check_nanos(view.read_int(), view)
+
+
+def _check_nanos(nanos: int, view: DataInputView) -> int:
+    if not 0 <= nanos < NANOS_PER_SECOND:
+        view.position -= 4
+        raise view.error(f"{nanos} nanoseconds of a second")
+    return nanos
+
+
+def _read_days(view: DataInputView) -> int | None:
+    start = view.position
+    year = view.read_int()
+    if year == _MIN_INT:
+        view.read_short()
+        return None
+    month, day = view.read_byte(), view.read_byte()
+    try:
+        return times.days_from_date(year, month, day)
+    except ValueError as error:
+        view.position = start
+        raise view.error(str(error)) from error
+
+
+def _write_days(days: int | None, view: DataOutputView) -> None:
+    if days is None:
+        view.write_int(_MIN_INT)
+        view.write_short(_MIN_SHORT)
+        return
+    year, month, day = times.date_from_days(days)
+    view.write_int(year)
+    view.write_byte(month)
+    view.write_byte(day)
+
+
+def _read_nanos_of_day(view: DataInputView) -> int | None:
+    start = view.position
+    hour = view.read_byte()
+    if hour == _MIN_BYTE:
+        view.read_bytes(6)
+        return None
+    minute, second, nanos = view.read_byte(), view.read_byte(), _read_nanos(view)
+    if not (0 <= hour < 24 and 0 <= minute < 60 and 0 <= second < 60):
+        view.position = start
+        raise view.error(f"no time {hour}:{minute}:{second}")
+    return (hour * 3_600 + minute * 60 + second) * NANOS_PER_SECOND + nanos
+
+
+def _write_nanos_of_day(nanos_of_day: int | None, view: DataOutputView) -> None:
+    if nanos_of_day is None:
+        view.write_byte(_MIN_BYTE)
+        view.write_short(_MIN_SHORT)
+        view.write_int(_MIN_INT)
+        return
+    if not 0 <= nanos_of_day < NANOS_PER_DAY:
+        raise ValueError(f"{nanos_of_day} ns is no time of a day")
+    seconds, nanos = divmod(nanos_of_day, NANOS_PER_SECOND)
+    view.write_byte(seconds // 3_600)
+    view.write_byte(seconds // 60 % 60)
+    view.write_byte(seconds % 60)
+    view.write_int(nanos)
+
+
+def _read_local_date(view: DataInputView) -> date | int | None:
+    start = view.position
+    days = _read_days(view)
+    if days is None:
+        return None
+    return times.to_date(check_range(days, 32, f"a date {days} days from 1970", start, view))
+
+
+def _write_local_date(value: date | int | None, view: DataOutputView) -> None:
+    _write_days(None if value is None else times.from_date(value), view)
+
+
+def _write_local_time(value: time | str | int | None, view: DataOutputView) -> None:
+    _write_nanos_of_day(None if value is None else times.from_time(value, "ns"), view)
+
+
+def _read_local_date_time(view: DataInputView) -> int | None:
+    start = view.position
+    days, nanos_of_day = _read_days(view), _read_nanos_of_day(view)
+    if days is None and nanos_of_day is None:
+        return None
+    if days is None or nanos_of_day is None:
+        view.position = start
+        raise view.error("half a date and time, expected both or neither")
+    count = days * NANOS_PER_DAY + nanos_of_day
+    return check_range(count, 64, f"a time {days} days from 1970", start, view)
+
+
+def _write_local_date_time(value: datetime | int | None, view: DataOutputView) -> None:
+    if value is None:
+        days = nanos_of_day = None
+    else:
+        days, nanos_of_day = divmod(times.from_timestamp(value, "ns"), NANOS_PER_DAY)
+    _write_days(days, view)
+    _write_nanos_of_day(nanos_of_day, view)
+
+
+def _read_timer_timestamp(view: DataInputView) -> int:
+    return (view.read_long() & (1 << 64) - 1) - _SIGN_BIT
+
+
+def _write_timer_timestamp(value: int, view: DataOutputView) -> None:
+    # Beyond 64 bits the mask would make another time of it.
+    if not -_SIGN_BIT <= value < _SIGN_BIT:
+        raise ValueError(f"{value} does not fit into 64 bits")
+    view.write_bytes((value + _SIGN_BIT).to_bytes(8, "big"))
+
+
+def read_timestamp_data(layout: layouts.TimestampData, view: DataInputView) -> datetime | int:
+    """A timestamp of SQL."""
+    start = view.position
+    millis = view.read_long()
+    nanos = view.read_int() if layout.precision > 3 else 0
+    end, view.position = view.position, start
+    value = timestamp_of(millis, nanos, layout.precision, view)
+    view.position = end
+    return value
+
+
+def write_timestamp_data(layout: layouts.TimestampData, value: Value, view: DataOutputView) -> None:
+    """The mirror of ``read_timestamp_data``."""
+    millis, nanos = millis_and_nanos(value, layout.precision)
+    view.write_long(millis)
+    if layout.precision > 3:
+        view.write_int(nanos)
+
+
+def timestamp_of(
+    millis: int, nanos: int, precision: int, view: DataInputView, *, is_utc: bool = False
+) -> datetime | int:
+    """The value of a timestamp of SQL, from its milliseconds and the nanoseconds of the last."""
+    if not 0 <= nanos < _NANOS_PER_MILLI:
+        raise view.error(f"{nanos} nanoseconds of a millisecond")
+    unit = timestamp_unit(precision)
+    total = millis * _NANOS_PER_MILLI + nanos
+    count, rest = divmod(total, NANOS_PER_SECOND // times.PER_SECOND[unit])
+    if rest:
+        text = f"a timestamp with more digits than TIMESTAMP({precision}) has"
+        raise view.error(text, ValueOutOfRangeError)
+    if unit != "ms":
+        check_range(count, 64, f"a timestamp of {millis} ms", view.position, view)
+    return times.to_timestamp(count, unit, is_utc=is_utc)
+
+
+def millis_and_nanos(value: Value, precision: int) -> tuple[int, int]:
+    """The mirror of ``timestamp_of``."""
+    unit = timestamp_unit(precision)
+    count = times.from_timestamp(value, unit)
+    return divmod(count * (NANOS_PER_SECOND // times.PER_SECOND[unit]), _NANOS_PER_MILLI)
+
+
+SCALARS: dict[type[layouts.Layout], ScalarCodec] = {
+    layouts.JavaDate: ScalarCodec(_read_java_date, _write_java_date, True),
+    layouts.SqlTimestamp: ScalarCodec(_read_sql_timestamp, _write_sql_timestamp, True),
+    layouts.Instant: ScalarCodec(_read_instant, _write_instant, True),
+    layouts.LocalDate: ScalarCodec(_read_local_date, _write_local_date, True),
+    layouts.LocalTime: ScalarCodec(_read_nanos_of_day, _write_local_time, True),
+    layouts.LocalDateTime: ScalarCodec(_read_local_date_time, _write_local_date_time, True),
+    layouts.TimerTimestamp: ScalarCodec(_read_timer_timestamp, _write_timer_timestamp),
+}

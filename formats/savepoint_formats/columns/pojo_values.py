@@ -1,0 +1,135 @@
+"""Values of POJOs: flags, the fields, and the values of subclasses.
+
+| flag | then                                                                            |
+|------|---------------------------------------------------------------------------------|
+| 1    | nothing: null                                                                   |
+| 2    | the fields                                                                      |
+| 4    | UTF name of a subclass, then the value by its own layout, with its own flags    |
+| 8    | u8 index of a registered subclass, then as above                                |
+
+Flink: ``PojoSerializer``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats.columns.pojo_columns import (
+    CLASS,
+    class_fields,
+    has_subclasses,
+    pojo_columns,
+)
+from savepoint_formats.errors import UndecodableError
+from savepoint_formats.layout import Pojo
+
+if TYPE_CHECKING:
+    from savepoint_formats.columns.codec import Value
+    from savepoint_formats.columns.values import ValueReader, ValueWriter
+    from savepoint_formats.data_view import DataInputView
+    from savepoint_formats.layout import Layout
+
+IS_NULL = 1
+NO_SUBCLASS = 2
+IS_SUBCLASS = 4
+IS_TAGGED_SUBCLASS = 8
+
+
+def read_pojo(layout: Pojo, reader: ValueReader) -> dict[str, Value] | None:
+    """The next POJO."""
+    view = reader.view
+    flags = view.read_unsigned_byte()
+    match flags:
+        case 1:
+            return None
+        case 2 if not has_subclasses(layout):
+            return reader.fields(layout.names, layout.fields)
+        case 2:
+            values = reader.fields(layout.names, layout.fields)
+            return _with_class(layout, (layout.class_name, layout), list(values.values()))
+        case 4 | 8:
+            subclass = _read_subclass(layout, flags, view)
+            return _with_class(layout, subclass, _read_class(subclass[1], reader))
+        case _:
+            view.position -= 1
+            raise view.error(f"a POJO with flags {flags}, expected 1, 2, 4 or 8")
+
+
+def write_pojo(layout: Pojo, value: dict[str, Value] | None, writer: ValueWriter) -> None:
+    """The mirror of ``read_pojo``."""
+    if value is None:
+        writer.view.write_byte(IS_NULL)
+        return
+    if not has_subclasses(layout):
+        writer.view.write_byte(NO_SUBCLASS)
+        writer.fields(layout.names, layout.fields, value)
+        return
+    class_name = value[CLASS]
+    class_layout = _write_subclass(layout, class_name, writer)
+    columns = pojo_columns(layout).of_class[class_name, class_layout]
+    values = [value[column] for column in columns]
+    _write_class(class_layout, values, writer)
+
+
+def _with_class(layout: Pojo, one: tuple[str, Layout], values: list[Value]) -> dict[str, Value]:
+    columns = pojo_columns(layout)
+    row: dict[str, Value] = dict.fromkeys([CLASS, *columns.layouts])
+    row |= zip(columns.of_class[one], values, strict=True)
+    return row | {CLASS: one[0]}
+
+
+def _read_subclass(layout: Pojo, flags: int, view: DataInputView) -> tuple[str, Layout]:
+    start = view.position
+    if flags == IS_TAGGED_SUBCLASS:
+        index = view.read_unsigned_byte()
+        if index < len(layout.registered):
+            return layout.registered[index]
+        view.position = start
+        raise view.error(f"registered subclass {index} of {len(layout.registered)}")
+    class_name = view.read_utf()
+    for one in layout.unregistered:
+        if one[0] == class_name:
+            return one
+    view.position = start
+    raise view.error(
+        f"a value of {class_name}, a subclass of {layout.class_name} that its serializer's"
+        " snapshot does not describe",
+        UndecodableError,
+    )
+
+
+def _write_subclass(layout: Pojo, class_name: str, writer: ValueWriter) -> Layout:
+    view = writer.view
+    if class_name == layout.class_name:
+        return layout
+    for index, (name, class_layout) in enumerate(layout.registered):
+        if name == class_name:
+            view.write_byte(IS_TAGGED_SUBCLASS)
+            view.write_byte(index)
+            return class_layout
+    for name, class_layout in layout.unregistered:
+        if name == class_name:
+            view.write_byte(IS_SUBCLASS)
+            view.write_utf(class_name)
+            return class_layout
+    raise ValueError(f"{class_name} is no known subclass of {layout.class_name}")
+
+
+def _read_class(layout: Layout, reader: ValueReader) -> list[Value]:
+    """The fields of a subclass, whose value has flags of its own."""
+    if not isinstance(layout, Pojo):
+        return [reader.read(layout)]
+    flags = reader.view.read_unsigned_byte()
+    if flags != NO_SUBCLASS:
+        reader.view.position -= 1
+        raise reader.view.error(f"a subclass with flags {flags}, expected 2")
+    return list(reader.fields(layout.names, layout.fields).values())
+
+
+def _write_class(layout: Layout, values: list[Value], writer: ValueWriter) -> None:
+    if isinstance(layout, Pojo):
+        writer.view.write_byte(NO_SUBCLASS)
+    fields = class_fields(layout)
+    names = [name for name, _ in fields]
+    row = dict(zip(names, values, strict=True))
+    writer.fields(names, [field for _, field in fields], row)

@@ -1,0 +1,152 @@
+"""Dates and times: Arrow's integers, and the Python values that stand for them.
+
+Arrow stores a date as a number of days, a time or timestamp as a number of its unit. A value
+is what ``to_pylist`` gives, and Arrow's integer where Python has no such date or time:
+
+| Arrow                  | value                                                               |
+|------------------------|---------------------------------------------------------------------|
+| date32                 | ``date``; the integer before the year 1 and after 9999              |
+| timestamp[ms], [us]    | ``datetime``, aware if the type has a zone; else as above           |
+| timestamp[ns]          | the integer: ``datetime`` ends at microseconds                      |
+| time32[ms]             | ``time``                                                            |
+| time64[ns]             | the integer, for the same reason                                    |
+| duration[ms], [ns]     | ``timedelta``, the integer beyond its range; the integer            |
+
+``pyarrow.array`` takes both forms, side by side. So do the functions ``from_...``.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+
+PER_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+NANOS_PER_SECOND = PER_SECOND["ns"]
+NANOS_PER_DAY = 86_400 * NANOS_PER_SECOND
+
+_EPOCH = datetime(1970, 1, 1)
+_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+_MAX_ORDINAL = date.max.toordinal()
+_DAYS_PER_ERA = 146_097
+_YEARS_PER_ERA = 400
+_MONTH_SIZES = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def days_from_date(year: int, month: int, day: int) -> int:
+    """The days from 1970-01-01 to a date of any year.
+
+    Raises:
+        ValueError: There is no such day.
+    """
+    if not 1 <= month <= 12 or not 1 <= day <= month_size(year, month):
+        raise ValueError(f"no date {year}-{month}-{day}")
+    era, year_of_era = divmod(year, _YEARS_PER_ERA)
+    # Python's calendar begins with the year 1; an era later is the same day of the week.
+    ordinal = date(year_of_era + _YEARS_PER_ERA, month, day).toordinal()
+    return ordinal - _EPOCH_ORDINAL + (era - 1) * _DAYS_PER_ERA
+
+
+def date_from_days(days: int) -> tuple[int, int, int]:
+    """Year, month and day; the mirror of ``days_from_date``."""
+    era, day_of_era = divmod(days + _EPOCH_ORDINAL - 1, _DAYS_PER_ERA)
+    one = date.fromordinal(day_of_era + 1)
+    return one.year + era * _YEARS_PER_ERA, one.month, one.day
+
+
+def month_size(year: int, month: int) -> int:
+    """The days of a month."""
+    is_leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return 29 if is_leap and month == 2 else _MONTH_SIZES[month - 1]
+
+
+def to_date(days: int) -> date | int:
+    """The value of a date32."""
+    ordinal = days + _EPOCH_ORDINAL
+    return date.fromordinal(ordinal) if 1 <= ordinal <= _MAX_ORDINAL else days
+
+
+def from_date(value: date | int) -> int:
+    """The days of a date32."""
+    return value if isinstance(value, int) else value.toordinal() - _EPOCH_ORDINAL
+
+
+def to_timestamp(count: int, unit: str, *, is_utc: bool) -> datetime | int:
+    """The value of a timestamp."""
+    if unit == "ns":
+        return count
+    try:
+        value = _EPOCH + timedelta(microseconds=count * (1_000_000 // PER_SECOND[unit]))
+    except OverflowError:
+        return count
+    return value.replace(tzinfo=UTC) if is_utc else value
+
+
+def from_timestamp(value: datetime | int, unit: str) -> int:
+    """The number of units of a timestamp.
+
+    Raises:
+        ValueError: The value has more digits than the unit.
+    """
+    if isinstance(value, int):
+        return value
+    naive = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+    # With pandas at hand, to_pylist gives a datetime that has nanoseconds besides.
+    nanos = _nanos(naive - _EPOCH) + getattr(value, "nanosecond", 0)
+    return _in_unit(nanos, unit, value)
+
+
+def to_time(millis: int) -> time:
+    """The value of a time32[ms]."""
+    seconds, millis = divmod(millis, 1_000)
+    minutes, second = divmod(seconds, 60)
+    hour, minute = divmod(minutes, 60)
+    return time(hour, minute, second, millis * 1_000)
+
+
+def from_time(value: time | str | int, unit: str) -> int:
+    """The number of units of a time of day, which may be a text such as ``01:02:03.000000004``.
+
+    Raises:
+        ValueError: The value has more digits than the unit, or is no time.
+    """
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str):
+        return _in_unit(_nanos_of_text(value), unit, value)
+    since_midnight = timedelta(
+        hours=value.hour, minutes=value.minute, seconds=value.second, microseconds=value.microsecond
+    )
+    return _in_unit(_nanos(since_midnight), unit, value)
+
+
+def to_duration(millis: int) -> timedelta | int:
+    """The value of a duration[ms]."""
+    try:
+        return timedelta(milliseconds=millis)
+    except OverflowError:
+        return millis
+
+
+def from_duration(value: timedelta | int, unit: str) -> int:
+    """The number of units of a duration."""
+    return value if isinstance(value, int) else _in_unit(_nanos(value), unit, value)
+
+
+def _nanos(delta: timedelta) -> int:
+    seconds = delta.days * 86_400 + delta.seconds
+    return seconds * NANOS_PER_SECOND + delta.microseconds * 1_000
+
+
+def _nanos_of_text(text: str) -> int:
+    clock, _, fraction = text.partition(".")
+    nanos = int(fraction.ljust(9, "0")) if fraction else 0
+    if nanos >= NANOS_PER_SECOND:
+        raise ValueError(f"{text!r} has more digits than nanoseconds")
+    start = time.fromisoformat(clock)
+    return (start.hour * 3_600 + start.minute * 60 + start.second) * NANOS_PER_SECOND + nanos
+
+
+def _in_unit(nanos: int, unit: str, value: object) -> int:
+    count, rest = divmod(nanos, NANOS_PER_SECOND // PER_SECOND[unit])
+    if rest:
+        raise ValueError(f"{value} has more digits than its type, which ends at {unit}")
+    return count
