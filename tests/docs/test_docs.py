@@ -6,9 +6,12 @@ import os
 import re
 import runpy
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from _pytest.mark import ParameterSet
+
+if TYPE_CHECKING:
+    from _pytest.mark import ParameterSet
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

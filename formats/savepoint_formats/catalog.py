@@ -1,0 +1,258 @@
+"""The catalog of an operator: which states it has, of which kinds and types.
+
+It is put together from the headers of the operator's state files. Subtasks may differ in the
+states that they have, and in their order; equal headers are parsed once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING
+
+from savepoint_formats.errors import SavepointError
+from savepoint_formats.layout import (
+    Layout,
+    MapOf,
+    Nullable,
+    Opaque,
+    Repeated,
+    Struct,
+    VoidNamespace,
+    without_ttl,
+)
+from savepoint_formats.metadata.keyed_handles import ChangelogHandle
+from savepoint_formats.metadata.operator_handles import DistributionMode
+from savepoint_formats.metadata.references import stream_references
+from savepoint_formats.state_files.header import (
+    DISTRIBUTION_MODE,
+    KEY_SERIALIZER,
+    KEYED_STATE_TYPE,
+    NAMESPACE_SERIALIZER,
+    USER_KEY_SERIALIZER,
+    VALUE_SERIALIZER,
+    BackendStateType,
+    HeaderBytes,
+    KeyedBackendHeader,
+    OperatorBackendHeader,
+    StateMetaInfo,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from savepoint_formats.file_io import SnapshotDirectory
+    from savepoint_formats.metadata.checkpoint import OperatorState, SubtaskState
+    from savepoint_formats.metadata.keyed_handles import BaseHandle, KeyedStateHandle
+    from savepoint_formats.metadata.operator_handles import OperatorStateHandle
+
+
+class StateKind(StrEnum):
+    """What a state is to the job that made it."""
+
+    VALUE = "value"
+    LIST = "list"
+    MAP = "map"
+    REDUCING = "reducing"
+    AGGREGATING = "aggregating"
+    FOLDING = "folding"
+    TIMERS = "timers"
+    OPERATOR_LIST = "operator list"
+    UNION_LIST = "union list"
+    BROADCAST = "broadcast"
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether each key has a value of its own."""
+        return self not in _OPERATOR_KINDS
+
+
+_OPERATOR_KINDS = (StateKind.OPERATOR_LIST, StateKind.UNION_LIST, StateKind.BROADCAST)
+_KINDS_BY_TYPE = {
+    kind.name: kind
+    for kind in StateKind
+    if kind is not StateKind.TIMERS and kind not in _OPERATOR_KINDS
+}
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A registered state.
+
+    Attributes:
+        name: As in its descriptor.
+        kind: What it is to the job.
+        stored: Layout of what its serializer writes: the value, list or map of a key, an element
+            of an operator list, a timer.
+        key: Layout of the key; for broadcast state of the map's key; None for operator lists.
+        namespace: Layout of the namespace; None where there is none.
+    """
+
+    name: str
+    kind: StateKind
+    stored: Layout
+    key: Layout | None = None
+    namespace: Layout | None = None
+
+    @property
+    def value(self) -> Layout:
+        """Layout of what a reader sees: what is stored, without the times of TTL."""
+        return without_ttl(self.stored)
+
+    @property
+    def has_ttl(self) -> bool:
+        """Whether each value carries the time of its last access."""
+        return self.value != self.stored
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCatalog:
+    """What an operator has.
+
+    Attributes:
+        states: All states of all subtasks, in the order of their files.
+        keyed_size: Bytes of the streams that hold keyed state and timers.
+        operator_size: Bytes of the other streams: operator state, coordinator, channels.
+        problems: A line per file that could not be read, so that states may be missing here.
+    """
+
+    states: tuple[State, ...]
+    keyed_size: int
+    operator_size: int
+    problems: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, directory: SnapshotDirectory, operator: OperatorState) -> OperatorCatalog:
+        """Reads the headers of the operator's state files, and nothing else of them."""
+        reader = _CatalogReader(directory, {}, [], set())
+        for subtask in operator.subtasks:
+            reader.read(subtask)
+        keyed = sum(size for is_keyed, size in _sizes(operator) if is_keyed)
+        others = sum(size for is_keyed, size in _sizes(operator) if not is_keyed)
+        return cls(tuple(reader.states.values()), keyed, others, tuple(reader.problems))
+
+
+def _sizes(operator: OperatorState) -> Iterator[tuple[bool, int]]:
+    """Of each stream: whether it holds keyed state, and its bytes."""
+    for reference in stream_references(operator):
+        yield reference.is_keyed, max(reference.stream.size, 0)
+
+
+@dataclass(slots=True)
+class _CatalogReader:
+    """Collects the states of an operator; a header that was seen before is not parsed again."""
+
+    directory: SnapshotDirectory
+    states: dict[tuple[bool, str], State]
+    problems: list[str]
+    seen: set[bytes]
+
+    def read(self, subtask: SubtaskState) -> None:
+        for handle in base_handles(subtask.managed_keyed_state):
+            self._read(subtask, partial(self._keyed_states, handle))
+        handles = subtask.managed_operator_state
+        if handles is not None and handles.states:
+            self._read(subtask, partial(self._operator_states, handles))
+
+    def _read(self, subtask: SubtaskState, states: Callable[[], Iterable[State]]) -> None:
+        """Adds the states of one file; keyed and operator states may have the same names."""
+        try:
+            for state in states():
+                self.states.setdefault((state.kind.is_keyed, state.name), state)
+        except SavepointError as error:
+            self.problems.append(f"subtask {subtask.index}: {error}")
+
+    def _keyed_states(self, handle: BaseHandle) -> tuple[State, ...]:
+        header = HeaderBytes.of_keyed_state(self.directory, handle)
+        return keyed_states(KeyedBackendHeader.parse(header)) if self._is_new(header) else ()
+
+    def _operator_states(self, handle: OperatorStateHandle) -> tuple[State, ...]:
+        header = HeaderBytes.of_operator_state(self.directory, handle)
+        return operator_states(OperatorBackendHeader.parse(header)) if self._is_new(header) else ()
+
+    def _is_new(self, header: HeaderBytes) -> bool:
+        is_new = header.data not in self.seen
+        self.seen.add(header.data)
+        return is_new
+
+
+def base_handles(handle: KeyedStateHandle | None) -> tuple[BaseHandle, ...]:
+    """The handles whose files hold state, without changelogs."""
+    match handle:
+        case None:
+            return ()
+        case ChangelogHandle():
+            return handle.base
+        case _:
+            return (handle,)
+
+
+def keyed_states(header: KeyedBackendHeader) -> tuple[State, ...]:
+    """The states of a file of keyed state; a state's id is its index."""
+    key = header.key_serializer.snapshot.layout()
+    return tuple(_keyed_state(info, key) for info in header.states)
+
+
+def _keyed_state(info: StateMetaInfo, key: Layout) -> State:
+    value = _layout_of(info, VALUE_SERIALIZER)
+    if info.type is BackendStateType.PRIORITY_QUEUE:
+        return State(info.name, StateKind.TIMERS, value, key, _timer_namespace(value))
+    type_name = info.option(KEYED_STATE_TYPE, StateKind.VALUE.name)
+    kind = _KINDS_BY_TYPE.get(type_name, StateKind.VALUE)
+    if type_name not in _KINDS_BY_TYPE:
+        value = Opaque("", f"state {info.name!r} is of the unknown type {type_name!r}")
+    elif info.type is BackendStateType.KEY_VALUE_V2:
+        value = _collection_layout(kind, info, value)
+    namespace = _layout_of(info, NAMESPACE_SERIALIZER)
+    is_void = isinstance(namespace, VoidNamespace)
+    return State(info.name, kind, value, key, None if is_void else namespace)
+
+
+def _collection_layout(kind: StateKind, info: StateMetaInfo, value: Layout) -> Layout:
+    """What state V2 stores: it names the serializers of the parts of a collection."""
+    match kind:
+        case StateKind.LIST:
+            return Repeated(value)
+        case StateKind.MAP:
+            return MapOf(_layout_of(info, USER_KEY_SERIALIZER), Nullable(value))
+        case _:
+            return value
+
+
+def _layout_of(info: StateMetaInfo, role: str) -> Layout:
+    snapshot = info.serializer(role)
+    if snapshot is None:
+        return Opaque("", f"state {info.name!r} names no {role.lower().replace('_', ' ')}")
+    return snapshot.layout()
+
+
+def _timer_namespace(timer: Layout) -> Layout | None:
+    match timer:
+        case Struct(_, (_, _, namespace)) if not isinstance(namespace, VoidNamespace):
+            return namespace
+        case _:
+            return None
+
+
+def operator_states(header: OperatorBackendHeader) -> tuple[State, ...]:
+    """The states of a file of operator state."""
+    lists = (
+        State(info.name, _list_kind(info), _layout_of(info, VALUE_SERIALIZER))
+        for info in header.list_states
+    )
+    broadcasts = (
+        State(
+            info.name,
+            StateKind.BROADCAST,
+            _layout_of(info, VALUE_SERIALIZER),
+            _layout_of(info, KEY_SERIALIZER),
+        )
+        for info in header.broadcast_states
+    )
+    return (*lists, *broadcasts)
+
+
+def _list_kind(info: StateMetaInfo) -> StateKind:
+    is_union = info.option(DISTRIBUTION_MODE) == DistributionMode.UNION.name
+    return StateKind.UNION_LIST if is_union else StateKind.OPERATOR_LIST

@@ -1,0 +1,285 @@
+"""Headers of state files: which states a file holds, and with which serializers.
+
+Every file of keyed state begins with a keyed backend header; the meta stream of an incremental
+handle is one and nothing else. Files of operator state begin with an operator backend header.
+
+Flink: ``KeyedBackendSerializationProxy``, ``OperatorBackendSerializationProxy``,
+``StateMetaInfoSnapshotReadersWriters``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.errors import UnsupportedVersionError
+from savepoint_formats.metadata.keyed_handles import IncrementalHandle
+from savepoint_formats.snapshots import SerializerEntry, SnapshotView, read_resynchronised
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from savepoint_formats.file_io import SnapshotDirectory
+    from savepoint_formats.metadata.keyed_handles import BaseHandle
+    from savepoint_formats.metadata.operator_handles import OperatorStateHandle
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+
+HeaderT = TypeVar("HeaderT")
+
+KEYED_VERSION = 6
+OPERATOR_VERSION = 5
+OPERATOR_VERSION_COMPRESSED = 6
+
+KEY_SERIALIZER = "KEY_SERIALIZER"
+NAMESPACE_SERIALIZER = "NAMESPACE_SERIALIZER"
+VALUE_SERIALIZER = "VALUE_SERIALIZER"
+USER_KEY_SERIALIZER = "USER_KEY_SERIALIZER"
+KEYED_STATE_TYPE = "KEYED_STATE_TYPE"
+DISTRIBUTION_MODE = "OPERATOR_STATE_DISTRIBUTION_MODE"
+
+_ROLES = (KEY_SERIALIZER, NAMESPACE_SERIALIZER, VALUE_SERIALIZER, USER_KEY_SERIALIZER)
+_OPTIONS = (KEYED_STATE_TYPE, DISTRIBUTION_MODE)
+
+# Version 6 and the flag: elements then lie in a snappy-framed stream that follows the header.
+_COMPRESSED_START = bytes.fromhex("00000006 01")
+SNAPPY_IDENTIFIER = bytes.fromhex("ff060000") + b"sNaPpY"
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderBytes:
+    """The bytes of a header, up to its end: knowing the end allows to read around unknown parts."""
+
+    data: bytes
+    path: str
+
+    @classmethod
+    def of_keyed_state(cls, directory: SnapshotDirectory, handle: BaseHandle) -> Self:
+        """The header that a handle of managed keyed state leads to.
+
+        Raises:
+            StateFileNotFoundError: The file is gone.
+        """
+        if isinstance(handle, IncrementalHandle):
+            stream, end = handle.meta, None
+        else:
+            # 0 is no position, but says that the key group is empty.
+            starts = [offset for offset in handle.groups.offsets if offset > 0]
+            stream, end = handle.stream, min(starts, default=None)
+        file = directory.file(stream)
+        return cls(file.read(0, end), file.path)
+
+    @classmethod
+    def of_operator_state(cls, directory: SnapshotDirectory, handle: OperatorStateHandle) -> Self:
+        """The header that a handle of managed operator state leads to.
+
+        Raises:
+            StateFileNotFoundError: The file is gone.
+        """
+        starts = [offset for state in handle.states for offset in state.offsets]
+        file = directory.file(handle.stream)
+        data = file.read(0, min(starts, default=None))
+        if data.startswith(_COMPRESSED_START):
+            data = data.removesuffix(SNAPPY_IDENTIFIER)
+        return cls(data, file.path)
+
+    def parse(self, read: Callable[[SnapshotView], HeaderT]) -> HeaderT:
+        """What ``read`` makes of the bytes; raises ``FormatError`` if that is not all of them."""
+        return read_resynchronised(read, SnapshotView(self.data, self.path), _MARKS)
+
+
+def _utf(name: str) -> bytes:
+    view = DataOutputView()
+    view.write_utf(name)
+    return view.to_bytes()
+
+
+# No snapshot holds these names, so that its unknown body ends in front of them.
+_MARKS = tuple(map(_utf, (*_ROLES, *_OPTIONS)))
+
+
+class BackendStateType(IntEnum):
+    """What kind of state a meta info describes."""
+
+    KEY_VALUE = 0
+    OPERATOR = 1
+    BROADCAST = 2
+    PRIORITY_QUEUE = 3
+    KEY_VALUE_V2 = 4
+
+
+_KEYED = (
+    BackendStateType.KEY_VALUE,
+    BackendStateType.PRIORITY_QUEUE,
+    BackendStateType.KEY_VALUE_V2,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StateMetaInfo:
+    """One state of a file.
+
+    | bytes    | field       | meaning                                     |
+    |----------|-------------|---------------------------------------------|
+    | utf      | name        |                                             |
+    | i32      | type        | a ``BackendStateType``                      |
+    | i32, …   | options     | count, then utf key and utf value of each   |
+    | i32, …   | serializers | count, then utf role and serializer of each |
+    """
+
+    name: str
+    type: BackendStateType
+    options: tuple[tuple[str, str], ...]
+    serializers: tuple[tuple[str, SerializerEntry], ...]
+
+    def option(self, key: str, default: str = "") -> str:
+        """The value of an option, or ``default`` if it is not there."""
+        return dict(self.options).get(key, default)
+
+    def serializer(self, role: str) -> TypeSerializerSnapshot | None:
+        """The snapshot of the serializer with this role, if it is there."""
+        entry = dict(self.serializers).get(role)
+        return None if entry is None else entry.snapshot
+
+    @classmethod
+    def read(cls, view: SnapshotView) -> Self:
+        """Raises ``FormatError`` for an unknown type of state."""
+        name, state_type = view.read_utf(), view.read_int()
+        if state_type not in BackendStateType.__members__.values():
+            raise view.error(f"state {name!r} of type {state_type}, expected 0 to 4")
+        options = tuple(
+            (_read_name(view, _OPTIONS), view.read_utf())
+            for _ in range(view.read_count(element_size=4))
+        )
+        serializers = tuple(
+            (_read_name(view, _ROLES), SerializerEntry.read(view))
+            for _ in range(view.read_count(element_size=6))
+        )
+        return cls(name, BackendStateType(state_type), options, serializers)
+
+    def write(self, view: DataOutputView) -> None:
+        view.write_utf(self.name)
+        view.write_int(self.type)
+        view.write_int(len(self.options))
+        for key, value in self.options:
+            view.write_utf(key)
+            view.write_utf(value)
+        view.write_int(len(self.serializers))
+        for role, entry in self.serializers:
+            view.write_utf(role)
+            entry.write(view)
+
+
+def _read_name(view: SnapshotView, known: tuple[str, ...]) -> str:
+    """A name that a newer Flink may have added; but not where it may be a wrong guess."""
+    name = view.read_utf()
+    if view.is_guessed and name not in known:
+        raise view.error(f"{name!r}, expected one of {', '.join(known)}")
+    return name
+
+
+def _read_states(
+    view: SnapshotView, types: tuple[BackendStateType, ...]
+) -> tuple[StateMetaInfo, ...]:
+    """An i16 count, then each state, of one of these types."""
+    states: list[StateMetaInfo] = []
+    for _ in range(view.read_unsigned_short()):
+        state = view.once(StateMetaInfo.read)
+        if state.type not in types:
+            expected = " or ".join(allowed.name for allowed in types)
+            raise view.error(f"state {state.name!r} is {state.type.name}, expected {expected}")
+        states.append(state)
+    return tuple(states)
+
+
+def _write_states(states: tuple[StateMetaInfo, ...], view: DataOutputView) -> None:
+    view.write_unsigned_short(len(states))
+    for state in states:
+        state.write(view)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedBackendHeader:
+    """Header of a file of keyed state; a state's id is its index in ``states``.
+
+    | bytes  | field          | meaning                                       |
+    |--------|----------------|-----------------------------------------------|
+    | i32    |                | version, 6                                    |
+    | bool   | is_compressed  | whether the key groups are snappy-compressed  |
+    | …      | key_serializer |                                               |
+    | i16, … | states         | count, then each                              |
+    """
+
+    is_compressed: bool
+    key_serializer: SerializerEntry
+    states: tuple[StateMetaInfo, ...]
+
+    @classmethod
+    def read(cls, view: SnapshotView) -> Self:
+        """Raises ``UnsupportedVersionError`` for a file of Flink 1.6 or older."""
+        _read_version(view, "keyed state", (KEYED_VERSION,))
+        is_compressed = view.read_strict_bool()
+        return cls(is_compressed, view.once(SerializerEntry.read), _read_states(view, _KEYED))
+
+    @classmethod
+    def parse(cls, header: HeaderBytes) -> Self:
+        """Raises ``FormatError`` if the bytes are none of such a header."""
+        return header.parse(cls.read)
+
+    def write(self, view: DataOutputView) -> None:
+        view.write_int(KEYED_VERSION)
+        view.write_bool(self.is_compressed)
+        self.key_serializer.write(view)
+        _write_states(self.states, view)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorBackendHeader:
+    """Header of a file of operator state.
+
+    | bytes  | field            | meaning                                       |
+    |--------|------------------|-----------------------------------------------|
+    | i32    | version          | 5 (Flink 1.8), 6 (1.18)                       |
+    | bool   | is_compressed    | version 6 only                                |
+    | i16, … | list_states      | count, then each                              |
+    | i16, … | broadcast_states | count, then each                              |
+    """
+
+    version: int
+    is_compressed: bool
+    list_states: tuple[StateMetaInfo, ...]
+    broadcast_states: tuple[StateMetaInfo, ...]
+
+    @classmethod
+    def read(cls, view: SnapshotView) -> Self:
+        """Raises ``UnsupportedVersionError`` for a file of Flink 1.6 or older."""
+        known = (OPERATOR_VERSION, OPERATOR_VERSION_COMPRESSED)
+        version = _read_version(view, "operator state", known)
+        is_compressed = version == OPERATOR_VERSION_COMPRESSED and view.read_strict_bool()
+        list_states = _read_states(view, (BackendStateType.OPERATOR,))
+        broadcast_states = _read_states(view, (BackendStateType.BROADCAST,))
+        return cls(version, is_compressed, list_states, broadcast_states)
+
+    @classmethod
+    def parse(cls, header: HeaderBytes) -> Self:
+        """Raises ``FormatError`` if the bytes are none of such a header."""
+        return header.parse(cls.read)
+
+    def write(self, view: DataOutputView) -> None:
+        view.write_int(self.version)
+        if self.version == OPERATOR_VERSION_COMPRESSED:
+            view.write_bool(self.is_compressed)
+        _write_states(self.list_states, view)
+        _write_states(self.broadcast_states, view)
+
+
+def _read_version(view: SnapshotView, what: str, known: tuple[int, ...]) -> int:
+    version = view.read_int()
+    if version not in known:
+        view.position -= 4
+        raise view.error(
+            f"{what} of version {version}, expected {' or '.join(map(str, known))}",
+            UnsupportedVersionError,
+        )
+    return version

@@ -1,0 +1,137 @@
+"""The tables that the states of an operator make.
+
+A savepoint is a database, an operator a namespace. Each operator state is a table of its own; all
+keyed state of an operator is one table. State with a namespace (windows), and timers, have tables
+of their own.
+
+| table         | columns                                                                    |
+|---------------|----------------------------------------------------------------------------|
+| keyed_state   | ``key``, then a column per state                                           |
+| window_state  | ``key``, ``namespace``, then a column per state                            |
+| timers        | ``key``, ``namespace``, ``timestamp``, ``time_domain``, ``service``        |
+| a list state  | ``value``; a row per element                                               |
+| a broadcast   | ``key``, ``value``; a row per entry                                        |
+
+States, or timers, whose namespaces differ in type make a table per type: ``window_state``,
+``window_state_2``... So do timers of a serializer that is not known; they are a ``value`` only.
+
+Names are told apart as SQL does, whatever their case. An operator state that bears the name of
+another table is called ``operator_state.<name>``, a keyed state that bears the name of another
+column ``state_<name>``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from savepoint_formats.catalog import State, StateKind
+from savepoint_formats.layout import Layout, Struct, Text, TimerTimestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+KEYED_STATE = "keyed_state"
+WINDOW_STATE = "window_state"
+TIMERS = "timers"
+OPERATOR_STATE_PREFIX = "operator_state."
+STATE_PREFIX = "state_"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its name, and the layout of its values."""
+
+    name: str
+    layout: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of an operator, and the states that it shows."""
+
+    name: str
+    columns: tuple[Column, ...]
+    states: tuple[State, ...]
+
+
+def tables_of(states: Iterable[State]) -> tuple[Table, ...]:
+    """The tables of an operator with these states."""
+    states = tuple(states)
+    tables = tuple(_keyed_tables(states))
+    taken = {table.name for table in tables}
+    return (
+        *tables,
+        *(_operator_table(state, taken) for state in states if not state.kind.is_keyed),
+    )
+
+
+def _keyed_tables(states: tuple[State, ...]) -> Iterator[Table]:
+    keyed = [state for state in states if state.kind.is_keyed]
+    values = [state for state in keyed if state.kind is not StateKind.TIMERS]
+    timers = [state for state in keyed if state.kind is StateKind.TIMERS]
+    plain = tuple(state for state in values if state.namespace is None)
+    if plain:
+        yield Table(KEYED_STATE, _with_values((_key(plain[0]),), plain), plain)
+    windows = (state for state in values if state.namespace is not None)
+    for name, columns, group in _grouped(WINDOW_STATE, windows, _namespace):
+        yield Table(name, _with_values((_key(group[0]), *columns), group), group)
+    for name, columns, group in _grouped(TIMERS, timers, _timer_columns):
+        yield Table(name, columns, group)
+
+
+def _timer_columns(state: State) -> tuple[Column, ...]:
+    match state.value:
+        case Struct(_, (TimerTimestamp(), _, _)):
+            return (_key(state), *_namespace(state), *_TIMER_COLUMNS)
+        case other:
+            return (Column("value", other),)
+
+
+_TIMER_COLUMNS = (
+    Column("timestamp", TimerTimestamp()),
+    Column("time_domain", Text()),
+    Column("service", Text()),
+)
+
+
+def _grouped(
+    name: str, states: Iterable[State], columns_of: Callable[[State], tuple[Column, ...]]
+) -> Iterator[tuple[str, tuple[Column, ...], tuple[State, ...]]]:
+    """A table name, its columns, and the states that have these, for each of them in turn."""
+    groups: dict[tuple[Column, ...], list[State]] = {}
+    for state in states:
+        groups.setdefault(columns_of(state), []).append(state)
+    for number, (columns, group) in enumerate(groups.items(), start=1):
+        yield name if number == 1 else f"{name}_{number}", columns, tuple(group)
+
+
+def _key(state: State) -> Column:
+    assert state.key is not None  # what makes a state keyed
+    return Column("key", state.key)
+
+
+def _namespace(state: State) -> tuple[Column, ...]:
+    return () if state.namespace is None else (Column("namespace", state.namespace),)
+
+
+def _with_values(columns: tuple[Column, ...], states: tuple[State, ...]) -> tuple[Column, ...]:
+    """The columns, and one for each state."""
+    taken = {column.name for column in columns}
+    values = (Column(_free_name(s.name, STATE_PREFIX, taken), s.value) for s in states)
+    return (*columns, *values)
+
+
+def _free_name(name: str, prefix: str, taken: set[str]) -> str:
+    """The name, behind as many prefixes as it takes to be none of those taken; takes it."""
+    while name.casefold() in taken:
+        name = prefix + name
+    taken.add(name.casefold())
+    return name
+
+
+def _operator_table(state: State, taken: set[str]) -> Table:
+    name = _free_name(state.name, OPERATOR_STATE_PREFIX, taken)
+    value = Column("value", state.value)
+    columns = (value,) if state.key is None else (Column("key", state.key), value)
+    return Table(name, columns, (state,))
