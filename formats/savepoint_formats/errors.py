@@ -52,6 +52,14 @@ class UnstableHashError(SavepointError):
     """The Java hash code of a key, hence its key group, cannot be computed from its value."""
 
 
+class TableNotFoundError(SavepointError):
+    """There is no such table, or there are several to choose from."""
+
+
+class ColumnNotFoundError(SavepointError):
+    """The table has no column of this name."""
+
+
 @dataclass
 class FormatError(SavepointError):
     """The bytes of a file are not what its format says.

@@ -103,6 +103,21 @@ class StateFile:
     start: int = 0
     size: int | None = None
 
+    def length(self) -> int:
+        """The number of bytes.
+
+        Raises:
+            StateFileNotFoundError: The file is gone.
+        """
+        if self.data is not None:
+            return len(self.data)
+        if self.size is not None:
+            return self.size
+        size = None if self.location is None else self.location.file_size()
+        if size is None:
+            raise self._missing()
+        return size
+
     def read(self, start: int = 0, end: int | None = None) -> bytes:
         """The bytes from ``start`` to ``end``, or as many as there are.
 
@@ -112,14 +127,17 @@ class StateFile:
         if self.data is not None:
             return self.data[start:end]
         if self.location is None:
-            raise StateFileNotFoundError(
-                f"{self.path} does not exist, nor does a file of its name beside _metadata;"
-                " copy it there, or restore it where it was"
-            )
+            raise self._missing()
         limit = self.size if end is None else end if self.size is None else min(end, self.size)
         with self.location.filesystem.open_input_file(self.location.path) as file:
             file.seek(self.start + start)
             return bytes(file.read(None if limit is None else max(limit - start, 0)))
+
+    def _missing(self) -> StateFileNotFoundError:
+        return StateFileNotFoundError(
+            f"{self.path} does not exist, nor does a file of its name beside _metadata;"
+            " copy it there, or restore it where it was"
+        )
 
 
 @dataclass(slots=True)

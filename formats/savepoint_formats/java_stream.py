@@ -17,7 +17,8 @@
 | 7D  | proxy class description | i32 n, n utf, annotation, super                                  |
 | 7E  | enum constant           | class description, string                                        |
 
-Handles are numbered from 0x7E0000 on, in order of first appearance.
+Handles are numbered from 0x7E0000 on, in order of first appearance. The records are not frozen,
+as everything else that is read: an object may refer to itself, and so is known before its fields.
 
 Source: Java Object Serialization Specification, chapter 6.
 """
@@ -26,20 +27,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from savepoint_formats.data_view import DataInputView
 
 STREAM_HEADER = 0xACED0005 - (1 << 32)
 FIRST_HANDLE = 0x7E0000
 
+# Far below Python's limit: an object takes four calls, and whoever reads it is some calls deep.
 _MAX_DEPTH = 100
 
+T = TypeVar("T")
+
 _WRITE_METHOD = 0x01
-_SERIALIZABLE = 0x02
 _EXTERNALIZABLE = 0x04
 _BLOCK_DATA = 0x08
 
@@ -63,21 +66,24 @@ class Tag(IntEnum):
     ENUM = 0x7E
 
 
+_TAGS = {tag.value: tag for tag in Tag}
+
+
 @dataclass(slots=True, eq=False)
 class JavaClass:
-    """A class description. ``fields`` are pairs of type character and name, in order."""
+    """A class description.
+
+    Attributes:
+        name: The binary name; of an array as ``[I`` or ``[Ljava.lang.String;``.
+        flags: How its objects were written.
+        fields: Pairs of type character and name, in order.
+        ancestors: The classes that it extends, topmost first.
+    """
 
     name: str
     flags: int = 0
     fields: tuple[tuple[str, str], ...] = ()
-    parent: JavaClass | None = None
-
-    def hierarchy(self) -> list[JavaClass]:
-        """The class and its ancestors, topmost first."""
-        classes = [self]
-        while (parent := classes[-1].parent) is not None:
-            classes.append(parent)
-        return classes[::-1]
+    ancestors: tuple[JavaClass, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -140,10 +146,8 @@ class JavaStreamReader:
     def _content(self, depth: int) -> Any:
         if depth > _MAX_DEPTH:
             raise self.view.error(f"Java objects nest deeper than {_MAX_DEPTH}")
-        tag = self._tag()
-        if tag is Tag.RESET:
+        while (tag := self._tag()) is Tag.RESET and depth == 0:
             self._handles.clear()
-            return self._content(depth + 1)
         if tag not in _CONTENTS:
             self.view.position -= 1
             raise self.view.error(f"a Java {tag.name.lower()}, expected an object")
@@ -151,10 +155,10 @@ class JavaStreamReader:
 
     def _tag(self) -> Tag:
         value = self.view.read_unsigned_byte()
-        if value not in Tag.__members__.values():
+        if value not in _TAGS:
             self.view.position -= 1
             raise self.view.error(f"a Java object of tag {value:#x}, expected 0x70 to 0x7e")
-        return Tag(value)
+        return _TAGS[value]
 
     def _null(self, _depth: int) -> None:
         return None
@@ -171,7 +175,7 @@ class JavaStreamReader:
     def _long_string(self, _depth: int) -> str:
         return self._keep(self.view.read_modified_utf8(self.view.read_long()))
 
-    def _keep(self, value: Any) -> Any:
+    def _keep(self, value: T) -> T:
         self._handles.append(value)
         return value
 
@@ -200,8 +204,6 @@ class JavaStreamReader:
         raise self.view.error("another Java object where a class is described")
 
     def _new_class(self, depth: int) -> JavaClass:
-        if depth > _MAX_DEPTH:
-            raise self.view.error(f"Java classes nest deeper than {_MAX_DEPTH}")
         description = JavaClass(self.view.read_utf())
         self.view.read_long()
         self._handles.append(description)
@@ -209,8 +211,23 @@ class JavaStreamReader:
         count = self.view.read_unsigned_short()
         description.fields = tuple(self._field(depth) for _ in range(count))
         self._annotation(depth)
-        description.parent = self._optional_class_description(depth + 1)
+        description.ancestors = self._ancestors(description, depth)
         return description
+
+    def _ancestors(self, description: JavaClass, depth: int) -> tuple[JavaClass, ...]:
+        """The parent that comes next, behind its own ancestors."""
+        if depth > _MAX_DEPTH:
+            raise self.view.error(f"Java classes nest deeper than {_MAX_DEPTH}")
+        parent = self._optional_class_description(depth + 1)
+        if parent is None:
+            return ()
+        ancestors = (*parent.ancestors, parent)
+        if description in ancestors:
+            raise self.view.error(f"the Java class {description.name} extends itself")
+        # References make long chains out of few bytes, and each object walks all of its chain.
+        if len(ancestors) > _MAX_DEPTH:
+            raise self.view.error(f"a Java class with more than {_MAX_DEPTH} ancestors")
+        return ancestors
 
     def _field(self, depth: int) -> tuple[str, str]:
         kind, name = chr(self.view.read_unsigned_byte()), self.view.read_utf()
@@ -226,14 +243,14 @@ class JavaStreamReader:
         for _ in range(self.view.read_count(element_size=2)):
             self.view.read_utf()
         self._annotation(depth)
-        description.parent = self._optional_class_description(depth + 1)
+        description.ancestors = self._ancestors(description, depth)
         return description
 
     def _object(self, depth: int) -> JavaObject:
         java_class = self._class_description(depth)
         found = JavaObject(java_class)
         self._handles.append(found)
-        for part in java_class.hierarchy():
+        for part in (*java_class.ancestors, java_class):
             self._class_data(part, found, depth)
         return found
 
@@ -253,20 +270,17 @@ class JavaStreamReader:
 
     def _annotation(self, depth: int) -> list[Any]:
         """Contents and block data, up to the end mark."""
-        return list(self._annotation_parts(depth))
-
-    def _annotation_parts(self, depth: int) -> Iterator[Any]:
-        while True:
-            match self._tag():
-                case Tag.END_BLOCK_DATA:
-                    return
+        parts: list[Any] = []
+        while (tag := self._tag()) is not Tag.END_BLOCK_DATA:
+            match tag:
                 case Tag.BLOCK_DATA:
-                    yield self.view.read_bytes(self.view.read_unsigned_byte())
+                    parts.append(self.view.read_bytes(self.view.read_unsigned_byte()))
                 case Tag.LONG_BLOCK_DATA:
-                    yield self.view.read_bytes(self.view.read_count())
+                    parts.append(self.view.read_bytes(self.view.read_count()))
                 case _:
                     self.view.position -= 1
-                    yield self._content(depth)
+                    parts.append(self._content(depth))
+        return parts
 
     def _array(self, depth: int) -> JavaArray:
         java_class = self._class_description(depth)
@@ -286,7 +300,10 @@ class JavaStreamReader:
         java_class = self._class_description(depth)
         index = len(self._handles)
         self._handles.append(None)
-        constant = JavaEnum(java_class.name, str(self._content(depth)))
+        name = self._content(depth)
+        if not isinstance(name, str):
+            raise self.view.error(f"a constant of the Java enum {java_class.name} without a name")
+        constant = JavaEnum(java_class.name, name)
         self._handles[index] = constant
         return constant
 

@@ -8,7 +8,9 @@ from savepoint_formats.snapshots import (  # noqa: F401  # they register what th
     basic,
     composite,
     kryo,
+    legacy,
     pojo,
+    pyflink,
     row_data,
 )
 from savepoint_formats.snapshots.entry import SerializerEntry

@@ -40,12 +40,15 @@ _PRIMITIVES: dict[str, Layout] = {
     "bytes": layouts.Bytes(),
 }
 _MAX_DEPTH = 50
+# A type that is named twice is laid out twice, so that a short schema can mean a vast layout.
+_MAX_TYPES = 10_000
 
 
 def _avro(snapshot: TypeSerializerSnapshot) -> Layout:
     try:
         return _SchemaReader().layout(json.loads(snapshot["schema"] or ""), "", ())
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    # The parser of JSON recurses, too.
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return Opaque(snapshot.class_name, f"its Avro schema can't be read: {error!r}")
 
 
@@ -54,9 +57,13 @@ class _SchemaReader:
 
     def __init__(self) -> None:
         self._named: dict[str, dict[str, Any]] = {}
+        self._types = 0
 
     def layout(self, schema: Any, namespace: str, path: tuple[str, ...]) -> Layout:
         """The layout of a schema inside the named types of ``path``."""
+        self._types += 1
+        if self._types > _MAX_TYPES:
+            raise ValueError(f"more than {_MAX_TYPES} types")
         match schema:
             case str() if schema in _PRIMITIVES:
                 return _PRIMITIVES[schema]
@@ -82,13 +89,14 @@ class _SchemaReader:
         return self._named_type(self._named[full], full.rpartition(".")[0], path)
 
     def _named_type(self, schema: dict[str, Any], namespace: str, path: tuple[str, ...]) -> Layout:
-        name = schema["name"]
-        namespace = name.rpartition(".")[0] or schema.get("namespace", namespace)
-        full = f"{namespace}.{name.rpartition('.')[2]}".lstrip(".")
-        self._named[full] = {**schema, "name": full}
+        full = _full_name(schema, namespace)
+        namespace = full.rpartition(".")[0]
+        self._named[full] = {**schema, "name": full, "namespace": namespace}
         match schema["type"]:
             case "enum":
-                return layouts.Enum(full, tuple(schema["symbols"]))
+                return layouts.Enum(full, tuple(map(str, schema["symbols"])))
+            case "fixed" if int(schema["size"]) < 0:
+                raise ValueError(f"a size of {schema['size']}")
             case "fixed":
                 return layouts.FixedBytes(int(schema["size"]))
         names = tuple(part["name"] for part in schema["fields"])
@@ -97,18 +105,28 @@ class _SchemaReader:
         return Struct(names, tuple(fields))
 
     def _union(self, branches: list[Any], namespace: str, path: tuple[str, ...]) -> Layout:
-        names = tuple(_branch_name(branch) for branch in branches)
-        return IndexedUnion(names, tuple(self.layout(b, namespace, path) for b in branches))
+        names = tuple(_branch_name(branch, namespace) for branch in branches)
+        short = tuple(name.rpartition(".")[2] for name in names)
+        parts = tuple(self.layout(branch, namespace, path) for branch in branches)
+        return IndexedUnion(short if len(set(short)) == len(short) else names, parts)
 
 
-def _branch_name(schema: Any) -> str:
+def _full_name(schema: dict[str, Any], namespace: str) -> str:
+    """The name with its namespace, which it brings along, is given, or is the one around it."""
+    name = schema["name"]
+    if "." in name:
+        return str(name).lstrip(".")
+    return f"{schema.get('namespace', namespace) or ''}.{name}".lstrip(".")
+
+
+def _branch_name(schema: Any, namespace: str) -> str:
     match schema:
         case str():
             return schema
-        case {"name": str(name)}:
-            return name
-        case {"type": str(name)}:
-            return name
+        case {"name": str()}:
+            return _full_name(schema, namespace)
+        case {"type": inner_schema}:
+            return _branch_name(inner_schema, namespace)
     return "union"
 
 

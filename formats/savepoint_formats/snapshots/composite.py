@@ -10,6 +10,7 @@ Flink: ``CompositeTypeSerializerSnapshot``.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
@@ -28,7 +29,7 @@ from savepoint_formats.layout import (
     Ttl,
 )
 from savepoint_formats.snapshots.basic import BASE, RUNTIME, SCALA, inner
-from savepoint_formats.snapshots.fields import BOOL, INT, JAVA, UTF
+from savepoint_formats.snapshots.fields import BOOL, JAVA, UTF, number
 from savepoint_formats.snapshots.snapshot import NO_FIELDS, SNAPSHOT, SnapshotKind, register
 
 if TYPE_CHECKING:
@@ -44,27 +45,47 @@ _CEP = "org.apache.flink.cep.nfa."
 _DATAVIEW = "org.apache.flink.table.dataview."
 _TABLE = "org.apache.flink.table.runtime.typeutils."
 
+# A null is padded to the fixed length of what it stands for, which is a few numbers.
+_MAX_PADDING = 1 << 20
 
-def composite(layout: Callable[[TypeSerializerSnapshot], Layout], **outer: Codec) -> SnapshotKind:
+
+def composite(
+    layout: Callable[[TypeSerializerSnapshot], Layout], parts: int | None = 1, **outer: Codec
+) -> SnapshotKind:
     """The kind of a composite whose own part is the same in all outer versions."""
     fields: tuple[Field, ...] = tuple(outer.items())
-    return SnapshotKind(layout, lambda _outer_version: fields, is_composite=True)
+    return SnapshotKind(layout, lambda _outer_version: fields, is_composite=True, parts=parts)
 
 
-def composite_since(
-    outer_version: int, name: str, codec: Codec, layout: Callable[[TypeSerializerSnapshot], Layout]
-) -> SnapshotKind:
-    """The kind of a composite that has one field of its own from an outer version on."""
-    fields: tuple[Field, ...] = ((name, codec),)
-    return SnapshotKind(
-        layout,
-        lambda version: fields if version >= outer_version else NO_FIELDS,
-        is_composite=True,
-    )
+@dataclass(frozen=True, slots=True)
+class Since:
+    """A boolean of a composite that its newest outer version has introduced."""
+
+    outer_version: int
+    name: str
+
+    def composite(
+        self, layout: Callable[[TypeSerializerSnapshot], Layout], parts: int | None = 1
+    ) -> SnapshotKind:
+        """The kind of the composite."""
+        fields: tuple[Field, ...] = ((self.name, BOOL),)
+        return SnapshotKind(
+            layout,
+            lambda version: fields if version >= self.outer_version else NO_FIELDS,
+            is_composite=True,
+            newest_outer=self.outer_version,
+            parts=parts,
+        )
+
+    def is_set(self, snapshot: TypeSerializerSnapshot, *, implied_by: int | None = None) -> bool:
+        """Its value; before it was introduced, whether the outer version implies it."""
+        if self.name in snapshot.names:
+            return bool(snapshot[self.name])
+        return snapshot.outer_version == implied_by
 
 
 def numbered(prefix: str, count: int, first: int = 0) -> tuple[str, ...]:
-    """``f0``, ``f1``…"""
+    """Names such as ``f0``, ``f1``."""
     return tuple(f"{prefix}{index}" for index in range(first, first + count))
 
 
@@ -112,15 +133,13 @@ def _case_class(snapshot: TypeSerializerSnapshot) -> Layout:
 
 
 def _row(snapshot: TypeSerializerSnapshot) -> Layout:
-    has_kind = snapshot.outer_version == 3
-    if "has_kind" in snapshot.names:
-        has_kind = snapshot["has_kind"]
+    has_kind = _ROW_KIND.is_set(snapshot, implied_by=3)
     return MaskedStruct(numbered("f", len(snapshot.nested)), snapshot.nested_layouts(), has_kind)
 
 
-def named(*names: str) -> Callable[[TypeSerializerSnapshot], Layout]:
-    """The layout of the nested serializers one behind the other, under these names."""
-    return lambda snapshot: Struct(names, snapshot.nested_layouts())
+def named(*names: str) -> SnapshotKind:
+    """The kind of a composite of serializers one behind the other, under these names."""
+    return composite(lambda snapshot: Struct(names, snapshot.nested_layouts()), parts=len(names))
 
 
 def _ttl(snapshot: TypeSerializerSnapshot) -> Layout:
@@ -169,10 +188,8 @@ def _buffer_entry(snapshot: TypeSerializerSnapshot) -> Layout:
 
 def _two_phase_commit(snapshot: TypeSerializerSnapshot) -> Layout:
     transaction, context = snapshot.nested_layouts()
-    has_flag = snapshot.outer_version == 3
-    if "supports_null" in snapshot.names:
-        has_flag = snapshot["supports_null"]
-    pending = Nullable(transaction, is_null=False) if has_flag else transaction
+    is_nullable = _NULL_TRANSACTION.is_set(snapshot, implied_by=3)
+    pending = Nullable(transaction, is_null=False) if is_nullable else transaction
     return Struct(
         ("pending", "pending_start", "committing", "context"),
         (
@@ -185,8 +202,8 @@ def _two_phase_commit(snapshot: TypeSerializerSnapshot) -> Layout:
 
 
 def _node_id(snapshot: TypeSerializerSnapshot) -> Layout:
-    event_id = Nullable(_single(snapshot), is_null=False)
-    return Struct(("event_id", "page_name"), (event_id, Text()))
+    node_id = Struct(("event_id", "page_name"), (_single(snapshot), Text()))
+    return Nullable(node_id, is_null=False)
 
 
 def _lockable(snapshot: TypeSerializerSnapshot) -> Layout:
@@ -206,7 +223,7 @@ def _nfa_state(snapshot: TypeSerializerSnapshot) -> Layout:
         ("start", Long()),
         ("start_event_id", Nullable(event_id, is_null=False)),
     ]
-    if "has_previous_timestamp" in snapshot.names and snapshot["has_previous_timestamp"]:
+    if _PREVIOUS_TIMESTAMP.is_set(snapshot):
         parts.insert(4, ("previous_timestamp", Long()))
     names, fields = zip(*parts, strict=True)
     computations = Repeated(Struct(names, fields))
@@ -214,10 +231,8 @@ def _nfa_state(snapshot: TypeSerializerSnapshot) -> Layout:
 
 
 def _linked_list(snapshot: TypeSerializerSnapshot) -> Layout:
-    has_mask = snapshot.outer_version == 2
-    if "has_mask" in snapshot.names:
-        has_mask = snapshot["has_mask"]
     element = _single(snapshot)
+    has_mask = _NULL_MASK.is_set(snapshot, implied_by=2)
     return layouts.MaskedRepeated(element) if has_mask else Repeated(element)
 
 
@@ -225,30 +240,37 @@ def _window_key(snapshot: TypeSerializerSnapshot) -> Layout:
     return Struct(("window", "key"), (Long(), _single(snapshot)))
 
 
+_ROW_KIND = Since(4, "has_kind")
+_NULL_TRANSACTION = Since(4, "supports_null")
+_PREVIOUS_TIMESTAMP = Since(2, "has_previous_timestamp")
+_NULL_MASK = Since(3, "has_mask")
+
 _LIST = composite(_repeated)
-_EITHER = composite(_alternatives(1, 0, names=("left", "right")))
-_CASE_CLASS = composite(_case_class, type_class=UTF)
-_TTL = composite(_ttl)
-_TWO_PHASE_COMMIT = composite_since(4, "supports_null", BOOL, _two_phase_commit)
+_EITHER = composite(_alternatives(1, 0, names=("left", "right")), parts=2)
+_CASE_CLASS = composite(_case_class, parts=None, type_class=UTF)
+_TTL = composite(_ttl, parts=2)
+_TWO_PHASE_COMMIT = _NULL_TRANSACTION.composite(_two_phase_commit, parts=2)
 
 register(
     {
         f"{BASE}ListSerializerSnapshot": _LIST,
         f"{_STATE}ArrayListSerializerSnapshot": _LIST,
         f"{BASE}SetSerializerSnapshot": composite(_repeated_nullable),
-        f"{BASE}MapSerializerSnapshot": composite(_map),
-        f"{_DATAVIEW}NullAwareMapSerializerSnapshot": composite(_null_aware_map),
+        f"{BASE}MapSerializerSnapshot": composite(_map, parts=2),
+        f"{_DATAVIEW}NullAwareMapSerializerSnapshot": composite(_null_aware_map, parts=2),
         f"{_DATAVIEW}ListViewSerializerSnapshot": composite(_single),
         f"{_DATAVIEW}MapViewSerializerSnapshot": composite(_single),
         f"{BASE}GenericArraySerializerSnapshot": composite(_repeated_optional, component=UTF),
         f"{BASE}GenericArraySerializerConfigSnapshot": composite(_repeated_optional, component=UTF),
         f"{RUNTIME}JavaEitherSerializerSnapshot": _EITHER,
         f"{RUNTIME}EitherSerializerSnapshot": _EITHER,
-        inner(f"{RUNTIME}NullableSerializer"): composite(_nullable, padding=INT),
-        f"{RUNTIME}TupleSerializerSnapshot": composite(_tuple, type_class=UTF),
-        inner(f"{RUNTIME}RowSerializer"): composite_since(4, "has_kind", BOOL, _row),
+        inner(f"{RUNTIME}NullableSerializer"): composite(
+            _nullable, padding=number(0, _MAX_PADDING)
+        ),
+        f"{RUNTIME}TupleSerializerSnapshot": composite(_tuple, parts=None, type_class=UTF),
+        inner(f"{RUNTIME}RowSerializer"): _ROW_KIND.composite(_row, parts=None),
         inner(f"{_API}SingleThreadAccessCheckingTypeSerializer"): composite(_single),
-        f"{_STREAMING}api.operators.TimerSerializerSnapshot": composite(_timer),
+        f"{_STREAMING}api.operators.TimerSerializerSnapshot": composite(_timer, parts=2),
         f"{_STATE}ttl.TtlStateFactory$TtlSerializerSnapshot": _TTL,
         f"{_STATE}v2.ttl.TtlStateFactory$TtlSerializerSnapshot": _TTL,
         f"{_STATE}ttl.TtlAwareSerializerSnapshot": SnapshotKind(
@@ -260,7 +282,7 @@ register(
             _stream_element
         ),
         f"{_STREAMING}api.datastream.CoGroupedStreams$UnionSerializerSnapshot": composite(
-            _alternatives(1, 2, names=("one", "two"))
+            _alternatives(1, 2, names=("one", "two")), parts=2
         ),
         f"{_STREAMING}api.operators.co.IntervalJoinOperator$BufferEntrySerializerSnapshot": (
             composite(_buffer_entry)
@@ -278,15 +300,13 @@ register(
             composite(_node_id)
         ),
         f"{_CEP}sharedbuffer.SharedBufferEdge$SharedBufferEdgeSerializer"
-        "$SharedBufferEdgeSerializerSnapshot": composite(named("target", "version")),
+        "$SharedBufferEdgeSerializerSnapshot": named("target", "version"),
         f"{_CEP}sharedbuffer.LockableTypeSerializerSnapshot": composite(_lockable),
         f"{_CEP}sharedbuffer.Lockable$LockableTypeSerializerSnapshot": composite(_lockable),
         f"{_CEP}sharedbuffer.SharedBufferNodeSerializerSnapshotV2": composite(_shared_node),
         f"{_CEP}sharedbuffer.SharedBufferNode$SharedBufferNodeSerializer"
         "$SharedBufferNodeSerializerSnapshot": composite(_single),
-        f"{_CEP}NFAStateSerializerSnapshot": composite_since(
-            2, "has_previous_timestamp", BOOL, _nfa_state
-        ),
+        f"{_CEP}NFAStateSerializerSnapshot": _PREVIOUS_TIMESTAMP.composite(_nfa_state, parts=3),
     }
 )
 for _prefix in SCALA:
@@ -299,7 +319,7 @@ for _prefix in SCALA:
             ),
             f"{_prefix}ScalaEitherSerializerSnapshot": _EITHER,
             f"{_prefix}ScalaTrySerializerSnapshot": composite(
-                _alternatives(1, 0, names=("success", "failure"))
+                _alternatives(1, 0, names=("success", "failure")), parts=2
             ),
             f"{_prefix}TraversableSerializerSnapshot": composite(
                 _repeated_optional, builder_code=UTF
@@ -315,12 +335,12 @@ register(
         inner(f"{_TABLE}ExternalSerializer"): composite(
             _single, data_type=JAVA, is_internal_input=BOOL
         ),
-        inner(f"{_TABLE}LinkedListSerializer"): composite_since(3, "has_mask", BOOL, _linked_list),
+        inner(f"{_TABLE}LinkedListSerializer"): _NULL_MASK.composite(_linked_list),
         inner(f"{_TABLE}WindowKeySerializer"): composite(_window_key),
-        inner(f"{_SEQUENCED}MetaSqnInfoSerializer"): composite(named("high_sqn", "size")),
-        inner(f"{_SEQUENCED}RowSqnInfoSerializer"): composite(named("first_sqn", "last_sqn")),
-        inner(f"{_SEQUENCED}NodeSerializer"): composite(
-            named("row", "sqn", "previous", "next", "next_for_record", "timestamp")
+        inner(f"{_SEQUENCED}MetaSqnInfoSerializer"): named("high_sqn", "size"),
+        inner(f"{_SEQUENCED}RowSqnInfoSerializer"): named("first_sqn", "last_sqn"),
+        inner(f"{_SEQUENCED}NodeSerializer"): named(
+            "row", "sqn", "previous", "next", "next_for_record", "timestamp"
         ),
     }
 )

@@ -6,7 +6,7 @@ writes back byte for byte.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.java_stream import read_java_object
@@ -47,12 +47,18 @@ class JavaBytes:
 
 @dataclass(frozen=True, slots=True)
 class OptionalEntry:
-    """An entry of an optional map: utf name, then optional framed key and value."""
+    """An entry of an optional map: utf name, then optional framed key and value.
+
+    Attributes:
+        value_offset: Where the value lies; not part of what is written.
+        depth: How many snapshots lie around it; not part of what is written.
+    """
 
     name: str
     key: bytes | None
     value: bytes | None
-    value_offset: int = 0
+    value_offset: int = field(default=0, compare=False)
+    depth: int = field(default=0, compare=False)
 
 
 def _read_java(view: SnapshotView) -> JavaBytes:
@@ -72,7 +78,7 @@ def _read_entry(view: SnapshotView) -> OptionalEntry:
     name = view.read_utf()
     key, _ = _read_optional(view)
     value, offset = _read_optional(view)
-    return OptionalEntry(name, key, value, offset)
+    return OptionalEntry(name, key, value, offset, view.depth)
 
 
 def _read_optional(view: SnapshotView) -> tuple[bytes | None, int]:
@@ -121,8 +127,20 @@ def _write_numbered(view: DataOutputView, value: tuple[str, int]) -> None:
     view.write_int(value[1])
 
 
+def number(low: int, high: int) -> Codec:
+    """An i32 of this range."""
+
+    def read(view: SnapshotView) -> int:
+        value = view.read_int()
+        if not low <= value <= high:
+            view.position -= 4
+            raise view.error(f"a number of {value}, expected {low} to {high}")
+        return value
+
+    return Codec(read, lambda view, value: view.write_int(value))
+
+
 UTF = Codec(lambda view: view.read_utf(), lambda view, value: view.write_utf(value))
-INT = Codec(lambda view: view.read_int(), lambda view, value: view.write_int(value))
 BOOL = Codec(lambda view: view.read_strict_bool(), lambda view, value: view.write_bool(value))
 TEXT = Codec(
     lambda view: view.read_string_value(), lambda view, value: view.write_string_value(value)

@@ -21,27 +21,51 @@ _CHILDREN = {
     "DISTINCT_TYPE": ("sourceType",),
 }
 _MAX_DEPTH = 50
+# Java objects may share parts, so that few bytes can stand for a vast type.
+_MAX_TYPES = 20_000
 
 
-def logical_type(value: Any, depth: int = 0) -> LogicalType:
-    """The type that a Java ``LogicalType`` stands for; ``UNKNOWN`` if it is none, or too deep."""
-    if not isinstance(value, JavaObject) or depth > _MAX_DEPTH:
-        return LogicalType(UNKNOWN)
-    facts = value.fields
-    root = facts.get("typeRoot")
-    if not isinstance(root, JavaEnum):
-        return LogicalType(UNKNOWN, class_name=value.class_name)
-    names, children = _fields(value, root.constant, depth + 1)
-    return LogicalType(
-        root.constant,
-        is_nullable=bool(facts.get("isNullable", True)),
-        length=_number(facts, "length"),
-        precision=_number(facts, "precision"),
-        scale=_number(facts, "scale"),
-        names=names,
-        children=children,
-        class_name=_class_name(facts),
-    )
+def logical_type(value: Any) -> LogicalType:
+    """The type that a Java ``LogicalType`` stands for; ``UNKNOWN`` where it is none, or too deep."""
+    return _TypeReader().read(value, 0)
+
+
+class _TypeReader:
+    def __init__(self) -> None:
+        self._types = 0
+
+    def read(self, value: Any, depth: int) -> LogicalType:
+        self._types += 1
+        if not isinstance(value, JavaObject) or depth > _MAX_DEPTH or self._types > _MAX_TYPES:
+            return LogicalType(UNKNOWN)
+        facts = value.fields
+        root = facts.get("typeRoot")
+        if not isinstance(root, JavaEnum):
+            return LogicalType(UNKNOWN, class_name=value.class_name)
+        names, children = self._parts(value, root.constant, depth + 1)
+        return LogicalType(
+            root.constant,
+            is_nullable=bool(facts.get("isNullable", True)),
+            length=_number(facts, "length"),
+            precision=_number(facts, "precision"),
+            scale=_number(facts, "scale"),
+            names=names,
+            children=children,
+            class_name=_class_name(facts),
+        )
+
+    def _parts(
+        self, value: JavaObject, root: str, depth: int
+    ) -> tuple[tuple[str, ...], tuple[LogicalType, ...]]:
+        """Names and types of what a type is made of."""
+        if root in _CHILDREN:
+            parts = (self.read(value.fields.get(name), depth) for name in _CHILDREN[root])
+            return (), tuple(parts)
+        described = [
+            (str(part.fields.get("name", "")), self.read(part.fields.get("type"), depth))
+            for part in _field_objects(value, depth)
+        ]
+        return tuple(name for name, _ in described), tuple(found for _, found in described)
 
 
 def _number(facts: dict[str, Any], name: str) -> int:
@@ -55,20 +79,6 @@ def _class_name(facts: dict[str, Any]) -> str:
         if isinstance(found, JavaClass):
             return found.name
     return ""
-
-
-def _fields(
-    value: JavaObject, root: str, depth: int
-) -> tuple[tuple[str, ...], tuple[LogicalType, ...]]:
-    """Names and types of what a type is made of."""
-    if root in _CHILDREN:
-        parts = (logical_type(value.fields.get(name), depth) for name in _CHILDREN[root])
-        return (), tuple(parts)
-    described = [
-        (str(part.fields.get("name", "")), logical_type(part.fields.get("type"), depth))
-        for part in _field_objects(value, depth)
-    ]
-    return tuple(name for name, _ in described), tuple(found for _, found in described)
 
 
 def _field_objects(value: JavaObject, depth: int) -> Iterator[JavaObject]:

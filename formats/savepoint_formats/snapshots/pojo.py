@@ -17,12 +17,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.errors import FormatError
+from savepoint_formats.errors import FormatError, UnknownSnapshotError
 from savepoint_formats.layout import Layout, Nullable, Opaque, Pojo
 from savepoint_formats.snapshots.basic import RUNTIME
 from savepoint_formats.snapshots.fields import OPTIONAL_MAP, UTF
 from savepoint_formats.snapshots.resynchronised import read_resynchronised
-from savepoint_formats.snapshots.snapshot import SnapshotKind, TypeSerializerSnapshot, register
+from savepoint_formats.snapshots.snapshot import (
+    SnapshotKind,
+    SnapshotView,
+    TypeSerializerSnapshot,
+    register,
+)
 
 if TYPE_CHECKING:
     from savepoint_formats.snapshots.fields import OptionalEntry
@@ -47,10 +52,11 @@ def _layout_of(entry: OptionalEntry) -> Layout:
     """The layout of a framed snapshot; bytes where there is none, or a damaged one."""
     if entry.value is None:
         return Opaque(entry.name, "its serializer could not be loaded when the snapshot was taken")
+    view = SnapshotView(entry.value, entry.name, entry.value_offset, entry.depth)
     try:
-        return read_resynchronised(
-            TypeSerializerSnapshot.read, entry.value, entry.name, entry.value_offset
-        ).layout()
+        return read_resynchronised(TypeSerializerSnapshot.read, view).layout()
+    except UnknownSnapshotError as error:
+        return Opaque(error.class_name, error.message)
     except FormatError as error:
         return Opaque(entry.name, error.message)
 

@@ -22,7 +22,7 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.layout import Framed, Layout, MapOf, Nullable, Opaque
 from savepoint_formats.snapshots.basic import inner, simple
 from savepoint_formats.snapshots.composite import numbered
-from savepoint_formats.snapshots.fields import FRAMED, INT, JAVA, JAVA_LIST
+from savepoint_formats.snapshots.fields import FRAMED, JAVA, JAVA_LIST, number
 from savepoint_formats.snapshots.logical_type import logical_type
 from savepoint_formats.snapshots.snapshot import NESTED, SNAPSHOT, SnapshotKind, register
 
@@ -36,10 +36,19 @@ _TABLE = "org.apache.flink.table.runtime.typeutils."
 _SEQUENCED = "org.apache.flink.table.runtime.sequencedmultisetstate.linked."
 
 
-def plain(layout: Callable[[TypeSerializerSnapshot], Layout], **fields: Codec) -> SnapshotKind:
+# As Flink's type factories check them: DecimalType, TimestampType.
+_DECIMAL_PRECISION = number(1, 38)
+_DECIMAL_SCALE = number(0, 38)
+_TIMESTAMP_PRECISION = number(0, 9)
+_ARITY = number(0, 0x7FFF_FFFF)
+
+
+def plain(
+    layout: Callable[[TypeSerializerSnapshot], Layout], parts: int | None = None, **fields: Codec
+) -> SnapshotKind:
     """The kind of a snapshot whose body is these fields in every version."""
     body = tuple(fields.items())
-    return SnapshotKind(layout, lambda _version: body, versions=range(4))
+    return SnapshotKind(layout, lambda _version: body, versions=range(4), parts=parts)
 
 
 def _row(snapshot: TypeSerializerSnapshot) -> Layout:
@@ -76,9 +85,12 @@ def _sorted_map(snapshot: TypeSerializerSnapshot) -> Layout:
 
 _KINDS: dict[SnapshotKind, tuple[str, ...]] = {
     plain(_row, types=JAVA_LIST, nested=NESTED): ("RowDataSerializer", "BaseRowSerializer"),
-    plain(_untyped_row, arity=INT): ("BinaryRowDataSerializer", "BinaryRowSerializer"),
+    plain(_untyped_row, arity=_ARITY): ("BinaryRowDataSerializer", "BinaryRowSerializer"),
     simple(layouts.Utf8()): ("StringDataSerializer", "BinaryStringSerializer"),
-    plain(_timestamp, precision=INT): ("TimestampDataSerializer", "SqlTimestampSerializer"),
+    plain(_timestamp, precision=_TIMESTAMP_PRECISION): (
+        "TimestampDataSerializer",
+        "SqlTimestampSerializer",
+    ),
     plain(_array, element_type=JAVA, element_serializer=JAVA): (
         "ArrayDataSerializer",
         "BaseArraySerializer",
@@ -88,7 +100,7 @@ _KINDS: dict[SnapshotKind, tuple[str, ...]] = {
         "BaseMapSerializer",
     ),
 }
-_DECIMAL = plain(_decimal, precision=INT, scale=INT)
+_DECIMAL = plain(_decimal, precision=_DECIMAL_PRECISION, scale=_DECIMAL_SCALE)
 
 for _kind, _names in _KINDS.items():
     register({inner(_TABLE + name): _kind for name in _names})
@@ -96,7 +108,9 @@ register(
     {
         f"{_TABLE}DecimalDataSerializer$DecimalSerializerSnapshot": _DECIMAL,
         inner(f"{_TABLE}DecimalSerializer"): _DECIMAL,
-        f"{_TABLE}SortedMapSerializerSnapshot": plain(_sorted_map, comparator=JAVA, nested=NESTED),
+        f"{_TABLE}SortedMapSerializerSnapshot": plain(
+            _sorted_map, parts=2, comparator=JAVA, nested=NESTED
+        ),
         f"{_SEQUENCED}RowDataKeySerializerSnapshot": plain(
             lambda snapshot: snapshot["row"].layout(), equaliser=FRAMED, hash=FRAMED, row=SNAPSHOT
         ),

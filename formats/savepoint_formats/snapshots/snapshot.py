@@ -7,8 +7,8 @@
 | …     | body       | by class and version; it has **no** length                           |
 
 Kinds of snapshots register in a table from class name to ``SnapshotKind``: the fields of the body,
-and the layout that they mean. An unknown class can only be read where its size is known; see
-``resynchronised``.
+and the layout that they mean. An unknown class, or version, can only be read where the size of
+its body is known; see ``resynchronised``.
 
 Flink: ``TypeSerializerSnapshot``, ``CompositeTypeSerializerSnapshot``,
 ``NestedSerializersSnapshotDelegate``.
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from savepoint_formats.data_view import DataInputView
 from savepoint_formats.errors import UnknownSnapshotError
@@ -34,31 +34,52 @@ if TYPE_CHECKING:
 COMPOSITE_MAGIC = 911108
 NESTED_MAGIC = 1333245
 _NESTED_VERSION = 1
+COMPOSITE_START = COMPOSITE_MAGIC.to_bytes(4, "big")
+NESTED_START = NESTED_MAGIC.to_bytes(4, "big") + _NESTED_VERSION.to_bytes(4, "big")
 _OLDEST_COMPOSITE = 3
 
 _MAX_DEPTH = 50
-_CLASS_NAME = re.compile(r"[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)+")
+_NAME = r"(?!\d)[\w$-]+"
+_CLASS_NAME = re.compile(rf"{_NAME}(\.{_NAME})*")
+
+ValueT = TypeVar("ValueT")
 
 
 class SnapshotView(DataInputView):
     """A view that knows the sizes of bodies whose class is not known.
 
     Attributes:
+        depth: How many snapshots lie around the position.
         opaque_sizes: Offset of such a body -> its size in bytes.
+        known: Position -> what an earlier attempt read there, and where that ended.
+        passed: The same of what this view has read.
     """
 
-    __slots__ = ("depth", "opaque_sizes")
+    __slots__ = ("depth", "known", "opaque_sizes", "passed")
 
     def __init__(
-        self,
-        buffer: bytes | memoryview,
-        path: str = "<bytes>",
-        base: int = 0,
-        opaque_sizes: Mapping[int, int] | None = None,
+        self, buffer: bytes | memoryview, path: str = "<bytes>", base: int = 0, depth: int = 0
     ) -> None:
         super().__init__(buffer, path, base)
-        self.opaque_sizes = opaque_sizes or {}
-        self.depth = 0
+        self.depth = depth
+        self.opaque_sizes: Mapping[int, int] = {}
+        self.known: Mapping[int, tuple[Any, int]] = {}
+        self.passed: dict[int, tuple[Any, int]] = {}
+
+    @property
+    def is_guessed(self) -> bool:
+        """Whether a size is a guess, so that what is read may not be what was written."""
+        return bool(self.opaque_sizes)
+
+    def once(self, read: Callable[[SnapshotView], ValueT]) -> ValueT:
+        """What ``read`` makes of the next bytes, or made of them in an earlier attempt."""
+        start = self.position
+        if start in self.known:
+            value, self.position = self.known[start]
+        else:
+            value = read(self)
+        self.passed[start] = value, self.position
+        return value  # type: ignore[no-any-return]  # one reader reads what is at a position
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +128,29 @@ class TypeSerializerSnapshot:
             FormatError: It is damaged, or nests too deep.
         """
         class_name = view.read_utf()
-        if not _CLASS_NAME.fullmatch(class_name):
+        # Hardly any class is in no package; a name without one is more likely a wrong guess.
+        is_likely = "." in class_name or not view.is_guessed
+        if not _CLASS_NAME.fullmatch(class_name) or not is_likely:
             raise view.error(f"{class_name!r} is no name of a Java class")
         version = view.read_int()
         if view.depth > _MAX_DEPTH:
             raise view.error(f"serializer snapshots nest deeper than {_MAX_DEPTH}")
         kind = KINDS.get(class_name)
-        if kind is None or version not in kind.versions:
-            return OpaqueSnapshot.read_body(class_name, version, view, is_known=kind is not None)
+        if kind is None:
+            return OpaqueSnapshot.read_body(class_name, version, view, "its class is not known")
+        outer_version = kind.outer_version(version, view)
+        if not kind.knows(version, outer_version):
+            reason = f"version {version}.{outer_version} of its class is not known"
+            return OpaqueSnapshot.read_body(class_name, version, view, reason)
+        fields = kind.fields(version, outer_version)
+        values: list[Any] = []
         view.depth += 1
-        names, values = _read_fields(kind, version, view)
+        for _, codec in fields:  # no comprehension: it would double the depth of the stack
+            values.append(view.once(codec.read))
         view.depth -= 1
-        return cls(class_name, version, values, names)
+        snapshot = cls(class_name, version, tuple(values), tuple(name for name, _ in fields))
+        kind.check(snapshot, view)
+        return snapshot
 
     def write(self, view: DataOutputView) -> None:
         view.write_utf(self.class_name)
@@ -133,27 +165,35 @@ class TypeSerializerSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class OpaqueSnapshot(TypeSerializerSnapshot):
-    """A snapshot of a class that is not known: its bytes, and why."""
+    """A snapshot of a class, or version, that is not known: its bytes, and why.
+
+    Where the bytes begin as those of a composite, they also end as such: with nested snapshots.
+    """
 
     body: bytes = b""
     reason: str = ""
 
     @classmethod
-    def read_body(
-        cls, class_name: str, version: int, view: SnapshotView, *, is_known: bool
-    ) -> Self:
+    def read_body(cls, class_name: str, version: int, view: SnapshotView, reason: str) -> Self:
         """Raises ``UnknownSnapshotError`` if the size of the body is not known."""
-        what = f"version {version} of it is not known" if is_known else "a serializer not known"
+        start = view.position
+        is_composite = bytes(view.buffer[start : start + 4]) == COMPOSITE_START
+        if is_composite:
+            _read_composite_version(view)
         if view.offset not in view.opaque_sizes:
             raise UnknownSnapshotError(
-                f"serializer snapshot {class_name} of version {version}: {what}",
+                f"serializer snapshot {class_name} of version {version}: {reason}",
                 view.path,
                 view.offset,
                 class_name,
             )
-        return cls(
-            class_name, version, body=view.read_bytes(view.opaque_sizes[view.offset]), reason=what
-        )
+        view.read_bytes(view.opaque_sizes[view.offset])
+        if is_composite:
+            view.depth += 1
+            _read_nested(view)
+            view.depth -= 1
+        body = bytes(view.buffer[start : view.position])
+        return cls(class_name, version, body=body, reason=reason)
 
     def layout(self) -> Layout:
         return Opaque(self.class_name, self.reason)
@@ -174,12 +214,30 @@ class SnapshotKind:
         body: The fields of the body by version; of a composite its own part by outer version.
         versions: The versions of the body that are known.
         is_composite: Whether the body is a composite's: magic, outer version, own part, nested.
+        newest_outer: The newest outer version of a composite that is known.
+        parts: How many serializers are nested; None for any number.
     """
 
     layout: Callable[[TypeSerializerSnapshot], Layout]
     body: Callable[[int], tuple[Field, ...]] = lambda _version: NO_FIELDS
     versions: range = range(1, 4)
     is_composite: bool = False
+    newest_outer: int = 2
+    parts: int | None = None
+
+    def outer_version(self, version: int, view: SnapshotView) -> int:
+        """The version of a composite's own part, which is not passed by; or else ``version``."""
+        if not self.is_composite or version < _OLDEST_COMPOSITE or version not in self.versions:
+            return version
+        start = view.position
+        outer_version = _read_composite_version(view)
+        view.position = start
+        return outer_version
+
+    def knows(self, version: int, outer_version: int) -> bool:
+        """Whether a body of these versions can be read."""
+        is_known_outer = not self.is_composite or 0 <= outer_version <= self.newest_outer
+        return version in self.versions and is_known_outer
 
     def fields(self, version: int, outer_version: int) -> tuple[Field, ...]:
         """All fields of a body of these versions."""
@@ -188,24 +246,13 @@ class SnapshotKind:
         head = _COMPOSITE_HEAD if version >= _OLDEST_COMPOSITE else _LEGACY_HEAD
         return (*head, *self.body(outer_version), ("nested", NESTED))
 
-
-def _read_fields(
-    kind: SnapshotKind, version: int, view: SnapshotView
-) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-    outer_version = version
-    if kind.is_composite and version >= _OLDEST_COMPOSITE:
-        outer_version = _peek_outer_version(view)
-    fields = kind.fields(version, outer_version)
-    return tuple(name for name, _ in fields), tuple(codec.read(view) for _, codec in fields)
-
-
-def _peek_outer_version(view: SnapshotView) -> int:
-    """The outer version, which decides the fields and is one of them."""
-    start = view.position
-    _read_magic(view, COMPOSITE_MAGIC)
-    outer_version = view.read_int()
-    view.position = start
-    return outer_version
+    def check(self, snapshot: TypeSerializerSnapshot, view: SnapshotView) -> None:
+        """Raises ``FormatError`` if it has another number of nested serializers than its class."""
+        count = len(snapshot.nested)
+        if self.parts is not None and count != self.parts:
+            raise view.error(
+                f"{snapshot.class_name} with {count} nested serializers, expected {self.parts}"
+            )
 
 
 def _read_magic(view: DataInputView, magic: int) -> int:
@@ -232,8 +279,10 @@ def _read_nested(view: SnapshotView) -> tuple[TypeSerializerSnapshot, ...]:
     version = view.read_int()
     if version != _NESTED_VERSION:
         raise view.error(f"nested serializers of version {version}, expected {_NESTED_VERSION}")
-    count = view.read_count(element_size=6)
-    return tuple(TypeSerializerSnapshot.read(view) for _ in range(count))
+    nested: list[TypeSerializerSnapshot] = []
+    for _ in range(view.read_count(element_size=6)):
+        nested.append(view.once(TypeSerializerSnapshot.read))  # as above
+    return tuple(nested)
 
 
 def _write_nested(view: DataOutputView, nested: tuple[TypeSerializerSnapshot, ...]) -> None:

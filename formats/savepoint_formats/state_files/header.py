@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from savepoint_formats.data_view import DataOutputView
 from savepoint_formats.errors import UnsupportedVersionError
 from savepoint_formats.metadata.keyed_handles import IncrementalHandle
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView, read_resynchronised
@@ -21,6 +20,7 @@ from savepoint_formats.snapshots import SerializerEntry, SnapshotView, read_resy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from savepoint_formats.data_view import DataOutputView
     from savepoint_formats.file_io import SnapshotDirectory
     from savepoint_formats.metadata.keyed_handles import BaseHandle
     from savepoint_formats.metadata.operator_handles import OperatorStateHandle
@@ -41,6 +41,8 @@ DISTRIBUTION_MODE = "OPERATOR_STATE_DISTRIBUTION_MODE"
 
 _ROLES = (KEY_SERIALIZER, NAMESPACE_SERIALIZER, VALUE_SERIALIZER, USER_KEY_SERIALIZER)
 _OPTIONS = (KEYED_STATE_TYPE, DISTRIBUTION_MODE)
+# No snapshot holds these names, so that its unknown body ends in front of them.
+_MARKS = (*_ROLES, *_OPTIONS)
 
 # Version 6 and the flag: elements then lie in a snappy-framed stream that follows the header.
 _COMPRESSED_START = bytes.fromhex("00000006 01")
@@ -87,16 +89,6 @@ class HeaderBytes:
     def parse(self, read: Callable[[SnapshotView], HeaderT]) -> HeaderT:
         """What ``read`` makes of the bytes; raises ``FormatError`` if that is not all of them."""
         return read_resynchronised(read, SnapshotView(self.data, self.path), _MARKS)
-
-
-def _utf(name: str) -> bytes:
-    view = DataOutputView()
-    view.write_utf(name)
-    return view.to_bytes()
-
-
-# No snapshot holds these names, so that its unknown body ends in front of them.
-_MARKS = tuple(map(_utf, (*_ROLES, *_OPTIONS)))
 
 
 class BackendStateType(IntEnum):

@@ -1,0 +1,179 @@
+"""Snapshots of serializers that no job has touched since Flink 1.7: "config snapshots".
+
+Flink 1.7 stored the serializer itself as a Java object, and a config beside it:
+
+| bytes | field              | meaning                                                     |
+|-------|--------------------|-------------------------------------------------------------|
+| i32   | serializer_version | 1                                                           |
+| i32 … | serializer         | size, Java object                                           |
+| i32   | config_version     | of the config                                               |
+| …     | config             | by class: a class name, or nested serializers               |
+
+Nested serializers are a list that survives the loss of a class: where each Java object and each
+snapshot lies, and all their bytes.
+
+| bytes        | field   | meaning                                                        |
+|--------------|---------|----------------------------------------------------------------|
+| i32          | n       | nested serializers                                             |
+| n (i32, i32) | offsets | of the Java object and of the serializer entry, in ``data``    |
+| i32 …        | data    | size, bytes                                                    |
+
+Flink: ``TypeSerializerConfigSnapshot``, ``TypeSerializerSerializationUtil``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from savepoint_formats.errors import FormatError
+from savepoint_formats.java_stream import JavaClass
+from savepoint_formats.layout import Layout, MapOf, Nullable, Opaque, Repeated, Struct, Tagged
+from savepoint_formats.snapshots.basic import BASE, RUNTIME, SCALA
+from savepoint_formats.snapshots.composite import numbered
+from savepoint_formats.snapshots.entry import SerializerEntry
+from savepoint_formats.snapshots.fields import FRAMED, JAVA, UTF, Codec, number
+from savepoint_formats.snapshots.resynchronised import read_resynchronised
+from savepoint_formats.snapshots.snapshot import (
+    KINDS,
+    NO_FIELDS,
+    SnapshotKind,
+    SnapshotView,
+    register,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from savepoint_formats.data_view import DataOutputView
+    from savepoint_formats.snapshots.fields import Field
+    from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
+
+# Flink's ADAPTER_VERSION; no snapshot of today has one so large.
+LEGACY_VERSION = 0x7A53C4F0
+
+_CLASS_LOST = "the serializer's entry in a snapshot of Flink 1.7 can't be read: "
+_JAVA_TUPLES = "org.apache.flink.api.java.tuple."
+
+
+@dataclass(frozen=True, slots=True)
+class ResilientList:
+    """Nested serializers, whose entries can be found without reading those in front of them.
+
+    Attributes:
+        offsets: Where the Java object and the entry of each begin in ``data``.
+        data: Java objects and entries, by turns.
+        base: Where ``data`` lies; not part of what is written.
+        depth: How many snapshots lie around it; not part of what is written.
+    """
+
+    offsets: tuple[tuple[int, int], ...]
+    data: bytes
+    base: int = field(default=0, compare=False)
+    depth: int = field(default=0, compare=False)
+
+    @classmethod
+    def read(cls, view: SnapshotView) -> ResilientList:
+        """Raises ``FormatError`` if an entry lies beyond the end of the data."""
+        count = view.read_count(element_size=8)
+        offsets = tuple((view.read_int(), view.read_int()) for _ in range(count))
+        data = view.read_bytes(view.read_count())
+        if any(not 0 <= offset <= len(data) for pair in offsets for offset in pair):
+            raise view.error(f"nested serializers at {offsets}, expected 0 to {len(data)}")
+        return cls(offsets, data, view.offset - len(data), view.depth)
+
+    def write(self, view: DataOutputView) -> None:
+        view.write_int(len(self.offsets))
+        for serializer, entry in self.offsets:
+            view.write_int(serializer)
+            view.write_int(entry)
+        view.write_int(len(self.data))
+        view.write_bytes(self.data)
+
+    def layouts(self) -> tuple[Layout, ...]:
+        """The layouts of the nested serializers; bytes for those that can't be read."""
+        starts = [serializer for serializer, _ in self.offsets]
+        ends = [*starts[1:], len(self.data)]
+        entries = [entry for _, entry in self.offsets]
+        return tuple(map(self._layout_between, entries, ends))
+
+    def _layout_between(self, start: int, end: int) -> Layout:
+        view = SnapshotView(self.data[start:end], "Flink 1.7", self.base + start, self.depth)
+        try:
+            return read_resynchronised(SerializerEntry.read, view).snapshot.layout()
+        except FormatError as error:
+            return Opaque("", _CLASS_LOST + error.message)
+
+
+def _legacy(layout: Callable[[TypeSerializerSnapshot], Layout], **config: Codec) -> SnapshotKind:
+    fields: tuple[Field, ...] = (
+        ("serializer_version", number(1, 1)),
+        ("serializer", FRAMED),
+        ("config_version", number(0, 0xFFFF)),
+        *config.items(),
+    )
+    versions = range(LEGACY_VERSION, LEGACY_VERSION + 1)
+    return SnapshotKind(layout, lambda _version: fields, versions=versions)
+
+
+def _by_serializer(snapshot: TypeSerializerSnapshot) -> Layout:
+    """The layout of a serializer without parts, which the config names."""
+    serializer = snapshot["serializer_class"].replace("$", ".")
+    for class_name, kind in KINDS.items():
+        is_simple = not kind.is_composite and 3 in kind.versions and kind.body(3) == NO_FIELDS
+        if is_simple and _serializer_of(class_name) == serializer:
+            return kind.layout(snapshot)
+    return Opaque(snapshot["serializer_class"], "its class is not known")
+
+
+def _serializer_of(snapshot_class: str) -> str:
+    """The serializer of a snapshot class, nested classes with a dot, as configs may name them."""
+    outer, _, _ = snapshot_class.rpartition("$")
+    return (outer or snapshot_class.removesuffix("Snapshot")).replace("$", ".")
+
+
+def _nested(count: int, layout: Callable[..., Layout]) -> SnapshotKind:
+    def checked(snapshot: TypeSerializerSnapshot) -> Layout:
+        parts = snapshot["serializers"].layouts()
+        if len(parts) != count:
+            reason = f"{len(parts)} nested serializers, expected {count}"
+            return Opaque(snapshot.class_name, reason)
+        return layout(*parts)
+
+    return _legacy(checked, serializers=RESILIENT_LIST)
+
+
+def _tuple(snapshot: TypeSerializerSnapshot) -> Layout:
+    parts = snapshot["serializers"].layouts()
+    found = snapshot["tuple_class"].value
+    if isinstance(found, JavaClass) and not found.name.startswith(_JAVA_TUPLES):
+        return Struct(numbered("_", len(parts), 1), parts)
+    return Struct(numbered("f", len(parts)), parts)
+
+
+RESILIENT_LIST = Codec(ResilientList.read, lambda view, value: value.write(view))
+
+_COLLECTION = _nested(1, Repeated)
+_EITHER = _nested(2, lambda left, right: Tagged((1, 0), ("left", "right"), (left, right)))
+_TRY = _nested(2, lambda value, error: Tagged((1, 0), ("success", "failure"), (value, error)))
+_OPTION = _nested(1, lambda inner: Nullable(inner, is_null=False))
+_TRAVERSABLE = _nested(1, lambda element: Repeated(Nullable(element, is_null=False)))
+
+register(
+    {
+        "org.apache.flink.api.common.typeutils.ParameterlessTypeSerializerConfig": _legacy(
+            _by_serializer, serializer_class=UTF
+        ),
+        f"{BASE}CollectionSerializerConfigSnapshot": _COLLECTION,
+        f"{BASE}MapSerializerConfigSnapshot": _nested(
+            2, lambda key, value: MapOf(key, Nullable(value))
+        ),
+        f"{RUNTIME}EitherSerializerConfigSnapshot": _EITHER,
+        f"{RUNTIME}TupleSerializerConfigSnapshot": _legacy(
+            _tuple, serializers=RESILIENT_LIST, tuple_class=JAVA
+        ),
+        f"{SCALA[0]}ScalaOptionSerializerConfigSnapshot": _OPTION,
+        f"{SCALA[0]}ScalaTrySerializerConfigSnapshot": _TRY,
+        f"{SCALA[0]}TraversableSerializerConfigSnapshot": _TRAVERSABLE,
+    }
+)

@@ -1,0 +1,168 @@
+"""Snapshots of SQL's serializers, and the Java objects in them that are types."""
+
+from __future__ import annotations
+
+import pytest
+
+from savepoint_formats.data_view import DataInputView, DataOutputView
+from savepoint_formats.errors import FormatError, SavepointError, TruncatedError
+from savepoint_formats.java_stream import (
+    JavaArray,
+    JavaClass,
+    JavaEnum,
+    JavaObject,
+    read_java_object,
+)
+from savepoint_formats.layout import BinaryRow, Framed, LogicalType, Opaque
+from savepoint_formats.snapshots import SerializerEntry, SnapshotView, TypeSerializerSnapshot
+from savepoint_formats.snapshots.logical_type import list_items, logical_type
+
+# ROW<BIGINT>, as Flink 2.2.1 wrote it.
+BIGINT = (
+    b"\xac\xed\x00\x05sr\x00/org.apache.flink.table.types.logical.BigIntType\x00\x00\x00\x00\x00"
+    b"\x00\x00\x01\x02\x00\x00xr\x000org.apache.flink.table.types.logical.LogicalType\x00\x00\x00"
+    b"\x00\x00\x00\x00\x01\x02\x00\x02Z\x00\nisNullableL\x00\x08typeRoott\x006Lorg/apache/flink/"
+    b"table/types/logical/LogicalTypeRoot;xp\x00~r\x004org.apache.flink.table.types.logical."
+    b"LogicalTypeRoot\x00\x00\x00\x00\x00\x00\x00\x00\x12\x00\x00xr\x00\x0ejava.lang.Enum\x00\x00"
+    b"\x00\x00\x00\x00\x00\x00\x12\x00\x00xpt\x00\x06BIGINT"
+)
+GOLDEN = (
+    b"\x00\x00\x00\x02\x00Torg.apache.flink.table.runtime.typeutils.RowDataSerializer"
+    b"$RowDataSerializerSnapshot\x00\x00\x00\x03\x00\x00\x00\x01"
+    + BIGINT
+    + b"\x00\x14W\xfd\x00\x00\x00\x01\x00\x00\x00\x01\x00Porg.apache.flink.api.common.typeutils."
+    b"base.LongSerializer$LongSerializerSnapshot\x00\x00\x00\x03"
+)
+
+
+def java(class_name: str, **fields: object) -> JavaObject:
+    return JavaObject(JavaClass(class_name), dict(fields))
+
+
+def sql_type(root: str, **fields: object) -> JavaObject:
+    enum = JavaEnum("org.apache.flink.table.types.logical.LogicalTypeRoot", root)
+    return java(f"org.apache.flink.table.types.logical.{root}", typeRoot=enum, **fields)
+
+
+def java_list(*items: object) -> JavaObject:
+    inner = java("java.util.ArrayList", size=len(items))
+    inner.annotations = [len(items).to_bytes(4, "big"), *items]
+    return java("java.util.Collections$UnmodifiableRandomAccessList", list=inner, c=inner)
+
+
+def row_field(name: str, field_type: object) -> JavaObject:
+    return java("RowField", name=name, type=field_type)
+
+
+def test_reads_what_flink_wrote() -> None:
+    found = SerializerEntry.read(SnapshotView(GOLDEN)).snapshot
+    types = (LogicalType("BIGINT", is_nullable=False),)
+    assert found.layout() == Framed(BinaryRow(("f0",), types))
+
+
+def test_is_rewritten_byte_for_byte() -> None:
+    view = DataOutputView()
+    SerializerEntry.read(SnapshotView(GOLDEN)).write(view)
+    assert view.to_bytes() == GOLDEN
+
+
+def test_every_cut_is_noticed() -> None:
+    for cut in range(len(GOLDEN)):
+        with pytest.raises((TruncatedError, FormatError)):
+            SerializerEntry.read(SnapshotView(GOLDEN[:cut]))
+
+
+def test_no_flipped_byte_is_more_than_a_typed_error() -> None:
+    for position in range(len(GOLDEN)):
+        for mask in (0x01, 0x80, 0xFF):
+            damaged = bytearray(GOLDEN)
+            damaged[position] ^= mask
+            try:
+                found = SerializerEntry.read(SnapshotView(bytes(damaged)))
+            except SavepointError:
+                continue
+            hash(found.snapshot.layout())
+
+
+def test_a_binary_row_without_types_is_bytes_with_the_reason() -> None:
+    name = (
+        "org.apache.flink.table.runtime.typeutils."
+        "BinaryRowDataSerializer$BinaryRowDataSerializerSnapshot"
+    )
+    data = len(name).to_bytes(2, "big") + name.encode() + bytes.fromhex("00000003 00000002")
+    found = TypeSerializerSnapshot.read(SnapshotView(data)).layout()
+    assert isinstance(found, Framed)
+    assert isinstance(found.inner, Opaque)
+    assert "2 fields" in found.inner.reason
+
+
+def test_a_type_has_the_numbers_of_its_object() -> None:
+    assert logical_type(read_java_object(DataInputView(BIGINT))) == LogicalType(
+        "BIGINT", is_nullable=False
+    )
+    assert logical_type(sql_type("DECIMAL", precision=10, scale=2)) == LogicalType(
+        "DECIMAL", precision=10, scale=2
+    )
+    assert logical_type(sql_type("VARCHAR", length=7, isNullable=False)) == LogicalType(
+        "VARCHAR", is_nullable=False, length=7
+    )
+
+
+def test_types_nest() -> None:
+    element = sql_type("ARRAY", elementType=sql_type("INTEGER"))
+    found = logical_type(sql_type("MAP", keyType=sql_type("DATE"), valueType=element))
+    array = LogicalType("ARRAY", children=(LogicalType("INTEGER"),))
+    assert found == LogicalType("MAP", children=(LogicalType("DATE"), array))
+
+
+def test_a_row_has_named_fields() -> None:
+    fields = java_list(row_field("a", sql_type("DATE")), row_field("b", sql_type("FLOAT")))
+    assert logical_type(sql_type("ROW", fields=fields)) == LogicalType(
+        "ROW", names=("a", "b"), children=(LogicalType("DATE"), LogicalType("FLOAT"))
+    )
+
+
+def test_a_structured_type_has_the_attributes_of_its_parent_first() -> None:
+    parent = sql_type("STRUCTURED_TYPE", attributes=java_list(row_field("a", sql_type("DATE"))))
+    found = logical_type(
+        sql_type(
+            "STRUCTURED_TYPE",
+            attributes=java_list(row_field("b", sql_type("FLOAT"))),
+            superType=parent,
+            implementationClass=JavaClass("a.B"),
+        )
+    )
+    assert found.names == ("a", "b")
+    assert found.class_name == "a.B"
+
+
+def test_a_list_of_an_array_has_its_elements() -> None:
+    array = JavaArray(JavaClass("[Ljava.lang.Object;"), ["a", "b"])
+    assert list_items(java("java.util.Arrays$ArrayList", a=array)) == ["a", "b"]
+
+
+@pytest.mark.parametrize("value", [None, 7, "BIGINT", java("a.B"), java("a.B", typeRoot="BIGINT")])
+def test_what_is_no_type_is_unknown(value: object) -> None:
+    assert logical_type(value).root == "UNKNOWN"
+
+
+def test_a_type_that_contains_itself_is_unknown_somewhere() -> None:
+    array = sql_type("ARRAY")
+    array.fields["elementType"] = array
+    found = logical_type(array)
+    while found.children:
+        (found,) = found.children
+    assert found.root == "UNKNOWN"
+
+
+def test_a_type_that_grows_without_end_is_cut_off() -> None:
+    # Each map has itself as its key and as its value: 2 ** 50 types.
+    endless = sql_type("MAP")
+    endless.fields |= {"keyType": endless, "valueType": endless}
+    assert logical_type(endless).root == "MAP"
+
+
+def test_a_list_that_contains_itself_is_empty() -> None:
+    endless = java("java.util.Collections$UnmodifiableList")
+    endless.fields["list"] = endless
+    assert list_items(endless) == []
