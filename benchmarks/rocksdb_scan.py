@@ -1,0 +1,155 @@
+"""Entries per second out of RocksDB tables: read directly, and by RocksDB seen from Python.
+
+Usage: ``python benchmarks/rocksdb_scan.py [KEYS] [FOLDER]``
+
+Makes a database of two value states, a long and a string of 20 characters, as a job writes them:
+keys in random order, Snappy, several levels with overlapping tables. A folder that holds one from
+an earlier run is used again.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rocksdict import BlockBasedOptions, ChecksumType, DBCompressionType, Options, Rdict, WriteBatch
+
+from savepoint_formats.file_io import SnapshotDirectory
+from savepoint_formats.key_groups import KeyGroupRange, key_groups
+from savepoint_formats.metadata import (
+    EmptySegment,
+    IncrementalHandle,
+    KeyedHandleType,
+    LocalFile,
+    RelativeFile,
+)
+from savepoint_formats.state_files.rocksdb import DEFAULT_CHUNK_SIZE, RocksDbState
+from savepoint_formats.state_files.rocksdb_directory import RocksDbDirectory
+
+MAX_PARALLELISM = 128
+STATES = ("count", "name")
+BATCH = 50_000
+
+
+def options() -> Options:
+    """The settings of Flink that matter for reading."""
+    table = BlockBasedOptions()
+    table.set_format_version(5)
+    table.set_checksum_type(ChecksumType.xxh3())
+    result = Options(raw_mode=True)
+    result.set_block_based_table_factory(table)
+    result.set_compression_type(DBCompressionType.snappy())
+    return result
+
+
+def make_database(folder: Path, count: int) -> None:
+    """Writes ``count`` keys of each state."""
+    numbers = np.random.default_rng(0).permutation(count).astype(np.int32)
+    groups = key_groups(numbers, MAX_PARALLELISM).tolist()
+    database = Rdict(str(folder), options())
+    for name in STATES:
+        state = database.create_column_family(name, options())
+        family = database.get_column_family_handle(name)
+        batch = WriteBatch(raw_mode=True)
+        for group, number in zip(groups, numbers.tolist(), strict=True):
+            key = group.to_bytes(1, "big") + number.to_bytes(8, "big") + b"\0"
+            value = number.to_bytes(8, "big") if name == "count" else b"\x15customer-%011d" % number
+            batch.put(key, value, family)
+            if len(batch) == BATCH:
+                database.write(batch)
+                batch = WriteBatch(raw_mode=True)
+        database.write(batch)
+        state.flush()
+        state.close()
+    database.close()
+    (folder / "_metadata").touch()
+
+
+def handle_of(folder: Path) -> IncrementalHandle:
+    """What a savepoint would say of the database."""
+    manifest = (folder / "CURRENT").read_text().strip()
+    names = sorted(path.name for path in folder.glob("*.sst"))
+
+    def local_files(*names: str) -> tuple[LocalFile, ...]:
+        sizes = [(folder / name).stat().st_size for name in names]
+        return tuple(
+            LocalFile(name, RelativeFile(name, size))
+            for name, size in zip(names, sizes, strict=True)
+        )
+
+    return IncrementalHandle(
+        KeyedHandleType.INCREMENTAL,
+        1,
+        "",
+        KeyGroupRange(0, MAX_PARALLELISM - 1),
+        0,
+        EmptySegment(),
+        local_files(*names),
+        local_files("CURRENT", manifest),
+        "",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """How long it took to read so many entries."""
+
+    what: str
+    entries: int
+    seconds: float
+
+    def __str__(self) -> str:
+        rate = self.entries / self.seconds / 1e6
+        return f"{self.what:32} {self.entries:>10,} entries {self.seconds:7.2f} s {rate:6.2f} M/s"
+
+
+def measure_direct(directory: SnapshotDirectory, handle: IncrementalHandle) -> Measurement:
+    """All states, opening included."""
+    start = time.perf_counter()
+    with RocksDbState(directory, handle, MAX_PARALLELISM) as state:
+        entries = sum(len(chunk) for name in STATES for chunk in state.chunks(name))
+        assert not state.fallback_reasons
+    return Measurement("read directly", entries, time.perf_counter() - start)
+
+
+def measure_rocksdb(directory: SnapshotDirectory, handle: IncrementalHandle) -> Measurement:
+    """The same, by RocksDB."""
+    start = time.perf_counter()
+    with RocksDbDirectory.open(directory, handle) as rocksdb:
+        entries = sum(
+            len(chunk)
+            for name in STATES
+            for chunk in rocksdb.chunks(name, b"\0", MAX_PARALLELISM - 1, 1, DEFAULT_CHUNK_SIZE)
+        )
+    return Measurement("read by RocksDB", entries, time.perf_counter() - start)
+
+
+def measure_key_groups(directory: SnapshotDirectory, handle: IncrementalHandle) -> Measurement:
+    """All states, key group by key group, as a task that is one of many would."""
+    start = time.perf_counter()
+    entries = 0
+    for group in handle.key_groups:
+        with RocksDbState(directory, handle, MAX_PARALLELISM) as state:
+            wanted = KeyGroupRange(group, group)
+            entries += sum(len(chunk) for name in STATES for chunk in state.chunks(name, wanted))
+    return Measurement("a task per key group", entries, time.perf_counter() - start)
+
+
+def main() -> None:
+    """Prints a line per way of reading; the first run of one compiles and fills the cache."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 5_000_000
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(sys.argv[2] if len(sys.argv) > 2 else temporary)
+        if not (folder / "_metadata").exists():
+            make_database(folder, count)
+        directory, handle = SnapshotDirectory.of(str(folder)), handle_of(folder)
+        for measure in (measure_direct, measure_direct, measure_key_groups, measure_rocksdb):
+            print(measure(directory, handle))
+
+
+if __name__ == "__main__":
+    main()

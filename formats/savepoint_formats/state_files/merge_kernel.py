@@ -1,0 +1,174 @@
+"""The loops that merge the entries of several tables, compiled by numba.
+
+The newest entry of a key has the greatest trailer. A put hides all that is older, and so does a
+deletion; a merge operand is appended to what is older, with a comma. Nothing here allocates, or
+raises.
+
+RocksDB: ``ValueType``, ``MergingIterator``, ``DBIter``, ``StringAppendTESTOperator``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray  # noqa: TC002  # NamedTuple evaluates annotations
+
+from savepoint_formats.state_files.compiled import compiled
+from savepoint_formats.state_files.sst_kernel import OK, UNKNOWN, Entries, copy, wide
+
+DELETION = 0
+VALUE = 1
+MERGE = 2
+SINGLE_DELETION = 7
+
+_COMMA = 0x2C
+
+
+class Survivors(NamedTuple):
+    """The keys that are alive.
+
+    Key i has the entry ``order[kept[i]]``, and if ``operands[i]`` is more than 1, its value is
+    that of so many entries of ``order``, from the last of them to the first.
+    """
+
+    order: NDArray[np.int64]
+    kept: NDArray[np.int64]
+    operands: NDArray[np.int64]
+
+
+@compiled
+def compare_keys(entries: Entries, one: int, other: int) -> int:
+    """Below 0, 0 or above 0 as the key of an entry is less than, equal to or above another's."""
+    data, spans = entries.data, entries.spans
+    start, other_start = spans[0, one], spans[0, other]
+    size, other_size = spans[1, one] - start, spans[1, other] - other_start
+    for index in range(min(size, other_size)):
+        difference = wide(data[start + index]) - wide(data[other_start + index])
+        if difference != 0:
+            return difference
+    return int(size - other_size)
+
+
+@compiled
+def is_below(entries: Entries, entry: int, bound: NDArray[np.uint8]) -> bool:
+    """Whether the key of an entry is less than a bound."""
+    start, end = entries.spans[0, entry], entries.spans[1, entry]
+    for index in range(min(end - start, len(bound))):
+        byte = entries.data[start + index]
+        if byte != bound[index]:
+            return bool(byte < bound[index])
+    return bool(end - start < len(bound))
+
+
+@compiled
+def first_not_below(entries: Entries, first: int, last: int, bound: NDArray[np.uint8]) -> int:
+    """The first of the sorted entries from ``first`` to ``last`` whose key is not below a bound."""
+    while first < last:
+        middle = (first + last) // 2
+        if is_below(entries, middle, bound):
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@compiled
+def has_same_key(entries: Entries, one: int, other: int) -> bool:
+    """Whether two entries are of the same key; different keys differ most where they end."""
+    data, spans = entries.data, entries.spans
+    size = spans[1, one] - spans[0, one]
+    if size != spans[1, other] - spans[0, other]:
+        return False
+    one_end, other_end = spans[1, one] - 1, spans[1, other] - 1
+    for index in range(size):  # noqa: SIM110  # numba compiles no generator expression
+        if data[one_end - index] != data[other_end - index]:
+            return False
+    return True
+
+
+@compiled
+def merge_two(
+    entries: Entries,
+    one: NDArray[np.int64],
+    other: NDArray[np.int64],
+    merged: NDArray[np.int64],
+) -> None:
+    """Merges two sorted lists of entries: by key, and the newest first within a key."""
+    left = right = 0
+    for index in range(len(merged)):
+        if left < len(one) and right < len(other):
+            order = compare_keys(entries, one[left], other[right])
+            is_newer = entries.trailers[one[left]] > entries.trailers[other[right]]
+            takes_left = order < 0 or (order == 0 and is_newer)
+        else:
+            takes_left = left < len(one)
+        if takes_left:
+            merged[index] = one[left]
+            left += 1
+        else:
+            merged[index] = other[right]
+            right += 1
+
+
+@compiled
+def resolve(entries: Entries, survivors: Survivors) -> tuple[int, int, int]:
+    """Finds the keys that are alive, and notes them in ``survivors``.
+
+    Returns:
+        A status; the number of keys, or the entry that the status is about; the bytes that the
+        values of more than one operand have when they are joined.
+    """
+    order = survivors.order
+    count = joined_size = index = 0
+    while index < len(order):
+        newest = order[index]
+        following = index
+        values = 0
+        size = -1
+        is_hidden = False
+        while following < len(order) and (
+            following == index or has_same_key(entries, newest, order[following])
+        ):
+            entry = order[following]
+            following += 1
+            if is_hidden:
+                continue
+            kind = wide(entries.trailers[entry] & np.uint64(0xFF))
+            if kind not in (VALUE, MERGE, DELETION, SINGLE_DELETION):
+                return UNKNOWN, entry, 0
+            is_hidden = kind != MERGE
+            if kind in (VALUE, MERGE):
+                values += 1
+                size += entries.spans[3, entry] - entries.spans[2, entry] + 1
+        if values > 0:
+            survivors.kept[count] = index
+            survivors.operands[count] = values
+            count += 1
+            if values > 1:
+                joined_size += size
+        index = following
+    return OK, count, joined_size
+
+
+@compiled
+def select(
+    entries: Entries, survivors: Survivors, joined_at: int, selected: NDArray[np.int64]
+) -> None:
+    """The spans of the survivors; the joined values go to the end of the data."""
+    data, spans = entries.data, entries.spans
+    for index in range(len(survivors.kept)):
+        newest = survivors.kept[index]
+        for side in range(4):
+            selected[side, index] = spans[side, survivors.order[newest]]
+        if survivors.operands[index] > 1:
+            selected[2, index] = joined_at
+            for operand in range(survivors.operands[index] - 1, -1, -1):
+                entry = survivors.order[newest + operand]
+                size = spans[3, entry] - spans[2, entry]
+                copy(data, spans[2, entry], size, data, joined_at)
+                joined_at += size
+                if operand > 0:
+                    data[joined_at] = _COMMA
+                    joined_at += 1
+            selected[3, index] = joined_at

@@ -1,0 +1,173 @@
+"""Keyed state in the files of RocksDB: native savepoints and incremental checkpoints.
+
+Each state is a column family of its name; timers are states too. A key is key-group prefix, key,
+namespace and, in map state, user key. The tables are read where they lie, block by block, which
+is several times as fast as RocksDB's own iterator seen from Python; RocksDB itself is asked where
+a table has something that the direct way does not know.
+
+Flink: ``RocksIncrementalSnapshotStrategy``, ``RocksNativeFullSnapshotStrategy``.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from savepoint_formats.key_groups import KeyGroupRange, prefix_size
+from savepoint_formats.state_files.entry_chunk import EntryChunk, key_group_prefix
+from savepoint_formats.state_files.rocksdb_directory import RocksDbDirectory
+from savepoint_formats.state_files.sst import Sst
+from savepoint_formats.state_files.sst_blocks import UnsupportedSstError
+from savepoint_formats.state_files.sst_scan import SstScan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.file_io import SnapshotDirectory
+    from savepoint_formats.metadata import IncrementalHandle
+
+DEFAULT_CHUNK_SIZE = 1 << 24
+"""Bytes of keys and values; large enough that the cost of a chunk does not count."""
+
+_SST_SUFFIX = ".sst"
+
+# What tables become when they are decompressed, about.
+_EXPANSION = 3
+
+
+class RocksDbState:
+    """The keyed state of a subtask, in the files of an incremental handle.
+
+    Use it in a ``with`` statement, or close it.
+
+    Args:
+        directory: Where the savepoint is.
+        handle: The handle.
+        max_parallelism: That of the operator; the size of the key-group prefix depends on it.
+
+    Example:
+        >>> with RocksDbState(directory, handle, operator.max_parallelism) as state:
+        ...     for chunk in state.chunks("total"):
+        ...         print(chunk.key_groups, len(chunk))
+    """
+
+    def __init__(
+        self, directory: SnapshotDirectory, handle: IncrementalHandle, max_parallelism: int
+    ) -> None:
+        self._directory = directory
+        self._handle = handle
+        self._prefix_size = prefix_size(max_parallelism)
+        self._scans: dict[str, SstScan] = {}
+        self._resources = ExitStack()
+        self.fallback_reasons: list[str] = []
+        """Why RocksDB itself was asked, if it was."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes all files, and removes temporary ones."""
+        self._resources.close()
+
+    def chunks(
+        self,
+        state: str,
+        key_groups: KeyGroupRange | None = None,
+        *,
+        chunk_size: int = DEFAULT_CHUNK_SIZE,
+    ) -> Iterator[EntryChunk]:
+        """The entries of a state, sorted by their key bytes.
+
+        Args:
+            state: Its name. One without a column family has no entries.
+            key_groups: Only those of these key groups; the others of the handle do without.
+            chunk_size: About how many bytes of keys and values a chunk has.
+
+        Returns:
+            Chunks whose key groups follow each other without a gap.
+
+        Raises:
+            StateFileNotFoundError: A file of the handle is gone.
+            FormatError: A file is damaged.
+            RocksDbError: So says RocksDB itself.
+        """
+        wanted = self._own(key_groups)
+        if not wanted:
+            return
+        lower = key_group_prefix(wanted.start, self._prefix_size)
+        try:
+            scan = self._scan(state)
+            for piece in scan.plan(wanted, chunk_size):
+                lower = piece.lower
+                yield scan.read(piece)
+        except UnsupportedSstError as error:
+            self.fallback_reasons.append(str(error))
+            yield from self._rocksdb.chunks(state, lower, wanted.end, self._prefix_size, chunk_size)
+
+    def batches(
+        self,
+        states: Iterable[str],
+        key_groups: KeyGroupRange | None = None,
+        *,
+        size: int = DEFAULT_CHUNK_SIZE,
+    ) -> Iterator[KeyGroupRange]:
+        """Ranges of key groups that have about ``size`` bytes of these states together.
+
+        For who needs all states of a key at once: a key group is never divided, and
+        ``chunk_size=sys.maxsize`` makes one chunk of each state of such a range.
+        """
+        wanted = self._own(key_groups)
+        if not wanted:
+            return
+        ends = np.cumsum(self._key_group_sizes(tuple(states), wanted))
+        first = 0
+        while first < len(wanted):
+            limit = size + (ends[first - 1] if first else 0)
+            last = max(int(np.searchsorted(ends, limit, "right")), first + 1)
+            yield KeyGroupRange(wanted.start + first, wanted.start + last - 1)
+            first = last
+
+    def _key_group_sizes(
+        self, states: tuple[str, ...], key_groups: KeyGroupRange
+    ) -> NDArray[np.float64]:
+        sizes = np.zeros(len(key_groups))
+        try:
+            for state in states:
+                sizes += self._scan(state).key_group_sizes(key_groups)
+        except UnsupportedSstError:
+            # Without an index, all key groups are as good as the same.
+            files = self._handle.shared + self._handle.private
+            size = sum(file.stream.size for file in files) * _EXPANSION
+            sizes[:] = size / len(self._handle.key_groups)
+        return sizes
+
+    def _own(self, key_groups: KeyGroupRange | None) -> KeyGroupRange:
+        own = self._handle.key_groups
+        return own if key_groups is None else own.intersection(key_groups)
+
+    def _scan(self, state: str) -> SstScan:
+        if state not in self._scans:
+            tables = [table for table in self._tables if table.column_family == state]
+            self._scans[state] = SstScan.of(tables, self._prefix_size)
+        return self._scans[state]
+
+    @cached_property
+    def _tables(self) -> tuple[Sst, ...]:
+        files = self._handle.shared + self._handle.private
+        return tuple(
+            Sst.open(self._directory.file(file.stream), file.stream.size)
+            for file in files
+            if file.name.endswith(_SST_SUFFIX)
+        )
+
+    @cached_property
+    def _rocksdb(self) -> RocksDbDirectory:
+        return self._resources.enter_context(RocksDbDirectory.open(self._directory, self._handle))

@@ -1,0 +1,286 @@
+"""SST files: the sorted tables of RocksDB, found by their footer.
+
+::
+
+    data blocks · filter · index · compression dictionary · range deletions · properties ·
+    metaindex · footer
+
+Whatever a table may have that is not read here makes it an ``UnsupportedSstError``, so that
+RocksDB itself can be asked; damage is a ``FormatError``.
+
+RocksDB: ``BlockBasedTableBuilder``, ``Footer``, ``BlockHandle``, ``TableProperties``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from savepoint_formats.errors import FormatError, TruncatedError
+from savepoint_formats.state_files import sst_kernel
+from savepoint_formats.state_files.checksum_kernel import CRC32C, NO_CHECKSUM, XXH3
+from savepoint_formats.state_files.sst_blocks import (
+    Blocks,
+    StoredBlocks,
+    TableBytes,
+    UnsupportedSstError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.file_io import StateFile
+
+FOOTER_SIZE = 53
+MAGIC = bytes.fromhex("f7cff485b741e288")
+OLD_MAGIC = bytes.fromhex("57fb808b247547db")
+
+FORMAT_VERSIONS = range(2, 6)
+CHECKSUM_TYPES = (NO_CHECKSUM, CRC32C, XXH3)
+COMPARATOR = b"leveldb.BytewiseComparator"
+MERGE_OPERATORS = (b"StringAppendTESTOperator", b"StringAppendOperator", b"nullptr", b"")
+
+BINARY_INDEX = 0
+TWO_LEVEL_INDEX = 2
+
+
+@dataclass(frozen=True, slots=True)
+class BlockHandle:
+    """Where a block lies: varint offset, varint size; five bytes follow it that are not counted."""
+
+    offset: int
+    size: int
+
+    @classmethod
+    def read(cls, data: NDArray[np.uint8], position: int) -> tuple[Self, int]:
+        """The handle at ``position``, and where it ends; -1 if it is none."""
+        offset, position = sst_kernel.read_varint(data, position, len(data))
+        size, position = sst_kernel.read_varint(data, max(position, 0), len(data))
+        return cls(offset, size), position
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """The last 53 bytes.
+
+    | bytes  | field          | meaning                                             |
+    |--------|----------------|-----------------------------------------------------|
+    | u8     | checksum_type  | 0 none, 1 CRC-32C, 4 XXH3                           |
+    | …      | metaindex      | block handle                                        |
+    | …      | index          | block handle; zeros up to byte 41 follow            |
+    | u32 LE | format_version | 2 to 5; 6 and later have another footer             |
+    | u64 LE | magic          | ``88 E2 41 B7 85 F4 CF F7``                         |
+    """
+
+    checksum_type: int
+    metaindex: BlockHandle
+    index: BlockHandle
+    format_version: int
+
+    @classmethod
+    def read(cls, data: bytes, path: str, offset: int) -> Self:
+        """Raises ``FormatError`` if the bytes are no footer."""
+        magic = data[45:]
+        if magic == OLD_MAGIC:
+            raise UnsupportedSstError("an SST file of format version 0", path, offset)
+        if magic != MAGIC:
+            raise FormatError(f"no SST file: it ends with {magic.hex()}", path, offset)
+        version = int.from_bytes(data[41:45], "little")
+        if version not in FORMAT_VERSIONS:
+            raise UnsupportedSstError(f"an SST file of format version {version}", path, offset)
+        handles = np.frombuffer(data, np.uint8, 41)
+        metaindex, position = BlockHandle.read(handles, 1)
+        index, end = BlockHandle.read(handles, max(position, 0))
+        if position < 0 or end < 0:
+            raise FormatError("a footer without block handles", path, offset)
+        return cls(data[0], metaindex, index, version)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockIndex:
+    """The data blocks of a table.
+
+    Attributes:
+        separators: For each block a key, as great as its last key or greater, and not greater
+            than the first of the next block.
+        offsets: Where each block begins.
+        sizes: The bytes of each block.
+    """
+
+    separators: tuple[bytes, ...]
+    offsets: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+    @classmethod
+    def read(cls, block: NDArray[np.uint8], *, has_deltas: bool, has_trailers: bool) -> Self | None:
+        """The index in a block; None if it is none."""
+        nothing = np.empty(0, np.uint8), np.empty(0, np.int64), np.empty((2, 0), np.int64)
+        status, count, size = sst_kernel.read_index(block, has_deltas, *nothing)
+        if status != sst_kernel.OK:
+            return None
+        keys, ends = np.empty(size, np.uint8), np.empty(count, np.int64)
+        handles = np.empty((2, count), np.int64)
+        if size:
+            sst_kernel.read_index(block, has_deltas, keys, ends, handles)
+        key_bytes, trailer = keys.tobytes(), sst_kernel.TRAILER_SIZE if has_trailers else 0
+        starts = [0, *ends[:-1].tolist()]
+        separators = tuple(
+            key_bytes[start : end - trailer]
+            for start, end in zip(starts, ends.tolist(), strict=count > 0)
+        )
+        return cls(separators, handles[0], handles[1])
+
+    def blocks_between(self, lower: bytes, upper: bytes) -> tuple[int, int]:
+        """The blocks that may hold keys from ``lower`` to before ``upper``: first, and end."""
+        first = bisect_left(self.separators, lower)
+        last = bisect_left(self.separators, upper) + 1
+        return first, min(last, len(self.separators))
+
+    @classmethod
+    def joined(cls, parts: list[BlockIndex]) -> Self:
+        """One index of the parts of a two-level index."""
+        separators = tuple(separator for part in parts for separator in part.separators)
+        return cls(
+            separators,
+            np.concatenate([part.offsets for part in parts]),
+            np.concatenate([part.sizes for part in parts]),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sst:
+    """An SST file, opened.
+
+    Attributes:
+        table: Its bytes.
+        footer: Its last bytes.
+        properties: What RocksDB noted about the table, by name.
+        range_deletions: Start and exclusive end of each range of keys that it deletes.
+    """
+
+    table: TableBytes
+    footer: Footer
+    properties: dict[bytes, bytes]
+    range_deletions: tuple[tuple[bytes, bytes], ...]
+
+    @classmethod
+    def open(cls, file: StateFile, size: int) -> Self:
+        """The table in a file of so many bytes.
+
+        Raises:
+            StateFileNotFoundError: The file is gone.
+            UnsupportedSstError: Only RocksDB itself reads a table of this kind.
+            FormatError: It is damaged.
+        """
+        table = TableBytes.open(file, size)
+        if size < FOOTER_SIZE:
+            raise TruncatedError(f"an SST file of {size} bytes", file.path, 0)
+        offset = size - FOOTER_SIZE
+        footer = Footer.read(table.read(offset, size), file.path, offset)
+        metaindex = dict(_plain_entries(table, footer, footer.metaindex))
+        properties = dict(_named_block(table, footer, metaindex, b"rocksdb.properties"))
+        deletions = _named_block(table, footer, metaindex, b"rocksdb.range_del")
+        ranges = tuple((key[: -sst_kernel.TRAILER_SIZE], end) for key, end in deletions)
+        sst = cls(table, footer, properties, ranges)
+        sst._check_supported(metaindex)
+        return sst
+
+    def _check_supported(self, metaindex: dict[bytes, bytes]) -> None:
+        """Raises ``UnsupportedSstError`` if entries might mean something else than elsewhere."""
+        comparator = self.properties.get(b"rocksdb.comparator", COMPARATOR)
+        operator = self.properties.get(b"rocksdb.merge.operator", b"")
+        reasons = {
+            f"checksum type {self.footer.checksum_type}":
+                self.footer.checksum_type not in CHECKSUM_TYPES,
+            f"index type {self._index_type}":
+                self._index_type not in (BINARY_INDEX, TWO_LEVEL_INDEX),
+            f"comparator {comparator.decode(errors='replace')}": comparator != COMPARATOR,
+            f"merge operator {operator.decode(errors='replace')}": operator not in MERGE_OPERATORS,
+            "a compression dictionary": b"rocksdb.compression_dict" in metaindex,
+            # The sequence numbers of an ingested file are in the MANIFEST.
+            "ingested entries": b"rocksdb.external_sst_file.version" in self.properties,
+            "no name of a column family": not self.column_family,
+        }  # fmt: skip
+        for reason, is_so in reasons.items():
+            if is_so:
+                raise UnsupportedSstError(f"an SST file with {reason}", self.table.path, 0)
+
+    @property
+    def column_family(self) -> str:
+        """The name of the state whose entries it holds."""
+        name = self.properties.get(b"rocksdb.column.family.name", b"")
+        return name.decode("utf-8", "surrogateescape")
+
+    @property
+    def expansion(self) -> float:
+        """The bytes of its keys and values for each byte of its blocks."""
+        data_size = self._number(b"rocksdb.data.size")
+        raw_size = self._number(b"rocksdb.raw.key.size") + self._number(b"rocksdb.raw.value.size")
+        return raw_size / data_size if data_size else 1.0
+
+    @property
+    def _index_type(self) -> int:
+        data = self.properties.get(b"rocksdb.block.based.table.index.type", b"")
+        return int.from_bytes(data, "little")
+
+    def _number(self, name: bytes) -> int:
+        data = np.frombuffer(self.properties.get(name, b"\0"), np.uint8)
+        value, _ = sst_kernel.read_varint(data, 0, len(data))
+        return value
+
+    def read_index(self) -> BlockIndex:
+        """Where the data blocks are."""
+        index = self._read_index(self.footer.index)
+        if self._index_type == BINARY_INDEX:
+            return index
+        handles = zip(index.offsets.tolist(), index.sizes.tolist(), strict=True)
+        parts = [self._read_index(BlockHandle(offset, size)) for offset, size in handles]
+        return BlockIndex.joined(parts) if parts else index
+
+    def _read_index(self, handle: BlockHandle) -> BlockIndex:
+        block = _read_block(self.table, self.footer, handle)
+        index = BlockIndex.read(
+            block.buffer.data,
+            has_deltas=self._number(b"rocksdb.index.value.is.delta.encoded") != 0,
+            has_trailers=self._number(b"rocksdb.index.key.is.user.key") == 0,
+        )
+        if index is None:
+            raise block.error(0, "a damaged index")
+        return index
+
+    def read_blocks(self, index: BlockIndex, first: int, last: int) -> StoredBlocks:
+        """The data blocks from ``first`` to before ``last``."""
+        chosen = slice(first, last)
+        return StoredBlocks.read(
+            self.table, self.footer.checksum_type, index.offsets[chosen], index.sizes[chosen]
+        )
+
+
+def _read_block(table: TableBytes, footer: Footer, handle: BlockHandle) -> Blocks:
+    place = np.array([handle.offset]), np.array([handle.size])
+    return Blocks.of([StoredBlocks.read(table, footer.checksum_type, *place)])
+
+
+def _plain_entries(
+    table: TableBytes, footer: Footer, handle: BlockHandle
+) -> Iterator[tuple[bytes, bytes]]:
+    return _read_block(table, footer, handle).plain_entries()
+
+
+def _named_block(
+    table: TableBytes, footer: Footer, metaindex: dict[bytes, bytes], name: bytes
+) -> Iterator[tuple[bytes, bytes]]:
+    """The entries of the block that the metaindex has under this name; none if it has none."""
+    if name not in metaindex:
+        return iter(())
+    data = np.frombuffer(metaindex[name], np.uint8)
+    handle, end = BlockHandle.read(data, 0)
+    if end < 0:
+        message = f"a metaindex without the place of {name.decode()}"
+        raise FormatError(message, table.path, footer.metaindex.offset)
+    return _plain_entries(table, footer, handle)

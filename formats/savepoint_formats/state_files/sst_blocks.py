@@ -1,0 +1,286 @@
+"""Blocks of an SST file: read in runs, checked, decompressed into one buffer.
+
+| bytes  | field       | meaning                                               |
+|--------|-------------|-------------------------------------------------------|
+| …      | content     | as many bytes as the block's handle says              |
+| u8     | compression | 0 none, 1 Snappy, 4 and 5 LZ4, 7 Zstandard            |
+| u32 LE | checksum    | of content and compression                            |
+
+Compressed content begins with its size as a varint; that of Snappy is part of its format.
+
+RocksDB: ``BlockBasedTableBuilder::WriteMaybeCompressedBlock``, ``UncompressBlockData``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Self
+
+import cramjam
+import numpy as np
+
+from savepoint_formats.errors import FormatError, TruncatedError
+from savepoint_formats.state_files import sst_kernel
+from savepoint_formats.state_files.checksum_kernel import first_damaged
+from savepoint_formats.state_files.sst_kernel import BLOCK_TRAILER_SIZE, BlockBuffer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.file_io import StateFile
+
+# Blocks are of some KiB; only a single value can make one greater.
+_MAX_CONTENT_SIZE = 1 << 31
+
+# The footer, the metaindex and the properties of most tables, and small indexes too.
+_TAIL_SIZE = 1 << 15
+
+
+class UnsupportedSstError(FormatError):
+    """A table of a kind that only RocksDB itself reads."""
+
+
+class Compression(IntEnum):
+    """The byte behind a block. RocksDB: ``CompressionType``."""
+
+    NONE = 0
+    SNAPPY = 1
+    LZ4 = 4
+    LZ4_HC = 5
+    ZSTANDARD = 7
+
+
+@dataclass(frozen=True, slots=True)
+class TableBytes:
+    """The bytes of a table; its last ones are at hand, to ask a remote file less often.
+
+    Attributes:
+        file: Where they are.
+        size: How many there are.
+        tail: The last of them.
+    """
+
+    file: StateFile
+    size: int
+    tail: bytes
+
+    @classmethod
+    def open(cls, file: StateFile, size: int) -> Self:
+        """The bytes of a file that should have so many.
+
+        Raises:
+            StateFileNotFoundError: The file is gone.
+            TruncatedError: It is smaller.
+        """
+        start = max(size - _TAIL_SIZE, 0)
+        tail = file.read(start, size)
+        if len(tail) < size - start:
+            missing = size - start - len(tail)
+            message = f"a file without its last {missing} bytes, expected {size}"
+            raise TruncatedError(message, file.path, start + len(tail))
+        return cls(file, size, tail)
+
+    @property
+    def path(self) -> str:
+        """What errors call the file."""
+        return self.file.path
+
+    def read(self, start: int, end: int) -> bytes:
+        """The bytes from ``start`` to ``end``.
+
+        Raises:
+            TruncatedError: They are not all there.
+        """
+        if not 0 <= start <= end <= self.size:
+            message = f"a block up to byte {end}, in a file of {self.size} bytes"
+            raise TruncatedError(message, self.path, start)
+        at_hand = self.size - len(self.tail)
+        if start >= at_hand:
+            return self.tail[start - at_hand : end - at_hand]
+        data = self.file.read(start, end)
+        if len(data) < end - start:
+            raise TruncatedError(f"{len(data)} bytes of {end - start}", self.path, start)
+        return data
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredBlocks:
+    """Neighbouring blocks as they are in the file.
+
+    Attributes:
+        path: The file.
+        offset: Where in it ``data`` begins.
+        data: The blocks, with what follows each of them.
+        starts: Where in ``data`` the content of each block begins.
+        ends: Where it ends.
+    """
+
+    path: str
+    offset: int
+    data: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    @classmethod
+    def read(
+        cls,
+        table: TableBytes,
+        checksum_type: int,
+        offsets: NDArray[np.int64],
+        sizes: NDArray[np.int64],
+    ) -> Self:
+        """The blocks at these offsets, in one read.
+
+        Raises:
+            FormatError: They do not lie behind each other in the file, or a checksum is wrong.
+        """
+        offset = int(offsets[0])
+        starts = offsets - offset
+        ends = starts + sizes
+        if (starts[1:] < ends[:-1] + BLOCK_TRAILER_SIZE).any() or (sizes < 0).any():
+            raise FormatError("an index whose blocks overlap", table.path, offset)
+        end = offset + int(ends[-1]) + BLOCK_TRAILER_SIZE
+        data = np.frombuffer(table.read(offset, end), np.uint8)
+        blocks = cls(table.path, offset, data, starts, ends)
+        damaged = first_damaged(data, starts, ends, checksum_type)
+        if damaged >= 0:
+            raise blocks.error(damaged, "a block whose checksum is wrong")
+        return blocks
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def error(self, index: int, message: str, kind: type[FormatError] = FormatError) -> FormatError:
+        """An error about one of the blocks."""
+        return kind(message, self.path, self.offset + int(self.starts[index]))
+
+    def compressions(self) -> NDArray[np.uint8]:
+        """The compression of each block.
+
+        Raises:
+            UnsupportedSstError: One of them is not known.
+        """
+        kinds = self.data[self.ends]
+        unknown = np.flatnonzero(~np.isin(kinds, list(Compression)))
+        if len(unknown):
+            message = f"a block of compression {kinds[unknown[0]]}"
+            raise self.error(int(unknown[0]), message, UnsupportedSstError)
+        return kinds
+
+    def content_sizes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The uncompressed size of each block, and where its compressed bytes begin."""
+        sizes, starts = self.ends - self.starts, self.starts.copy()
+        kinds = self.compressions()
+        damaged = sst_kernel.read_content_sizes(self.data, kinds, starts, self.ends, sizes)
+        if damaged >= 0:
+            raise self.error(damaged, "a compressed block without its size")
+        too_big = np.flatnonzero(sizes > _MAX_CONTENT_SIZE)
+        if len(too_big):
+            index = int(too_big[0])
+            raise self.error(index, f"a compressed block of {sizes[index]} bytes")
+        return sizes, starts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """Uncompressed blocks in one buffer.
+
+    Attributes:
+        buffer: Their content.
+        stored: What they were; errors lead back to it.
+    """
+
+    buffer: BlockBuffer
+    stored: tuple[StoredBlocks, ...]
+
+    @classmethod
+    def of(cls, stored: Sequence[StoredBlocks]) -> Self:
+        """The content of these blocks.
+
+        Raises:
+            FormatError: What is compressed is damaged.
+        """
+        places = [blocks.content_sizes() for blocks in stored]
+        nothing = np.zeros(1, np.int64)
+        borders = np.concatenate([nothing, *(sizes for sizes, _ in places)]).cumsum()
+        data = np.empty(int(borders[-1]), np.uint8)
+        first = 0
+        for blocks, (_, starts) in zip(stored, places, strict=True):
+            last = first + len(blocks)
+            _decompress(blocks, starts, data, borders[first : last + 1].tolist())
+            first = last
+        return cls(BlockBuffer(data, borders), tuple(stored))
+
+    def __len__(self) -> int:
+        return len(self.buffer.borders) - 1
+
+    def error(self, index: int, message: str, kind: type[FormatError] = FormatError) -> FormatError:
+        """An error about one of the blocks."""
+        for stored in self.stored:
+            if index < len(stored):
+                return stored.error(index, message, kind)
+            index -= len(stored)
+        raise IndexError(index)
+
+    def status_error(self, status: int, index: int) -> FormatError:
+        """The error that a status of the kernel is about one of the blocks."""
+        if status == sst_kernel.UNKNOWN:
+            return self.error(index, "a block with a hash index", UnsupportedSstError)
+        return self.error(index, "a damaged block")
+
+    def plain_entries(self) -> Iterator[tuple[bytes, bytes]]:
+        """The keys and values of the only block, one by one; for those that describe a table."""
+        data = self.buffer.data
+        status, end = sst_kernel.entries_end(data, 0, len(data))
+        if status != sst_kernel.OK:
+            raise self.status_error(status, 0)
+        key, position = b"", 0
+        while position < end:
+            shared, unshared, size, position = sst_kernel.read_entry_sizes(data, position, end)
+            if position < 0 or shared > len(key) or unshared + size > end - position:
+                raise self.status_error(sst_kernel.DAMAGED, 0)
+            value = position + unshared
+            key = key[:shared] + data[position:value].tobytes()
+            position = value + size
+            yield key, data[value:position].tobytes()
+
+
+def _decompress(
+    blocks: StoredBlocks,
+    starts: NDArray[np.int64],
+    target: NDArray[np.uint8],
+    borders: list[int],
+) -> None:
+    """Writes the content of each block between its borders in ``target``."""
+    source, kinds = blocks.data, blocks.compressions().tolist()
+    places = zip(kinds, starts.tolist(), blocks.ends.tolist(), borders, borders[1:], strict=False)
+    for index, (kind, start, end, at, to) in enumerate(places):
+        try:
+            written = _DECOMPRESS[kind](source[start:end], target[at:to])
+        except cramjam.DecompressionError as error:
+            raise blocks.error(index, f"a block that is damaged: {error}") from error
+        if written != to - at:
+            raise blocks.error(index, f"a block of {written} bytes, expected {to - at}")
+
+
+def _copy(source: NDArray[np.uint8], target: NDArray[np.uint8]) -> int:
+    target[:] = source
+    return len(source)
+
+
+def _decompress_lz4(source: NDArray[np.uint8], target: NDArray[np.uint8]) -> int:
+    # Without the length it takes the first four bytes for it.
+    size: int = cramjam.lz4.decompress_block_into(source, target, output_len=len(target))  # type: ignore[arg-type]
+    return size
+
+
+_DECOMPRESS: dict[int, Callable[..., int]] = {
+    Compression.NONE: _copy,
+    Compression.SNAPPY: cramjam.snappy.decompress_raw_into,
+    Compression.LZ4: _decompress_lz4,
+    Compression.LZ4_HC: _decompress_lz4,
+    Compression.ZSTANDARD: cramjam.zstd.decompress_into,
+}

@@ -1,0 +1,156 @@
+"""A scan of a state's SST files: its living entries in chunks, in key order.
+
+A scan is planned from the indexes of the files. It is cut where a key group ends, or inside of
+one that is too big for a chunk. For each piece, the blocks that may hold its keys are read from
+all files, their entries merged by key, the newest first, and resolved to at most one value a key.
+
+RocksDB: ``MergingIterator``, ``DBIter``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.state_files.entry_chunk import EntryChunk, key_group_of, key_group_prefix
+from savepoint_formats.state_files.sst_blocks import UnsupportedSstError
+from savepoint_formats.state_files.sst_entries import SstEntries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.state_files.sst import BlockIndex, Sst
+    from savepoint_formats.state_files.sst_blocks import StoredBlocks
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPiece:
+    """The keys of a chunk: from ``lower`` to before ``upper``.
+
+    Attributes:
+        lower: The least key that may be in it.
+        upper: The least key that is too great.
+        key_groups: The key groups that it has keys of.
+        is_continued: Whether the last of these has keys beyond ``upper``.
+    """
+
+    lower: bytes
+    upper: bytes
+    key_groups: KeyGroupRange
+    is_continued: bool
+
+    @classmethod
+    def between(cls, lower: bytes, upper: bytes, prefix_size: int) -> Self:
+        """The piece between two bounds; one that is a bare prefix ends a key group."""
+        is_continued = len(upper) > prefix_size
+        end = key_group_of(upper, prefix_size) - (not is_continued)
+        key_groups = KeyGroupRange(key_group_of(lower, prefix_size), end)
+        return cls(lower, upper, key_groups, is_continued)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SstScan:
+    """The SST files of a state.
+
+    Attributes:
+        tables: The files, each with its index.
+        prefix_size: The bytes of the key-group prefix, 1 or 2.
+    """
+
+    tables: tuple[tuple[Sst, BlockIndex], ...]
+    prefix_size: int
+
+    @classmethod
+    def of(cls, files: Sequence[Sst], prefix_size: int) -> Self:
+        """Reads the indexes of the files."""
+        return cls(tuple((file, file.read_index()) for file in files), prefix_size)
+
+    def plan(self, key_groups: KeyGroupRange, limit: int) -> Iterator[ScanPiece]:
+        """Pieces of about ``limit`` bytes that cover the key groups.
+
+        Raises:
+            UnsupportedSstError: Keys in these key groups were deleted as a range.
+        """
+        lower = key_group_prefix(key_groups.start, self.prefix_size)
+        end = key_group_prefix(key_groups.end + 1, self.prefix_size)
+        self._check_range_deletions(lower, end)
+        blocks = sorted(self._sized_separators(lower, end))
+        separators = [separator for separator, _ in blocks]
+        sizes = np.cumsum([0.0, *(size for _, size in blocks)])
+        while lower < end:
+            first = bisect_left(separators, lower)
+            # The first block that is too much; at least one has to be taken.
+            last = int(np.searchsorted(sizes, sizes[first] + limit, "right")) - 1
+            upper = self._cut(separators, lower, max(last, first + 1), end)
+            yield ScanPiece.between(lower, upper, self.prefix_size)
+            lower = upper
+
+    def key_group_sizes(self, key_groups: KeyGroupRange) -> NDArray[np.float64]:
+        """About how many bytes of entries each of the key groups has."""
+        lower = key_group_prefix(key_groups.start, self.prefix_size)
+        end = key_group_prefix(key_groups.end + 1, self.prefix_size)
+        sizes = np.zeros(len(key_groups))
+        for separator, size in self._sized_separators(lower, end):
+            group = key_group_of(separator, self.prefix_size)
+            # The separator of the last block may lie beyond the last key group.
+            sizes[min(group, key_groups.end) - key_groups.start] += size
+        return sizes
+
+    def _cut(self, separators: list[bytes], lower: bytes, last: int, end: bytes) -> bytes:
+        """The bound of a piece that has no room for the block ``last``."""
+        if last >= len(separators):
+            return end
+        group = key_group_of(separators[last], self.prefix_size)
+        border = key_group_prefix(group, self.prefix_size)
+        # The least key above the separator: the block's own keys stay together.
+        return min(border if border > lower else separators[last - 1] + b"\0", end)
+
+    def _check_range_deletions(self, lower: bytes, upper: bytes) -> None:
+        """Those of foreign key groups, which Flink makes when it rescales, delete nothing here.
+
+        For others it matters where RocksDB truncates them, which only the MANIFEST says.
+        """
+        for sst, _ in self.tables:
+            for start, end in sst.range_deletions:
+                if start < upper and end > lower:
+                    message = f"a deletion of the keys {start.hex()} to {end.hex()}"
+                    raise UnsupportedSstError(message, sst.table.path, 0)
+
+    def _sized_separators(self, lower: bytes, upper: bytes) -> Iterator[tuple[bytes, float]]:
+        """The separator of each block in the range, and about how many bytes of entries it has."""
+        for sst, index in self.tables:
+            first, last = index.blocks_between(lower, upper)
+            sizes = (index.sizes[first:last] * sst.expansion).tolist()
+            yield from zip(index.separators[first:last], sizes, strict=True)
+
+    def read(self, piece: ScanPiece) -> EntryChunk:
+        """The living entries of a piece.
+
+        Raises:
+            UnsupportedSstError: Only RocksDB itself reads them.
+            FormatError: A file is damaged.
+        """
+        entries = SstEntries.of(tuple(self._read_blocks(piece)))
+        data, spans = entries.living(piece.lower, piece.upper)
+        return EntryChunk(
+            data,
+            key_starts=spans[0],
+            key_ends=spans[1],
+            value_starts=spans[2],
+            value_ends=spans[3],
+            key_groups=piece.key_groups,
+            prefix_size=self.prefix_size,
+            is_continued=piece.is_continued,
+        )
+
+    def _read_blocks(self, piece: ScanPiece) -> Iterator[StoredBlocks]:
+        for sst, index in self.tables:
+            first, last = index.blocks_between(piece.lower, piece.upper)
+            if first < last:
+                yield sst.read_blocks(index, first, last)
