@@ -1,0 +1,134 @@
+"""Nodes that hold other nodes."""
+
+from __future__ import annotations
+
+from savepoint_formats.layout.node import Layout, node
+
+
+@node
+class Nullable(Layout):
+    """A flag byte, then the value if there is one.
+
+    ``is_null`` is what a flag of 1 says: null, or present. A null is followed by
+    ``padding`` zero bytes.
+    """
+
+    inner: Layout
+    is_null: bool = True
+    padding: int = 0
+
+
+@node
+class Repeated(Layout):
+    """i32 count, then the elements."""
+
+    element: Layout
+
+
+@node
+class MaskedRepeated(Layout):
+    """i32 count, a null bit per element (first = highest bit), then the elements not null."""
+
+    element: Layout
+
+
+@node
+class PackedTexts(Layout):
+    """i32 count, i32 size of the rest, then each text as ``MutableText``."""
+
+
+@node
+class NullCount(Layout):
+    """i32 count of nulls, and nothing else."""
+
+
+@node
+class MapOf(Layout):
+    """i32 count, then key and value of each entry, in the order of the Java map."""
+
+    key: Layout
+    value: Layout
+
+
+@node
+class Struct(Layout):
+    """The fields, one behind the other."""
+
+    names: tuple[str, ...]
+    fields: tuple[Layout, ...]
+
+
+@node
+class MaskedStruct(Layout):
+    """Mask bits, first = highest, in whole bytes; then the fields that are not null.
+
+    With ``has_kind`` two bits of the row kind (low, high) precede a null bit per field.
+    """
+
+    names: tuple[str, ...]
+    fields: tuple[Layout, ...]
+    has_kind: bool
+
+
+@node
+class Tagged(Layout):
+    """u8 tag, then the alternative of that tag. One column per alternative, null but for one."""
+
+    tags: tuple[int, ...]
+    names: tuple[str, ...]
+    fields: tuple[Layout, ...]
+
+
+@node
+class Pojo(Layout):
+    """u8 flags, then by flag: 1 null; 2 the fields; 4 or 8 a value of a subclass.
+
+    4 is followed by the subclass' name (u16 size, modified UTF-8), 8 by its u8 index in
+    ``registered``; then the value by the subclass' own layout, with flags of its own.
+    Each field has a null flag in front (the fields are ``Nullable``).
+    """
+
+    class_name: str
+    names: tuple[str, ...]
+    fields: tuple[Layout, ...]
+    registered: tuple[tuple[str, Layout], ...] = ()
+    unregistered: tuple[tuple[str, Layout], ...] = ()
+
+
+@node
+class Ttl(Layout):
+    """i64 time of the last access in milliseconds since the epoch, then the value."""
+
+    value: Layout
+
+
+@node
+class Framed(Layout):
+    """i32 size, then exactly one value of that size."""
+
+    inner: Layout
+
+
+# --- Avro, as Flink writes it
+
+
+@node
+class BlockRepeated(Layout):
+    """Blocks of varint count and elements, up to a count of 0."""
+
+    element: Layout
+
+
+@node
+class BlockMap(Layout):
+    """Blocks of varint count and entries, up to a count of 0; keys are ``Utf8``."""
+
+    value: Layout
+
+
+@node
+class IndexedUnion(Layout):
+    """i32 index of the branch, then its value."""
+
+    names: tuple[str, ...]
+    branches: tuple[Layout, ...]

@@ -1,0 +1,20 @@
+"""What every node of a layout is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar, dataclass_transform
+
+NodeT = TypeVar("NodeT")
+
+
+@dataclass_transform(frozen_default=True)
+def node(cls: type[NodeT]) -> type[NodeT]:
+    """A frozen dataclass with slots; type checkers look through no other alias of it."""
+    return dataclass(frozen=True, slots=True)(cls)
+
+
+class Layout:
+    """A node of the tree."""
+
+    __slots__ = ()
