@@ -1,0 +1,62 @@
+"""Pickles of plain data are read, all others refused without running them."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import struct
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from savepoint_formats.errors import UndecodableError
+from savepoint_formats.pickled import unpickle_plain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PLAIN = [
+    None,
+    (1, "ä", b"\0", 2.5, True),
+    {"a": [1, {2, 3}]},
+    Decimal("1.50"),
+    datetime(2024, 3, 1, 12, tzinfo=UTC),
+    UUID(int=7),
+]
+
+
+@pytest.mark.parametrize("value", PLAIN, ids=repr)
+# Older protocols name helpers of the pickle module itself; PyFlink writes none of them.
+@pytest.mark.parametrize("protocol", range(3, pickle.HIGHEST_PROTOCOL + 1))
+def test_plain_data_is_read(value: Any, protocol: int) -> None:
+    data = pickle.dumps(value, protocol)
+    assert unpickle_plain(data) == value
+    assert unpickle_plain(struct.pack(">i", len(data)) + data) == value
+
+
+class Attack:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.path),)
+
+
+def test_code_is_refused_and_not_run(tmp_path: Path) -> None:
+    data = pickle.dumps(Attack(tmp_path / "owned"))
+    with pytest.raises(UndecodableError, match="mkdir, which is no plain data"):
+        unpickle_plain(data)
+    assert not (tmp_path / "owned").exists()
+
+
+@given(st.binary(max_size=40))
+def test_damage_is_a_typed_error(data: bytes) -> None:
+    try:
+        unpickle_plain(data)
+    except UndecodableError:
+        return
