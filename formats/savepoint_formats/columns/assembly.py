@@ -1,0 +1,339 @@
+"""Lays a layout flat: the instructions of each node, in the order in which its bytes lie.
+
+A node has one column, which it shares with the nodes that only wrap it. Where a value is null,
+the columns of texts and lists under it repeat their last end (``PAD``), for each row must have
+one; numbers may have any value there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.columns import state_entries as entries
+from savepoint_formats.columns.arrow_types import ROW_KIND, is_nullable_key
+from savepoint_formats.columns.counts import can_be_empty
+from savepoint_formats.columns.listing import PER_RECORD, Draft, Listing
+from savepoint_formats.columns.ops import Op
+from savepoint_formats.columns.pojo_columns import CLASS, has_subclasses, pojo_columns
+from savepoint_formats.columns.program import Program, Storage
+from savepoint_formats.columns.sizes import least_size
+from savepoint_formats.columns.sql_assembly import assemble_section
+from savepoint_formats.columns.state_entries import entry_type
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from savepoint_formats.columns.kryo_dialect import KryoDialect
+    from savepoint_formats.layout import Layout
+
+_UNITS_DENSITY = 1.5  # two bytes can hold a unit that is three bytes of UTF-8
+_DIGITS_DENSITY = 3.2  # of the shortest BigDecimal with the longest text
+
+_NUMBERS: dict[type[Layout], Op] = {
+    layouts.Byte: Op.BYTE,
+    layouts.Short: Op.SHORT,
+    layouts.Int: Op.INT,
+    layouts.Long: Op.LONG,
+    layouts.Float: Op.INT,
+    layouts.Double: Op.LONG,
+    layouts.TimerTimestamp: Op.FLIPPED_LONG,
+}
+_NULLABLE_NUMBERS: dict[type[Layout], Op] = {
+    layouts.JavaDate: Op.JAVA_DATE,
+    layouts.SqlTimestamp: Op.SQL_TIMESTAMP,
+    layouts.Instant: Op.INSTANT,
+    layouts.LocalDate: Op.LOCAL_DATE,
+    layouts.LocalTime: Op.LOCAL_TIME,
+    layouts.LocalDateTime: Op.LOCAL_DATE_TIME,
+}
+_BYTES: dict[type[Layout], tuple[Op, float]] = {
+    layouts.Char: (Op.CHAR, _UNITS_DENSITY),
+    layouts.MutableText: (Op.MUTABLE_TEXT, _UNITS_DENSITY),
+    layouts.JavaUtf: (Op.JAVA_UTF, 1),
+    layouts.Utf8: (Op.UTF8, 1),
+    layouts.Bytes: (Op.BYTES, 1),
+}
+_NULLABLE_BYTES: dict[type[Layout], tuple[Op, float]] = {
+    layouts.Text: (Op.TEXT, _UNITS_DENSITY),
+    layouts.BigInteger: (Op.BIG_INTEGER, _DIGITS_DENSITY),
+    layouts.BigDecimal: (Op.BIG_DECIMAL, _DIGITS_DENSITY),
+}
+
+
+class InexpressibleError(Exception):
+    """No program can read the layout, unless it is the last thing of its record."""
+
+
+def program(layout: Layout, kryo: KryoDialect | None = None) -> Program:
+    """The program of a layout; every layout has one.
+
+    Args:
+        layout: A layout, or one of the nodes of ``state_entries``.
+        kryo: What is known of the Kryo that wrote its object graphs.
+
+    Raises:
+        UndecodableError: It has no Arrow type, because it nests too deep.
+    """
+    assembly = Assembly()
+    root = assembly.column("$", entry_type(layout), PER_RECORD)
+    assembly.value(layout, root, is_last=True)
+    assembly.emit(Op.END)
+    return assembly.finished(layout, kryo)
+
+
+class Assembly(Listing):
+    """Knows which instructions a layout is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._frames = 0
+
+    def value(self, layout: Layout, draft: Draft, *, is_last: bool) -> None:
+        """The instructions of a value; ``is_last`` says that it ends where its record does.
+
+        Raises:
+            InexpressibleError: There are none, and it is not the last.
+        """
+        ops, drafts, needs_end = len(self.ops), len(self.drafts), self.needs_end
+        try:
+            self._express(layout, draft, is_last)
+        except InexpressibleError:
+            if not is_last:
+                raise
+            del self.ops[ops:], self.drafts[drafts:]
+            self.needs_end = needs_end or not self._frames
+            draft.storage, draft.layout = Storage.PIECES, layout
+            draft.children, draft.names = (), ()
+            self.emit(Op.REST, draft.number)
+
+    def _express(  # noqa: PLR0912 - the table of layouts
+        self, layout: Layout, draft: Draft, is_last: bool
+    ) -> None:
+        match layout:
+            case layouts.Nullable(inner, is_null, padding):
+                flag = self.emit(Op.NULL if is_null else Op.PRESENT, draft.number)
+                self.value(inner, draft, is_last=is_last)
+                self.after_null(flag, draft, padding)
+            case layouts.Repeated(element):
+                self._repeated(element, draft)
+            case layouts.MapOf(key, value):
+                self._map(key, value, draft)
+            case layouts.MaskedRepeated(element):
+                self._masked_repeated(element, draft)
+            case layouts.Struct(names, fields):
+                self._in_order(fields, self.fields(draft, names), is_last)
+            case layouts.Ttl(value):
+                parts = (layouts.Long(), value)
+                self._in_order(parts, self.fields(draft, ("timestamp", "value")), is_last)
+            case layouts.MaskedStruct():
+                self._masked_struct(layout, draft, is_last)
+            case layouts.Tagged():
+                self._tagged(layout, draft, is_last)
+            case layouts.Pojo():
+                self._pojo(layout, draft, is_last)
+            case layouts.Framed(inner):
+                self._framed(inner, draft)
+            case layouts.BinaryRow() | layouts.BinaryArray() | layouts.BinaryMap() if is_last:
+                self.needs_end |= not self._frames
+                assemble_section(layout, draft, self)
+            case (
+                entries.KeyPrefix()
+                | entries.Suffixed()
+                | entries.Sized()
+                | entries.Delimited()
+                | entries.NullableRest()
+            ):
+                self._entry(layout, draft, is_last)
+            case _:
+                self._scalar(layout, draft)
+
+    def _in_order(self, parts: Sequence[Layout], drafts: Sequence[Draft], is_last: bool) -> None:
+        for index, (part, draft) in enumerate(zip(parts, drafts, strict=True)):
+            self.value(part, draft, is_last=is_last and index == len(drafts) - 1)
+
+    def _repeated(self, element: Layout, draft: Draft) -> None:
+        if can_be_empty(element):
+            raise InexpressibleError
+        column = self.elements(draft, 1 / max(1, least_size(element)))
+        with_count = self.emit(Op.LIST, draft.number)
+        start = self.here()
+        self.value(element, column, is_last=False)
+        self.emit(Op.NEXT, draft.number, start)
+        with_count[2] = self.here()
+
+    def _map(self, key: Layout, value: Layout, draft: Draft) -> None:
+        if can_be_empty(key) and can_be_empty(value):
+            raise InexpressibleError
+        entry = self.elements(draft, 1 / max(1, least_size(key) + least_size(value)))
+        keys, values = self.fields(entry, ("key", "value"))
+        with_count = self.emit(Op.LIST, draft.number)
+        start = self.here()
+        self.value(key, keys, is_last=False)
+        if not is_nullable_key(key):
+            self._check_key(keys)
+        self.value(value, values, is_last=False)
+        self.emit(Op.NEXT, draft.number, start)
+        with_count[2] = self.here()
+
+    def _check_key(self, keys: Draft) -> None:
+        if keys.storage == Storage.NOTHING:
+            self.emit(Op.REFUSE)
+        elif keys.is_nullable:
+            self.emit(Op.KEY, keys.number)
+
+    def _masked_repeated(self, element: Layout, draft: Draft) -> None:
+        column = self.elements(draft, 8)
+        with_count = self.emit(Op.MASKED_LIST, draft.number)
+        start = self.here()
+        self._masked(element, column, is_last=False)
+        self.emit(Op.NEXT, draft.number, start)
+        with_count[2] = self.here()
+        self.emit(Op.UNMASK, draft.number)
+
+    def _masked(self, layout: Layout, draft: Draft, *, is_last: bool) -> None:
+        flag = self.emit(Op.BIT, draft.number)
+        self.value(layout, draft, is_last=is_last)
+        self.after_null(flag, draft)
+
+    def _masked_struct(self, layout: layouts.MaskedStruct, draft: Draft, is_last: bool) -> None:
+        names = [*layout.names, ROW_KIND] if layout.has_kind else layout.names
+        drafts = self.fields(draft, names)
+        slot = self.slot()
+        self.emit(Op.MASK, slot, len(layout.fields) + 2 * layout.has_kind)
+        if layout.has_kind:
+            drafts[-1].storage = Storage.ROW_KINDS
+            self.emit(Op.MASKED_KIND, drafts[-1].number)
+        for index, field in enumerate(layout.fields):
+            is_last_field = index == len(layout.fields) - 1
+            self._masked(field, drafts[index], is_last=is_last and is_last_field)
+        self.emit(Op.UNMASK, slot)
+
+    def _tagged(self, layout: layouts.Tagged, draft: Draft, is_last: bool) -> None:
+        drafts = self.fields(draft, layout.names)
+        self.emit(Op.TAG, 0, len(layout.tags))
+        cases = [self.emit(Op.CASE, tag) for tag in layout.tags]
+        given_ends: list[list[int]] = []
+        for case, field, given in zip(cases, layout.fields, drafts, strict=True):
+            case[2] = self.here()
+            given.is_nullable = True
+            self.emit(Op.VALID, given.number)
+            self.value(field, given, is_last=is_last)
+            given_ends.append(self.emit(Op.GOTO))
+        ends: list[list[int]] = []
+        for given, given_end in zip(drafts, given_ends, strict=True):
+            given_end[2] = self.here()
+            for other in drafts:
+                if other is not given:
+                    self.absent(other)
+            ends.append(self.emit(Op.GOTO))
+        for end in ends:
+            end[2] = self.here()
+
+    def _pojo(self, layout: layouts.Pojo, draft: Draft, is_last: bool) -> None:
+        flag = self.emit(Op.POJO, draft.number)
+        if has_subclasses(layout):
+            self._own_class(layout, draft, is_last)
+        else:
+            self._in_order(layout.fields, self.fields(draft, layout.names), is_last)
+        self.after_null(flag, draft)
+
+    def _own_class(self, layout: layouts.Pojo, draft: Draft, is_last: bool) -> None:
+        """A POJO with subclasses, of its own class; values of subclasses are refused."""
+        columns = pojo_columns(layout)
+        own = columns.of_class[layout.class_name, layout]
+        names = [CLASS, *columns.layouts]
+        drafts = dict(zip(names, self.fields(draft, names), strict=True))
+        drafts[CLASS].storage, drafts[CLASS].names = Storage.NAMES, (layout.class_name,)
+        self.emit(Op.CONSTANT, drafts[CLASS].number)
+        self._in_order(layout.fields, [drafts[name] for name in own], is_last)
+        for name in columns.layouts:
+            if name not in own:
+                drafts[name].storage = Storage.NOTHING
+
+    def _framed(self, inner: Layout, draft: Draft) -> None:
+        slot = self.slot()
+        self.emit(Op.FRAME, slot)
+        self._frames += 1
+        self.value(inner, draft, is_last=True)
+        self._frames -= 1
+        self.emit(Op.UNFRAME, slot)
+
+    def _entry(self, layout: Layout, draft: Draft, is_last: bool) -> None:
+        match layout:
+            case entries.KeyPrefix(size):
+                self.emit(Op.SKIP, 0, size)
+            case entries.Suffixed(inner):
+                slot = self.slot()
+                self.emit(Op.MARK, slot)
+                self.value(inner, draft, is_last=False)
+                self.emit(Op.LENGTH_SUFFIX, slot)
+            case entries.Sized(inner):
+                slot = self.slot()
+                draft.storage = Storage.NUMBERS
+                ignored = self.column(f"({draft.path})", entry_type(inner), draft.parent)
+                self.emit(Op.MARK, slot)
+                self.value(inner, ignored, is_last=False)
+                self.emit(Op.SIZE, draft.number, slot)
+            case entries.Delimited(element):
+                self._delimited(element, draft)
+            case entries.NullableRest(inner):
+                self.needs_end |= not self._frames
+                flag = self.emit(Op.NULL_REST, draft.number)
+                self.value(inner, draft, is_last=is_last)
+                self.after_null(flag, draft)
+
+    def _delimited(self, element: Layout, draft: Draft) -> None:
+        self.needs_end |= not self._frames
+        size = least_size(element)
+        column = self.elements(draft, 1 / size if size else 2)
+        if_none = self.emit(Op.DELIMITED, draft.number)
+        start = self.here()
+        self.value(element, column, is_last=False)
+        self.emit(Op.NEXT_DELIMITED, draft.number, start)
+        if_none[2] = self.here()
+
+    def _scalar(self, layout: Layout, draft: Draft) -> None:
+        number, kind = draft.number, type(layout)
+        if kind in _BYTES or kind in _NULLABLE_BYTES:
+            draft.storage = Storage.BYTES
+            draft.is_nullable |= kind in _NULLABLE_BYTES
+            op, draft.density = _BYTES.get(kind) or _NULLABLE_BYTES[kind]
+            self.emit(op, number)
+            return
+        draft.storage = Storage.NUMBERS
+        draft.is_nullable |= kind in _NULLABLE_NUMBERS
+        match layout:
+            case _ if kind in _NUMBERS:
+                self.emit(_NUMBERS[kind], number)
+            case _ if kind in _NULLABLE_NUMBERS:
+                self.emit(_NULLABLE_NUMBERS[kind], number)
+            case layouts.Boolean():
+                draft.storage = Storage.BITS
+                self.emit(Op.BOOLEAN, number)
+            case layouts.DecimalData(precision):
+                self.emit(Op.DECIMAL, number, precision)
+            case layouts.TimestampData(precision):
+                self.emit(Op.TIMESTAMP, number, precision)
+            case layouts.FixedBytes(size):
+                draft.storage, draft.density = Storage.BYTES, 1
+                self.emit(Op.FIXED_BYTES, number, size)
+            case layouts.Enum() if layout.constants:
+                self._enum(layout, draft)
+            case layouts.Marker() | layouts.VoidNamespace():
+                draft.storage = Storage.NOTHING
+                expected = layout.value if isinstance(layout, layouts.Marker) else 0
+                if expected is not None:
+                    self.emit(Op.EXPECT, 0, expected)
+            case _:
+                raise InexpressibleError
+
+    def _enum(self, layout: layouts.Enum, draft: Draft) -> None:
+        draft.storage, draft.names = Storage.NAMES, layout.constants
+        if not layout.numbers:
+            self.emit(Op.ENUM, draft.number, len(layout.constants))
+            return
+        numbers = layout.numbers[: len(layout.constants)]
+        self.emit(Op.NUMBERED_ENUM, draft.number, len(numbers))
+        for index, number in enumerate(numbers):
+            self.emit(Op.CASE, number, index)

@@ -1,0 +1,209 @@
+"""Records to Arrow: the kernel where it can, the general path for what it leaves.
+
+The kernel refuses a record that it does not take, be it damaged or merely rare; the general path
+decides which, so that a value means the same on both paths and an error is worded in one place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from savepoint_formats.columns.buffers import Buffers, memory_size
+from savepoint_formats.columns.counts import MAX_EMPTY_ELEMENTS, can_be_empty
+from savepoint_formats.columns.kernel import REFUSED, Walk, run, walk
+from savepoint_formats.columns.state_entries import EntryReader
+from savepoint_formats.errors import FormatError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from savepoint_formats.columns.chunk import Chunk
+    from savepoint_formats.columns.program import Column, Program
+    from savepoint_formats.layout import Layout
+
+    Positions = npt.NDArray[np.int64]
+
+MAX_MEMORY = 256 << 20
+"""Of the buffers of one walk; an array of more records is put together from several."""
+
+
+def decode(program: Program, chunk: Chunk, starts: Positions, ends: Positions) -> pa.Array:
+    """Decodes records that lie anywhere in a chunk.
+
+    Args:
+        program: How they lie.
+        chunk: Where they lie.
+        starts: The position of each one's first byte.
+        ends: The position behind each one's last byte.
+
+    Returns:
+        Their values, of the type of the program.
+
+    Raises:
+        FormatError: A record is none of the program's layout, or has bytes left.
+        ValueError: A record lies outside of the chunk.
+    """
+    spans = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(ends, np.int64)
+    if spans[0].shape != spans[1].shape:
+        raise ValueError(f"{len(starts)} starts and {len(ends)} ends")
+    size = int((spans[1] - spans[0]).sum())
+    return _Decoding(program, chunk, len(spans[0]), spans=spans).run(max(size, 0))
+
+
+def decode_sequence(
+    program: Program, chunk: Chunk, position: int, count: int
+) -> tuple[pa.Array, int]:
+    """Decodes records that lie back to back.
+
+    Args:
+        program: How they lie.
+        chunk: Where they lie.
+        position: Of the first one.
+        count: How many there are.
+
+    Returns:
+        Their values, of the type of the program, and the position behind the last one.
+
+    Raises:
+        FormatError: A record is none of the program's layout.
+        ValueError: The position lies outside of the chunk.
+    """
+    size = chunk.size_from(position)
+    limit = MAX_EMPTY_ELEMENTS if can_be_empty(program.layout) else size
+    if not 0 <= count <= limit:
+        error = f"a count of {count} records, with {size} bytes left"
+        raise chunk.error(error, position, FormatError)
+    decoding = _Decoding(program, chunk, count, position=position)
+    return decoding.run(size), decoding.position
+
+
+class _Decoding:
+    """Where a decoding is."""
+
+    def __init__(
+        self,
+        program: Program,
+        chunk: Chunk,
+        count: int,
+        *,
+        spans: tuple[Positions, Positions] | None = None,
+        position: int = 0,
+    ) -> None:
+        self.program = program
+        self.chunk = chunk
+        self.count = count
+        self.spans = spans
+        self.record = 0
+        self.position = position
+        self.refused: list[int] = []
+        self.refused_values: list[Any] = []
+
+    def run(self, size: int) -> pa.Array:
+        """All records, which have ``size`` bytes at most."""
+        if self.spans is None and self.program.needs_end:
+            while self.record < self.count:
+                self._read_refused()
+        arrays: list[pa.Array] = [] if self.count else [pa.array([], self.program.type)]
+        scale = 1.0
+        while self.record < self.count:
+            before = self.record
+            rows, capacity = self._room(size, scale)
+            arrays.append(self._walk(Buffers(self.program, rows, capacity)))
+            if self.record == before:
+                # Not even the first fits: only bytes that several values share grow so much.
+                if capacity < size:
+                    scale *= 2
+                else:
+                    self._read_refused()
+        return self._merged(arrays)
+
+    def _room(self, size: int, scale: float) -> tuple[int, int]:
+        """Rows and bytes to make room for."""
+        rows = self.count - self.record
+        share = min(1.0, scale * MAX_MEMORY / (1 + memory_size(self.program, rows, size)))
+        return max(1, int(rows * share)), int(size * share)
+
+    def _walk(self, buffers: Buffers) -> pa.Array:
+        """Fills buffers until they are full or the records end."""
+        row = 0
+        while True:
+            status, self.record, row, self.position = run(walk, self._job(buffers, row))
+            if status != REFUSED:
+                break
+            self._read_refused()
+        return buffers.array(row, self._pieces)
+
+    def _job(self, buffers: Buffers, row: int) -> Walk:
+        data = self.chunk.address
+        return Walk(
+            ops=self.program.ops.ctypes.data,
+            columns=buffers.table.ctypes.data,
+            registers=buffers.registers.ctypes.data,
+            data=data,
+            data_end=data + len(self.chunk),
+            starts=self.spans[0].ctypes.data if self.spans else 0,
+            ends=self.spans[1].ctypes.data if self.spans else 0,
+            total=self.count,
+            rows=buffers.rows,
+            record=self.record,
+            row=row,
+            position=self.position,
+        )
+
+    def _read_refused(self) -> None:
+        """The next record, by the general path."""
+        start, end = self.position, len(self.chunk)
+        if self.spans:
+            start, end = int(self.spans[0][self.record]), int(self.spans[1][self.record])
+            if not 0 <= start <= end <= len(self.chunk):
+                error = f"record {self.record} from {start} to {end}, outside of the chunk"
+                raise ValueError(f"{error} of {len(self.chunk)} bytes")
+        view = self.chunk.view(start, end)
+        try:
+            value = EntryReader(view, self.program.kryo).read(self.program.layout)
+            if self.spans:
+                view.expect_end()
+        except FormatError as error:
+            error.message += f", in record {self.record}"
+            raise
+        self.refused.append(self.record)
+        self.refused_values.append(value)
+        self.record += 1
+        self.position = start + view.position
+
+    def _pieces(self, column: Column, starts: Positions, ends: Positions) -> pa.Array:
+        """The values of a column that takes the general path."""
+        assert column.layout is not None
+        spans = zip(starts.tolist(), ends.tolist(), strict=True)
+        values = [self._piece(column.layout, *span) if span[1] >= 0 else None for span in spans]
+        return pa.array(values, column.type)
+
+    def _piece(self, layout: Layout, start: int, end: int) -> Any:
+        view = self.chunk.view(start, end)
+        try:
+            value = EntryReader(view, self.program.kryo).read(layout)
+            view.expect_end()
+        except FormatError as error:
+            if self.spans:
+                is_around = (self.spans[0] <= start) & (start <= self.spans[1])
+                error.message += f", in record {np.argmax(is_around)}"
+            raise
+        return value
+
+    def _merged(self, arrays: list[pa.Array]) -> pa.Array:
+        """The values of both paths, in the order of the records."""
+        if self.refused:
+            arrays.append(pa.array(self.refused_values, self.program.type))
+        array = pa.concat_arrays(arrays) if len(arrays) != 1 else arrays[0]
+        if not self.refused:
+            return array
+        order = np.empty(self.count, np.int64)
+        is_refused = np.zeros(self.count, np.bool_)
+        is_refused[self.refused] = True
+        taken = self.count - len(self.refused)
+        order[~is_refused] = np.arange(taken)
+        order[is_refused] = np.arange(taken, self.count)
+        return array.take(pa.array(order))

@@ -1,0 +1,73 @@
+"""The buffers of a column, as a row of a table of addresses.
+
+| i64      | what                                                                            |
+|----------|---------------------------------------------------------------------------------|
+| values   | numbers; the bytes of texts; where pieces for the general path begin            |
+| offsets  | of texts, bytes and lists: i32 per row, and one more; of pieces, where they end |
+| validity | a byte per row, 0 for null                                                      |
+| capacity | of texts and bytes: bytes in ``values``; of lists: rows of their elements       |
+
+A column's next free byte or element is where its last row ends, so that a record which is given
+up halfway leaves nothing behind: the next one begins at the same row.
+"""
+
+from __future__ import annotations
+
+from savepoint_formats.columns.kernel.memory import (
+    load_byte,
+    load_native_int,
+    load_native_long,
+    part,
+    store_byte,
+    store_int,
+)
+
+ENTRY_SIZE = 32
+SLACK = 16
+"""Bytes behind every buffer, so that texts may be copied in whole words."""
+
+_OFFSETS = 8
+_VALIDITY = 16
+_CAPACITY = 24
+
+
+@part
+def values(column: int) -> int:
+    """The address of the column's values."""
+    return load_native_long(column)
+
+
+@part
+def ends(column: int) -> int:
+    """Where the ends of pieces are."""
+    return load_native_long(column + _OFFSETS)
+
+
+@part
+def capacity(column: int) -> int:
+    """How much fits into the column."""
+    return load_native_long(column + _CAPACITY)
+
+
+@part
+def used(column: int, row: int) -> int:
+    """How much of the column the rows before this one take."""
+    return load_native_int(load_native_long(column + _OFFSETS) + 4 * row)
+
+
+@part
+def use(column: int, row: int, end: int) -> None:
+    """The row ends here."""
+    store_int(load_native_long(column + _OFFSETS) + 4 * row + 4, end)
+
+
+@part
+def set_valid(column: int, row: int, is_valid: bool) -> None:
+    """Whether the row is not null."""
+    store_byte(load_native_long(column + _VALIDITY) + row, 1 if is_valid else 0)
+
+
+@part
+def is_valid(column: int, row: int) -> bool:
+    """Whether the row is not null."""
+    return load_byte(load_native_long(column + _VALIDITY) + row) != 0

@@ -1,0 +1,110 @@
+"""The frames of a key-group section: where each key and each value lies.
+
+A run of entries of one state begins with its id. The first bit of a key says that the run ends
+with this entry; then comes the next run's id, or the end mark.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from savepoint_formats.columns.kernel.memory import (
+    entry,
+    load_byte,
+    load_int,
+    load_unsigned_short,
+    store_int,
+    store_long,
+)
+from savepoint_formats.columns.kernel.revision import ASKS_REVISION, REVISION
+from savepoint_formats.columns.kernel.status import DONE, FULL
+
+NO_STATE = -1
+"""Where a state's id is what comes next."""
+
+CUT = -3
+"""The bytes end within a frame."""
+
+UNKNOWN_STATE = -4
+"""A state id that the file's header does not know."""
+
+BAD_SIZE = -5
+"""A key without bytes, or a negative size."""
+
+_END_MARK = 0xFFFF
+_IS_LAST = 0x80
+
+
+class FramesJob(NamedTuple):
+    """What to search for frames; all but the numbers are addresses.
+
+    | field                | what                                                          |
+    |----------------------|---------------------------------------------------------------|
+    | data                 | the bytes                                                     |
+    | position, end        | the part of them that is searched                             |
+    | state                | the state of the next frame, or NO_STATE                      |
+    | states               | how many states there are                                     |
+    | total                | how many frames there is room for                             |
+    | state_ids            | i32 per frame                                                 |
+    | key_starts, …        | i64 per frame, positions in data                              |
+    """
+
+    data: int
+    position: int
+    end: int
+    state: int
+    states: int
+    total: int
+    state_ids: int
+    key_starts: int
+    key_ends: int
+    value_starts: int
+    value_ends: int
+
+
+@entry
+def find_frames(job: FramesJob) -> tuple[int, int, int, int, int]:
+    """Finds frames until the section, the bytes or the room end.
+
+    Returns:
+        The status, the number of frames, the position and state to go on with, and how far the
+        bytes must reach at least for another frame.
+    """
+    if job.total == ASKS_REVISION:
+        return REVISION, 0, 0, 0, 0
+    data, end, state = job.data, job.end, job.state
+    position = job.position
+    for index in range(job.total):
+        if state == NO_STATE:
+            if end - position < 2:
+                return CUT, index, position, state, position + 2
+            state = load_unsigned_short(data + position)
+            if state == _END_MARK:
+                return DONE, index, position + 2, NO_STATE, 0
+            if state >= job.states:
+                return UNKNOWN_STATE, index, position, state, 0
+            position += 2
+        if end - position < 4:
+            return CUT, index, position, state, position + 4
+        key_size = load_int(data + position)
+        key_start = position + 4
+        key_end = key_start + key_size
+        if key_size < 1:
+            return BAD_SIZE, index, position, state, 0
+        if end - key_end < 4:
+            return CUT, index, position, state, key_end + 4
+        value_size = load_int(data + key_end)
+        value_start = key_end + 4
+        if value_size < 0:
+            return BAD_SIZE, index, key_end, state, 0
+        if end - value_start < value_size:
+            return CUT, index, position, state, value_start + value_size
+        store_int(job.state_ids + 4 * index, state)
+        store_long(job.key_starts + 8 * index, key_start)
+        store_long(job.key_ends + 8 * index, key_end)
+        store_long(job.value_starts + 8 * index, value_start)
+        store_long(job.value_ends + 8 * index, value_start + value_size)
+        if load_byte(data + key_start) & _IS_LAST:
+            state = NO_STATE
+        position = value_start + value_size
+    return FULL, job.total, position, state, 0

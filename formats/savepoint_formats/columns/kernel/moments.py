@@ -1,0 +1,176 @@
+"""Dates and times: each function reads one and stores Arrow's number for it.
+
+A null is the smallest number of the first field. What lies beyond the range of Arrow's type is
+refused, rather early: a table of dates has no year beyond five million.
+"""
+
+from __future__ import annotations
+
+from savepoint_formats.columns.kernel.columns import set_valid, values
+from savepoint_formats.columns.kernel.memory import (
+    load_byte,
+    load_int,
+    load_long,
+    load_signed_byte,
+    part,
+    store_int,
+    store_long,
+)
+from savepoint_formats.columns.kernel.status import REFUSED
+
+_MIN_BYTE, _MIN_INT, _MIN_LONG = -(1 << 7), -(1 << 31), -(1 << 63)
+
+_NANOS_PER_SECOND = 1_000_000_000
+_NANOS_PER_MILLI = 1_000_000
+_NANOS_PER_DAY = 86_400 * _NANOS_PER_SECOND
+_MAX_SECONDS = (1 << 63) // _NANOS_PER_SECOND - 1
+_MAX_DAYS = (1 << 63) // _NANOS_PER_DAY - 1
+_MAX_YEAR = 5_000_000
+
+_DAYS_PER_ERA = 146_097  # 400 years, of which one begins on 0000-03-01
+_EPOCH_IN_ERAS = 719_468
+
+
+@part
+def store_nullable_long(column: int, row: int, number: int, is_valid: bool) -> None:
+    """A number, or null."""
+    set_valid(column, row, is_valid)
+    store_long(values(column) + 8 * row, number if is_valid else 0)
+
+
+@part
+def read_java_date(column: int, row: int, position: int, end: int) -> int:
+    """i64 milliseconds."""
+    if end - position < 8:
+        return REFUSED
+    millis = load_long(position)
+    store_nullable_long(column, row, millis, millis != _MIN_LONG)
+    return position + 8
+
+
+@part
+def read_sql_timestamp(column: int, row: int, position: int, end: int) -> int:
+    """i64 milliseconds, i32 nanoseconds of the second."""
+    if end - position < 12:
+        return REFUSED
+    millis, nanos = load_long(position), load_int(position + 8)
+    seconds = millis // 1_000
+    is_null = millis == _MIN_LONG
+    if not 0 <= nanos < _NANOS_PER_SECOND or (abs(seconds) > _MAX_SECONDS and not is_null):
+        return REFUSED
+    store_nullable_long(column, row, seconds * _NANOS_PER_SECOND + nanos, not is_null)
+    return position + 12
+
+
+@part
+def read_instant(column: int, row: int, position: int, end: int) -> int:
+    """i64 seconds, i32 nanoseconds."""
+    if end - position < 12:
+        return REFUSED
+    seconds, nanos = load_long(position), load_int(position + 8)
+    is_null = seconds == _MIN_LONG and nanos == _MIN_INT
+    is_instant = 0 <= nanos < _NANOS_PER_SECOND and -_MAX_SECONDS <= seconds <= _MAX_SECONDS
+    if not is_instant and not is_null:
+        return REFUSED
+    store_nullable_long(column, row, seconds * _NANOS_PER_SECOND + nanos, is_instant)
+    return position + 12
+
+
+@part
+def days_of(position: int) -> tuple[bool, int]:
+    """Whether the six bytes are a date that the kernel takes, and its days since 1970."""
+    year, month, day = load_int(position), load_byte(position + 4), load_byte(position + 5)
+    if not -_MAX_YEAR <= year <= _MAX_YEAR or not 1 <= month <= 12 or day < 1:
+        return False, 0
+    is_leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    size = 30 + (month + (month >> 3) & 1)
+    if month == 2:
+        size = 29 if is_leap else 28
+    if day > size:
+        return False, 0
+    # Years that begin in March have their odd day, if any, at the end.
+    months = (month + 9) % 12
+    if months >= 10:
+        year -= 1
+    era, year_of_era = year // 400, year % 400
+    day_of_year = (153 * months + 2) // 5 + day - 1
+    day_of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year
+    return True, era * _DAYS_PER_ERA + day_of_era - _EPOCH_IN_ERAS
+
+
+@part
+def nanos_of(position: int) -> tuple[bool, int]:
+    """Whether the seven bytes are a time of day, and its nanoseconds."""
+    hour, minute = load_byte(position), load_byte(position + 1)
+    second, nanos = load_byte(position + 2), load_int(position + 3)
+    is_time = hour < 24 and minute < 60 and second < 60 and 0 <= nanos < _NANOS_PER_SECOND
+    return is_time, ((hour * 60 + minute) * 60 + second) * _NANOS_PER_SECOND + nanos
+
+
+@part
+def read_local_date(column: int, row: int, position: int, end: int) -> int:
+    """i32 year, i8 month, i8 day."""
+    if end - position < 6:
+        return REFUSED
+    is_null = load_int(position) == _MIN_INT
+    is_date, days = days_of(position)
+    if not is_date and not is_null:
+        return REFUSED
+    set_valid(column, row, is_date)
+    store_int(values(column) + 4 * row, days)
+    return position + 6
+
+
+@part
+def read_local_time(column: int, row: int, position: int, end: int) -> int:
+    """i8 hour, i8 minute, i8 second, i32 nanoseconds."""
+    if end - position < 7:
+        return REFUSED
+    is_null = load_signed_byte(position) == _MIN_BYTE
+    is_time, nanos = nanos_of(position)
+    if not is_time and not is_null:
+        return REFUSED
+    store_nullable_long(column, row, nanos, is_time)
+    return position + 7
+
+
+@part
+def read_local_date_time(column: int, row: int, position: int, end: int) -> int:
+    """A date and a time; both are null, or neither."""
+    if end - position < 13:
+        return REFUSED
+    is_null = load_int(position) == _MIN_INT and load_signed_byte(position + 6) == _MIN_BYTE
+    is_date, days = days_of(position)
+    is_time, nanos = nanos_of(position + 6)
+    is_valid = is_date and is_time and -_MAX_DAYS <= days <= _MAX_DAYS
+    if not is_valid and not is_null:
+        return REFUSED
+    store_nullable_long(column, row, days * _NANOS_PER_DAY + nanos, is_valid)
+    return position + 13
+
+
+@part
+def read_timestamp(column: int, row: int, position: int, end: int, precision: int) -> int:
+    """i64 milliseconds, and i32 nanoseconds of the millisecond if the precision is above 3."""
+    size = 12 if precision > 3 else 8
+    if end - position < size:
+        return REFUSED
+    nanos = load_int(position + 8) if precision > 3 else 0
+    is_stored = store_timestamp(column, row, load_long(position), nanos, precision)
+    return position + size if is_stored else REFUSED
+
+
+@part
+def store_timestamp(column: int, row: int, millis: int, nanos: int, precision: int) -> bool:
+    """A timestamp of SQL, in the unit of its precision; whether it has no more digits."""
+    if precision <= 3:
+        store_long(values(column) + 8 * row, millis)
+        return True
+    is_micro = precision <= 6
+    unit = 1_000 if is_micro else 1
+    per_milli = _NANOS_PER_MILLI // unit
+    bound = (1 << 63 - 20) if not is_micro else (1 << 63 - 10)
+    if not 0 <= nanos < _NANOS_PER_MILLI or nanos % unit or not -bound <= millis <= bound:
+        return False
+    store_long(values(column) + 8 * row, millis * per_milli + nanos // unit)
+    return True

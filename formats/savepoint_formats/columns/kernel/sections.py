@@ -1,0 +1,119 @@
+"""Sections of SQL's binary rows, arrays and maps, in which a slot says where its value lies.
+
+All numbers are little endian; offsets count from the section's first byte.
+"""
+
+from __future__ import annotations
+
+from savepoint_formats.columns.kernel.columns import values
+from savepoint_formats.columns.kernel.decimals import (
+    MAX_LONG_DIGITS,
+    store_decimal,
+    store_long_decimal,
+)
+from savepoint_formats.columns.kernel.memory import (
+    load_byte,
+    load_native_int,
+    load_native_long,
+    load_native_unsigned_int,
+    part,
+    store_int,
+)
+from savepoint_formats.columns.kernel.moments import store_timestamp
+from savepoint_formats.columns.kernel.status import REFUSED
+from savepoint_formats.columns.kernel.texts import append_bytes, append_utf8
+
+_SLOT = 8
+_INLINE = 0x80
+_MAX_INLINE_SIZE = 7
+_MILLIS_PER_DAY = 86_400_000
+
+
+@part
+def piece(slot: int, section: int, end: int) -> tuple[int, int]:
+    """Where the value of a slot begins and how large it is; refused if it lies outside."""
+    size = load_native_unsigned_int(slot)
+    offset = load_native_unsigned_int(slot + 4)
+    return (section + offset if offset + size <= end - section else REFUSED), size
+
+
+@part
+def inline_or_piece(slot: int, section: int, end: int) -> tuple[int, int]:
+    """As ``piece``, of a slot that has room for up to seven bytes itself."""
+    last = load_byte(slot + _SLOT - 1)
+    if last & _INLINE:
+        size = last & ~_INLINE
+        return (slot if size <= _MAX_INLINE_SIZE else REFUSED), size
+    return piece(slot, section, end)
+
+
+@part
+def append_slot_text(column: int, row: int, slot: int, section: int, end: int) -> int:
+    """CHAR, VARCHAR."""
+    start, size = inline_or_piece(slot, section, end)
+    return start if start < 0 else append_utf8(column, row, start, start + size, size)
+
+
+@part
+def append_slot_bytes(column: int, row: int, slot: int, section: int, end: int) -> int:
+    """BINARY, VARBINARY."""
+    start, size = inline_or_piece(slot, section, end)
+    return start if start < 0 else append_bytes(column, row, start, start + size, size)
+
+
+@part
+def append_slot_raw(column: int, row: int, slot: int, section: int, end: int) -> int:
+    """RAW."""
+    start, size = piece(slot, section, end)
+    return start if start < 0 else append_bytes(column, row, start, start + size, size)
+
+
+@part
+def read_slot_decimal(
+    column: int, row: int, slot: int, section: int, end: int, precision: int
+) -> bool:
+    """DECIMAL; whether the kernel takes it."""
+    if precision <= MAX_LONG_DIGITS:
+        return store_decimal(column, row, load_native_long(slot), precision)
+    start, size = piece(slot, section, end)
+    return start >= 0 and store_long_decimal(column, row, start, size, precision)
+
+
+@part
+def read_slot_timestamp(
+    column: int, row: int, slot: int, section: int, end: int, precision: int
+) -> bool:
+    """TIMESTAMP, TIMESTAMP_LTZ; whether the kernel takes it."""
+    if precision <= 3:
+        return store_timestamp(column, row, load_native_long(slot), 0, precision)
+    nanos = load_native_unsigned_int(slot)
+    offset = load_native_unsigned_int(slot + 4)
+    if offset + 8 > end - section:
+        return False
+    return store_timestamp(column, row, load_native_long(section + offset), nanos, precision)
+
+
+@part
+def read_slot_time(column: int, row: int, slot: int) -> bool:
+    """TIME; whether it is one of a day."""
+    millis = load_native_int(slot)
+    store_int(values(column) + 4 * row, millis)
+    return 0 <= millis < _MILLIS_PER_DAY
+
+
+@part
+def null_size(arity: int) -> int:
+    """The bytes of row kind and null bits."""
+    return (arity + 8 + 63) // 64 * 8
+
+
+@part
+def element_start(count: int) -> int:
+    """Where the elements of an array begin, behind the count and null bits in whole ints."""
+    return 4 + (count + 31) // 32 * 4
+
+
+@part
+def bit(section: int, index: int) -> bool:
+    """A null bit."""
+    return load_byte(section + (index >> 3)) >> (index & 7) & 1 != 0

@@ -1,0 +1,383 @@
+"""Texts and bytes: each function reads one and appends it to its column.
+
+Java's texts are UTF-16 units, each a number of one to three bytes; most are ASCII, which is the
+same in every encoding and goes in whole words. Columns are UTF-8. Everything that is not plain,
+such as half a surrogate pair, is refused.
+"""
+
+from __future__ import annotations
+
+from savepoint_formats.columns.kernel.columns import capacity, set_valid, use, used, values
+from savepoint_formats.columns.kernel.memory import (
+    copy,
+    load_byte,
+    load_int,
+    load_native_int,
+    load_native_long,
+    load_unsigned_short,
+    part,
+    store_byte,
+    store_int,
+    store_long,
+)
+from savepoint_formats.columns.kernel.status import FULL, REFUSED
+
+_HIGH_BITS = -0x7F7F7F7F7F7F7F80  # 0x80 in each byte of a word
+_HIGH_BITS_OF_INT = 0x80808080
+_MAX_UNIT_SIZE = 3
+_MAX_DIGITS = 19
+_MAX_DECIMAL_SIZE = 28
+_BIG_CONSTANTS = (0, 0, 1, 10)
+
+
+@part
+def varint(position: int, end: int) -> tuple[int, int]:
+    """A number of at most four bytes, and where the next one begins."""
+    number = 0
+    for shift in range(0, 28, 7):
+        if position >= end:
+            break
+        byte = load_byte(position)
+        position += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number, position
+    return number, REFUSED
+
+
+@part
+def store_code_point(target: int, code: int) -> int:
+    """Appends a character in UTF-8."""
+    if code < 0x80:
+        store_byte(target, code)
+        return target + 1
+    if code < 0x800:
+        store_byte(target, 0xC0 | code >> 6)
+        store_byte(target + 1, 0x80 | code & 0x3F)
+        return target + 2
+    if code < 0x10000:
+        store_byte(target, 0xE0 | code >> 12)
+        store_byte(target + 1, 0x80 | code >> 6 & 0x3F)
+        store_byte(target + 2, 0x80 | code & 0x3F)
+        return target + 3
+    store_byte(target, 0xF0 | code >> 18)
+    store_byte(target + 1, 0x80 | code >> 12 & 0x3F)
+    store_byte(target + 2, 0x80 | code >> 6 & 0x3F)
+    store_byte(target + 3, 0x80 | code & 0x3F)
+    return target + 4
+
+
+@part
+def copy_ascii(target: int, source: int, size: int) -> int:
+    """Copies as many ASCII characters as come first, in whole words or to the end."""
+    done = 0
+    while size - done >= 8:
+        word = load_native_long(source + done)
+        if word & _HIGH_BITS:
+            return done
+        store_long(target + done, word)
+        done += 8
+    if size - done >= 4:
+        half = load_native_int(source + done)
+        if half & _HIGH_BITS_OF_INT:
+            return done
+        store_int(target + done, half)
+        done += 4
+    while done < size:
+        byte = load_byte(source + done)
+        if byte >= 0x80:
+            return done
+        store_byte(target + done, byte)
+        done += 1
+    return done
+
+
+@part
+def append_units(column: int, row: int, position: int, end: int, count: int) -> int:
+    """So many UTF-16 units, each a variable-length number."""
+    if count > end - position:
+        return REFUSED
+    start, limit = used(column, row), capacity(column)
+    if count > limit - start:
+        return FULL
+    target = values(column) + start
+    done = copy_ascii(target, position, count)
+    if done == count:
+        use(column, row, start + count)
+        return position + count
+    return _append_wide_units(column, row, position + done, end, start + done, count - done)
+
+
+@part
+def _append_wide_units(
+    column: int, row: int, position: int, end: int, start: int, count: int
+) -> int:
+    target = values(column) + start
+    last = values(column) + capacity(column) - _MAX_UNIT_SIZE - 1
+    high = 0
+    for _ in range(count):
+        unit, position = varint(position, end)
+        if position < 0 or unit > 0xFFFF:
+            return REFUSED
+        if target > last:
+            return FULL
+        is_low = unit & 0xFC00 == 0xDC00
+        if is_low != (high != 0):
+            return REFUSED
+        if unit & 0xFC00 == 0xD800:
+            high = unit
+        elif is_low:
+            target = store_code_point(target, joined(high, unit))
+            high = 0
+        else:
+            target = store_code_point(target, unit)
+    if high:
+        return REFUSED
+    use(column, row, target - values(column))
+    return position
+
+
+@part
+def joined(high: int, low: int) -> int:
+    """The character of two surrogates."""
+    return 0x10000 + ((high & 0x3FF) << 10 | low & 0x3FF)
+
+
+@part
+def append_text(column: int, row: int, position: int, end: int) -> int:
+    """A text of ``StringValue.writeString``, which can be null."""
+    count, position = varint(position, end)
+    if position < 0:
+        return position
+    set_valid(column, row, count > 0)
+    if count == 0:
+        use(column, row, used(column, row))
+        return position
+    return append_units(column, row, position, end, count - 1)
+
+
+@part
+def append_mutable_text(column: int, row: int, position: int, end: int) -> int:
+    """A text of ``StringValue.write``."""
+    count, position = varint(position, end)
+    return position if position < 0 else append_units(column, row, position, end, count)
+
+
+@part
+def append_char(column: int, row: int, position: int, end: int) -> int:
+    """One UTF-16 unit."""
+    if end - position < 2:
+        return REFUSED
+    unit = load_unsigned_short(position)
+    if unit & 0xF800 == 0xD800:
+        return REFUSED
+    start = used(column, row)
+    if capacity(column) - start < _MAX_UNIT_SIZE:
+        return FULL
+    use(column, row, store_code_point(values(column) + start, unit) - values(column))
+    return position + 2
+
+
+@part
+def append_bytes(column: int, row: int, position: int, end: int, size: int) -> int:
+    """So many bytes, as they are."""
+    if not 0 <= size <= end - position:
+        return REFUSED
+    start = used(column, row)
+    if size > capacity(column) - start:
+        return FULL
+    copy(values(column) + start, position, size)
+    use(column, row, start + size)
+    return position + size
+
+
+@part
+def append_utf8(column: int, row: int, position: int, end: int, size: int) -> int:
+    """So many bytes of UTF-8."""
+    if not 0 <= size <= end - position:
+        return REFUSED
+    start = used(column, row)
+    if size > capacity(column) - start:
+        return FULL
+    done = copy_ascii(values(column) + start, position, size)
+    if done < size:
+        if not is_utf8(position + done, position + size):
+            return REFUSED
+        copy(values(column) + start + done, position + done, size - done)
+    use(column, row, start + size)
+    return position + size
+
+
+@part
+def is_utf8(position: int, end: int) -> bool:
+    """Whether the bytes are well-formed: neither cut, nor too long, nor surrogates."""
+    while position < end:
+        size, code = code_point(position, end)
+        if size == 0 or code & 0x1FF800 == 0xD800:
+            return False
+        position += size
+    return True
+
+
+@part
+def code_point(position: int, end: int) -> tuple[int, int]:
+    """The size of the next character in UTF-8, 0 if it is none, and the character."""
+    first = load_byte(position)
+    if first < 0x80:
+        return 1, first
+    size = 2 if first < 0xE0 else 3 if first < 0xF0 else 4
+    if not 0xC2 <= first < 0xF5 or size > end - position:
+        return 0, 0
+    code = first & 0x7F >> size
+    for index in range(1, size):
+        byte = load_byte(position + index)
+        if byte & 0xC0 != 0x80:
+            return 0, 0
+        code = code << 6 | byte & 0x3F
+    if (size == 3 and code < 0x800) or (size == 4 and not 0x10000 <= code < 0x110000):
+        return 0, 0
+    return size, code
+
+
+@part
+def append_sized_bytes(column: int, row: int, position: int, end: int) -> int:
+    """i32 size and bytes."""
+    if end - position < 4:
+        return REFUSED
+    return append_bytes(column, row, position + 4, end, load_int(position))
+
+
+@part
+def append_sized_utf8(column: int, row: int, position: int, end: int) -> int:
+    """i32 size and UTF-8."""
+    if end - position < 4:
+        return REFUSED
+    return append_utf8(column, row, position + 4, end, load_int(position))
+
+
+@part
+def append_java_utf(column: int, row: int, position: int, end: int) -> int:
+    """u16 size and modified UTF-8."""
+    if end - position < 2:
+        return REFUSED
+    size = load_unsigned_short(position)
+    position += 2
+    if size > end - position:
+        return REFUSED
+    start = used(column, row)
+    if size > capacity(column) - start:
+        return FULL
+    target = values(column) + start
+    done = copy_ascii(target, position, size)
+    if done < size:
+        target = _store_modified_utf8(target + done, position + done, position + size)
+        if target < 0:
+            return REFUSED
+        done = target - values(column) - start
+    use(column, row, start + done)
+    return position + size
+
+
+@part
+def _store_modified_utf8(target: int, position: int, end: int) -> int:
+    """Where NUL is C0 80 and each half of a surrogate pair a character of three bytes."""
+    high = 0
+    while position < end:
+        if end - position >= 2 and load_unsigned_short(position) == 0xC080:
+            size, code = 2, 0
+        else:
+            size, code = code_point(position, end)
+        is_low = code & 0x1FFC00 == 0xDC00
+        if not 1 <= size <= _MAX_UNIT_SIZE or is_low != (high != 0):
+            return REFUSED
+        position += size
+        if code & 0x1FFC00 == 0xD800:
+            high = code
+        elif is_low:
+            target = store_code_point(target, joined(high, code))
+            high = 0
+        else:
+            target = store_code_point(target, code)
+    return REFUSED if high else target
+
+
+# --- numbers without bounds, as texts -----------------------------------------------------------
+
+
+@part
+def small_integer(position: int, end: int) -> tuple[int, int, int]:
+    """A ``BigInteger`` of at most eight bytes: what its code says, the number, the next position.
+
+    A code of 0 is null. Larger numbers are refused.
+    """
+    if end - position < 4:
+        return 0, 0, REFUSED
+    code = load_int(position)
+    if 0 <= code < 4:
+        return code, _BIG_CONSTANTS[code], position + 4
+    size = code - 4
+    if not 1 <= size <= 8 or end - position < code:
+        return 0, 0, REFUSED
+    number = load_byte(position + 4) - ((load_byte(position + 4) & 0x80) << 1)
+    for index in range(1, size):
+        number = number << 8 | load_byte(position + 4 + index)
+    if number == -number and number:  # the smallest i64 has no positive
+        return 0, 0, REFUSED
+    return code, number, position + code
+
+
+@part
+def append_big_integer(column: int, row: int, position: int, end: int) -> int:
+    """All digits of a ``BigInteger``."""
+    code, number, position = small_integer(position, end)
+    return position if position < 0 else append_number(column, row, position, code, number, 0)
+
+
+@part
+def append_big_decimal(column: int, row: int, position: int, end: int) -> int:
+    """A ``BigDecimal`` as its ``toString`` gives it, where that is without an exponent."""
+    code, number, position = small_integer(position, end)
+    if position < 0 or code == 0:
+        return position if position < 0 else append_number(column, row, position, 0, 0, 0)
+    if end - position < 4:
+        return REFUSED
+    return append_number(column, row, position + 4, code, number, load_int(position))
+
+
+@part
+def append_number(column: int, row: int, position: int, code: int, number: int, scale: int) -> int:
+    """A number with so many digits behind the point; null if the code is 0."""
+    start = used(column, row)
+    set_valid(column, row, code != 0)
+    if code == 0:
+        use(column, row, start)
+        return position
+    if capacity(column) - start < _MAX_DECIMAL_SIZE:
+        return FULL
+    digits = 1
+    rest = abs(number)
+    while rest >= 10:
+        rest //= 10
+        digits += 1
+    if scale < 0 or digits - scale < -5:
+        return REFUSED
+    target = values(column) + start
+    if number < 0:
+        store_byte(target, 0x2D)
+        target += 1
+    size = max(digits, scale + 1)  # with a zero before the point
+    _store_digits(target, abs(number), size, scale)
+    use(column, row, target + size + (1 if scale else 0) - values(column))
+    return position
+
+
+@part
+def _store_digits(target: int, number: int, size: int, scale: int) -> None:
+    place = target + size + (1 if scale else 0)
+    for index in range(size):
+        if index == scale and scale:
+            place -= 1
+            store_byte(place, 0x2E)
+        place -= 1
+        store_byte(place, 0x30 + number % 10)
+        number //= 10

@@ -1,0 +1,512 @@
+# ruff: noqa: PLR1714 - of plain comparisons the compiler makes one jump table
+"""The walk: all records, one instruction after the other.
+
+One function, for a call per instruction costs more than the instruction; whatever an instruction
+does beyond moving numbers is a function of its own, compiled into this one. A read returns the
+next position, or a negative status that ends the walk.
+
+What holds a nested value keeps what it must take back later in registers of its own, eight
+numbers per slot, for a value nests as deep as the program says and never deeper:
+
+| register | of                                                                            |
+|----------|-------------------------------------------------------------------------------|
+| 0        | lists: elements to come; frames: the outer end; marks: the position           |
+| 1        | lists: the outer row                                                          |
+| 2        | masks: the outer mask, the address of its next bit                            |
+| 3 to 7   | sections: the outer one, its end, next slot, size of slots, next null bit     |
+| 0, 1     | maps of SQL: where the values begin and end                                   |
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from savepoint_formats.columns.kernel.columns import (
+    ENTRY_SIZE,
+    capacity,
+    ends,
+    is_valid,
+    set_valid,
+    use,
+    used,
+    values,
+)
+from savepoint_formats.columns.kernel.decimals import read_decimal
+from savepoint_formats.columns.kernel.memory import (
+    entry,
+    load_byte,
+    load_int,
+    load_long,
+    load_native_int,
+    load_native_long,
+    load_native_short,
+    load_short,
+    store_byte,
+    store_int,
+    store_long,
+    store_short,
+    store_zeros,
+)
+from savepoint_formats.columns.kernel.moments import (
+    read_instant,
+    read_java_date,
+    read_local_date,
+    read_local_date_time,
+    read_local_time,
+    read_sql_timestamp,
+    read_timestamp,
+)
+from savepoint_formats.columns.kernel.revision import ASKS_REVISION, REVISION
+from savepoint_formats.columns.kernel.sections import (
+    append_slot_bytes,
+    append_slot_raw,
+    append_slot_text,
+    bit,
+    element_start,
+    null_size,
+    piece,
+    read_slot_decimal,
+    read_slot_time,
+    read_slot_timestamp,
+)
+from savepoint_formats.columns.kernel.status import DONE, FULL, REFUSED
+from savepoint_formats.columns.kernel.texts import (
+    append_big_decimal,
+    append_big_integer,
+    append_bytes,
+    append_char,
+    append_java_utf,
+    append_mutable_text,
+    append_sized_bytes,
+    append_sized_utf8,
+    append_text,
+)
+from savepoint_formats.columns.ops import Op
+
+REGISTERS_SIZE = 64
+
+_OP_SIZE = 12
+_ROW_KINDS = 4
+_MIN_LONG = -(1 << 63)
+
+
+class Walk(NamedTuple):
+    """What to walk, and from where on; addresses in the order of the table.
+
+    | field            | what                                                              |
+    |------------------|-------------------------------------------------------------------|
+    | ops              | the program                                                       |
+    | columns          | the table of buffers                                              |
+    | registers        | a row per column and slot of the program                          |
+    | data, data_end   | the bytes                                                         |
+    | starts, ends     | i64 per record, positions in data; 0 if records lie back to back  |
+    | total            | records in all                                                    |
+    | rows             | rows that the columns have room for                               |
+    | record, row      | the next record, and where it goes                                |
+    | position         | of the next record, if they lie back to back                      |
+    """
+
+    ops: int
+    columns: int
+    registers: int
+    data: int
+    data_end: int
+    starts: int
+    ends: int
+    total: int
+    rows: int
+    record: int
+    row: int
+    position: int
+
+
+@entry
+def walk(job: Walk) -> tuple[int, int, int, int]:  # noqa: PLR0912, PLR0915 - a case per opcode
+    """Walks until the records or the room end, or a record is refused.
+
+    Returns:
+        The status, the record and row to go on with, and the record's position.
+    """
+    if job.total == ASKS_REVISION:
+        return REVISION, 0, 0, 0
+    ops, columns, registers = job.ops, job.columns, job.registers
+    record, first_row = job.record, job.row
+    start = job.data + job.position
+    mask = section = section_end = slot = next_slot = slot_size = next_bit = 0
+    while record < job.total:
+        if job.starts:
+            start = job.data + load_native_long(job.starts + 8 * record)
+            end = job.data + load_native_long(job.ends + 8 * record)
+            if not job.data <= start <= end <= job.data_end:
+                return REFUSED, record, first_row, start - job.data
+        else:
+            end = job.data_end
+        if first_row >= job.rows:
+            return FULL, record, first_row, start - job.data
+        position, row, at = start, first_row, ops
+        while position >= 0:
+            op = load_native_int(at)
+            number = load_native_int(at + 4)
+            argument = load_native_int(at + 8)
+            column = columns + ENTRY_SIZE * number
+            kept = registers + REGISTERS_SIZE * number
+            target = ops + _OP_SIZE * argument
+            at += _OP_SIZE
+
+            # --- the walk itself
+            if op == Op.END:
+                if job.starts and position != end:
+                    position = REFUSED
+                break
+            if op == Op.GOTO:
+                at = target
+            elif op == Op.REFUSE:
+                position = REFUSED
+
+            # --- null or not
+            elif op == Op.NULL or op == Op.PRESENT or op == Op.NULL_REST:
+                if position >= end:
+                    position = REFUSED
+                else:
+                    flag = load_byte(position) != 0
+                    position += 1
+                    is_null = flag != (op == Op.PRESENT)
+                    set_valid(column, row, not is_null)
+                    if is_null:
+                        at = target
+                        if op == Op.NULL_REST:
+                            position = end
+            elif op == Op.BIT:
+                is_null = load_byte(mask >> 3) & 0x80 >> (mask & 7) != 0
+                mask += 1
+                set_valid(column, row, not is_null)
+                if is_null:
+                    at = target
+            elif op == Op.POJO:
+                flags = load_byte(position) if position < end else 0
+                position += 1
+                set_valid(column, row, flags == 2)
+                if flags == 1:
+                    at = target
+                elif flags != 2:
+                    position = REFUSED
+            elif op == Op.VALID:
+                set_valid(column, row, True)
+            elif op == Op.ABSENT:
+                set_valid(column, row, False)
+            elif op == Op.ZERO:
+                store_zeros(values(column) + argument * row, argument)
+            elif op == Op.PAD:
+                use(column, row, used(column, row))
+            elif op == Op.NO_REST:
+                store_long(values(column) + 8 * row, 0)
+                store_long(ends(column) + 8 * row, -1)
+            elif op == Op.KEY:
+                if not is_valid(column, row):
+                    position = REFUSED
+
+            # --- values of one size
+            elif op == Op.SKIP:
+                position = position + argument if end - position >= argument else REFUSED
+            elif op == Op.EXPECT:
+                is_expected = position < end and load_byte(position) == argument
+                position = position + 1 if is_expected else REFUSED
+            elif op == Op.BOOLEAN:
+                if position >= end:
+                    position = REFUSED
+                else:
+                    store_byte(values(column) + row, 1 if load_byte(position) else 0)
+                    position += 1
+            elif op == Op.BYTE:
+                if position >= end:
+                    position = REFUSED
+                else:
+                    store_byte(values(column) + row, load_byte(position))
+                    position += 1
+            elif op == Op.SHORT:
+                if end - position < 2:
+                    position = REFUSED
+                else:
+                    store_short(values(column) + 2 * row, load_short(position))
+                    position += 2
+            elif op == Op.INT:
+                if end - position < 4:
+                    position = REFUSED
+                else:
+                    store_int(values(column) + 4 * row, load_int(position))
+                    position += 4
+            elif op == Op.LONG or op == Op.FLIPPED_LONG:
+                if end - position < 8:
+                    position = REFUSED
+                else:
+                    flip = _MIN_LONG if op == Op.FLIPPED_LONG else 0
+                    store_long(values(column) + 8 * row, load_long(position) ^ flip)
+                    position += 8
+            elif op == Op.ENUM:
+                if end - position < 4 or not 0 <= load_int(position) < argument:
+                    position = REFUSED
+                else:
+                    store_int(values(column) + 4 * row, load_int(position))
+                    position += 4
+            elif op == Op.NUMBERED_ENUM:
+                index = -1
+                if end - position >= 4:
+                    for case in range(at, at + _OP_SIZE * argument, _OP_SIZE):
+                        if index < 0 and load_native_int(case + 4) == load_int(position):
+                            index = load_native_int(case + 8)
+                store_int(values(column) + 4 * row, index)
+                position = position + 4 if index >= 0 else REFUSED
+                at += _OP_SIZE * argument
+            elif op == Op.JAVA_DATE:
+                position = read_java_date(column, row, position, end)
+            elif op == Op.SQL_TIMESTAMP:
+                position = read_sql_timestamp(column, row, position, end)
+            elif op == Op.INSTANT:
+                position = read_instant(column, row, position, end)
+            elif op == Op.LOCAL_DATE:
+                position = read_local_date(column, row, position, end)
+            elif op == Op.LOCAL_TIME:
+                position = read_local_time(column, row, position, end)
+            elif op == Op.LOCAL_DATE_TIME:
+                position = read_local_date_time(column, row, position, end)
+            elif op == Op.TIMESTAMP:
+                position = read_timestamp(column, row, position, end, argument)
+            elif op == Op.DECIMAL:
+                position = read_decimal(column, row, position, end, argument)
+            elif op == Op.CONSTANT:
+                store_int(values(column) + 4 * row, argument)
+
+            # --- texts and bytes
+            elif op == Op.CHAR:
+                position = append_char(column, row, position, end)
+            elif op == Op.TEXT:
+                position = append_text(column, row, position, end)
+            elif op == Op.MUTABLE_TEXT:
+                position = append_mutable_text(column, row, position, end)
+            elif op == Op.JAVA_UTF:
+                position = append_java_utf(column, row, position, end)
+            elif op == Op.UTF8:
+                position = append_sized_utf8(column, row, position, end)
+            elif op == Op.BYTES:
+                position = append_sized_bytes(column, row, position, end)
+            elif op == Op.FIXED_BYTES:
+                position = append_bytes(column, row, position, end, argument)
+            elif op == Op.BIG_INTEGER:
+                position = append_big_integer(column, row, position, end)
+            elif op == Op.BIG_DECIMAL:
+                position = append_big_decimal(column, row, position, end)
+
+            # --- composites
+            elif op == Op.LIST or op == Op.MASKED_LIST or op == Op.ARRAY or op == Op.PAIRED_ARRAY:
+                is_array = op == Op.ARRAY or op == Op.PAIRED_ARRAY
+                first = used(column, row)
+                count = -1
+                if is_array:
+                    slot_size = load_native_int(at + 4)
+                    at += _OP_SIZE
+                    if section_end - section >= 4:
+                        count = load_native_int(section)
+                    next_slot = section + element_start(count)
+                    next_bit = 32
+                    if next_slot + count * slot_size > section_end:
+                        count = -1
+                    if op == Op.PAIRED_ARRAY and count != used(column, row + 1) - first:
+                        count = -1
+                elif end - position >= 4:
+                    count = load_int(position)
+                    position += 4
+                    if op == Op.MASKED_LIST:
+                        store_long(kept + 16, mask)
+                        mask = position << 3
+                        position += (count + 7) // 8
+                        if position > end:
+                            count = -1
+                    elif count > end - position:
+                        count = -1
+                if count < 0:
+                    position = REFUSED
+                elif count > capacity(column) - first:
+                    position = FULL
+                else:
+                    use(column, row, first + count)
+                    if count == 0:
+                        at = target
+                    else:
+                        store_long(kept, count)
+                        store_long(kept + 8, row)
+                        row = first
+            elif op == Op.NEXT:
+                left = load_native_long(kept) - 1
+                if left == 0:
+                    row = load_native_long(kept + 8)
+                else:
+                    store_long(kept, left)
+                    row += 1
+                    at = target
+            elif op == Op.DELIMITED:
+                first = used(column, row)
+                if position == end:
+                    use(column, row, first)
+                    at = target
+                elif capacity(column) == first:
+                    position = FULL
+                else:
+                    store_long(kept + 8, row)
+                    row = first
+            elif op == Op.NEXT_DELIMITED:
+                row += 1
+                if position == end:
+                    elements_end = row
+                    row = load_native_long(kept + 8)
+                    use(column, row, elements_end)
+                elif load_byte(position) != 0x2C:
+                    position = REFUSED
+                elif row == capacity(column):
+                    position = FULL
+                else:
+                    position += 1
+                    at = target
+            elif op == Op.MASK:
+                store_long(kept + 16, mask)
+                mask = position << 3
+                position += (argument + 7) // 8
+                if position > end:
+                    position = REFUSED
+            elif op == Op.UNMASK:
+                mask = load_native_long(kept + 16)
+            elif op == Op.MASKED_KIND:
+                bits = load_byte(mask >> 3) >> (6 - (mask & 7))
+                store_byte(values(column) + row, (bits & 1) << 1 | bits >> 1 & 1)
+                mask += 2
+            elif op == Op.FRAME:
+                size = load_int(position) if end - position >= 4 else -1
+                position += 4
+                store_long(kept, end)
+                if 0 <= size <= end - position:
+                    end = position + size
+                else:
+                    position = REFUSED
+            elif op == Op.UNFRAME:
+                if position != end:
+                    position = REFUSED
+                end = load_native_long(kept)
+            elif op == Op.TAG:
+                tag = load_byte(position) if position < end else -1
+                position += 1
+                case = at
+                while argument > 0 and load_native_int(case + 4) != tag:
+                    case += _OP_SIZE
+                    argument -= 1
+                if argument == 0:
+                    position = REFUSED
+                at = ops + _OP_SIZE * load_native_int(case + 8)
+            elif op == Op.MARK:
+                store_long(kept, position)
+            elif op == Op.LENGTH_SUFFIX:
+                size = position - load_native_long(kept)
+                while position >= 0:
+                    if position >= end or load_byte(position) != size & 0xFF:
+                        position = REFUSED
+                        break
+                    position += 1
+                    size >>= 8
+                    if size == 0:
+                        break
+            elif op == Op.SIZE:
+                begin = load_native_long(registers + REGISTERS_SIZE * argument)
+                store_int(values(column) + 4 * row, position - begin)
+            elif op == Op.REST:
+                store_long(values(column) + 8 * row, position - job.data)
+                store_long(ends(column) + 8 * row, end - job.data)
+                position = end
+
+            # --- binary rows, arrays and maps of SQL
+            elif op == Op.SECTION or op == Op.PIECE or op == Op.KEYS:
+                store_long(kept + 24, section)
+                store_long(kept + 32, section_end)
+                store_long(kept + 40, next_slot)
+                store_long(kept + 48, slot_size)
+                store_long(kept + 56, next_bit)
+                if op == Op.SECTION:
+                    section = position
+                    size = end - position
+                    position = end
+                elif op == Op.PIECE:
+                    section, size = piece(slot, section, section_end)
+                else:
+                    size = load_native_int(section) if section_end - section >= 4 else -1
+                    section += 4
+                    store_long(kept, section + size)
+                    store_long(kept + 8, section_end)
+                    if not 0 <= size <= section_end - section:
+                        section = REFUSED
+                section_end = section + size
+                if section < 0:
+                    position = REFUSED
+            elif op == Op.VALUES:
+                section = load_native_long(kept)
+                section_end = load_native_long(kept + 8)
+            elif op == Op.LEAVE:
+                section = load_native_long(kept + 24)
+                section_end = load_native_long(kept + 32)
+                next_slot = load_native_long(kept + 40)
+                slot_size = load_native_long(kept + 48)
+                next_bit = load_native_long(kept + 56)
+            elif op == Op.ROW:
+                next_slot = section + null_size(argument)
+                slot_size = 8
+                next_bit = 8
+                if (
+                    next_slot + slot_size * argument > section_end
+                    or load_byte(section) >= _ROW_KINDS
+                ):
+                    position = REFUSED
+            elif op == Op.ROW_KIND:
+                store_byte(values(column) + row, load_byte(section))
+            elif op == Op.INSERT_KIND:
+                if load_byte(section) != 0:
+                    position = REFUSED
+            elif op == Op.FIELD:
+                slot = next_slot
+                next_slot += slot_size
+                is_null = bit(section, next_bit)
+                next_bit += 1
+                set_valid(column, row, not is_null)
+                if is_null:
+                    at = target
+            elif op == Op.SLOT_BOOLEAN:
+                store_byte(values(column) + row, 1 if load_byte(slot) else 0)
+            elif op == Op.SLOT_BYTE:
+                store_byte(values(column) + row, load_byte(slot))
+            elif op == Op.SLOT_SHORT:
+                store_short(values(column) + 2 * row, load_native_short(slot))
+            elif op == Op.SLOT_INT:
+                store_int(values(column) + 4 * row, load_native_int(slot))
+            elif op == Op.SLOT_LONG:
+                store_long(values(column) + 8 * row, load_native_long(slot))
+            elif op == Op.SLOT_TIME:
+                if not read_slot_time(column, row, slot):
+                    position = REFUSED
+            elif op == Op.SLOT_TEXT:
+                done = append_slot_text(column, row, slot, section, section_end)
+                position = position if done >= 0 else done
+            elif op == Op.SLOT_BYTES:
+                done = append_slot_bytes(column, row, slot, section, section_end)
+                position = position if done >= 0 else done
+            elif op == Op.SLOT_RAW:
+                done = append_slot_raw(column, row, slot, section, section_end)
+                position = position if done >= 0 else done
+            elif op == Op.SLOT_DECIMAL:
+                if not read_slot_decimal(column, row, slot, section, section_end, argument):
+                    position = REFUSED
+            elif op == Op.SLOT_TIMESTAMP:
+                if not read_slot_timestamp(column, row, slot, section, section_end, argument):
+                    position = REFUSED
+            else:
+                position = REFUSED
+        if position < 0:
+            return position, record, first_row, start - job.data
+        start = position
+        record += 1
+        first_row += 1
+    return DONE, record, first_row, start - job.data

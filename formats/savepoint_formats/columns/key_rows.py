@@ -1,0 +1,113 @@
+"""The join of an operator's states: entries of the same key belong to the same row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from savepoint_formats.columns.kernel import (
+    DONE,
+    EMPTY,
+    FULL,
+    REFUSED,
+    KeyRowsJob,
+    assign_rows,
+    run,
+)
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from savepoint_formats.columns.chunk import Chunk
+
+    Positions = npt.NDArray[np.int64]
+
+_LEAST_PLACES = 1 << 10
+
+
+class KeyRows:
+    """Numbers the distinct keys of a chunk from 0, in the order in which they come.
+
+    Keys are compared byte by byte; none is decoded. A key's bytes must be given without what is
+    not the key's, such as its prefix, whose first bit differs from entry to entry.
+    """
+
+    def __init__(self, chunk: Chunk) -> None:
+        self._chunk = chunk
+        self._count = 0
+        self._starts: Positions = np.empty(0, np.int64)
+        self._ends: Positions = np.empty(0, np.int64)
+        self._table: npt.NDArray[np.int32] = np.empty(0, np.int32)
+        self._tabled = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def key_starts(self) -> Positions:
+        """Where the key of each row begins, where it was first found."""
+        return self._starts[: self._count]
+
+    @property
+    def key_ends(self) -> Positions:
+        """Where the key of each row ends."""
+        return self._ends[: self._count]
+
+    def rows(
+        self, starts: Positions, ends: Positions, *, are_unique: bool = False
+    ) -> npt.NDArray[np.int32]:
+        """The row of each key; new keys become new rows.
+
+        Args:
+            starts: Where each key begins.
+            ends: Where each key ends.
+            are_unique: No two of them are equal, which saves a look into the table.
+
+        Raises:
+            ValueError: A key lies outside of the chunk.
+        """
+        starts = np.ascontiguousarray(starts, np.int64)
+        ends = np.ascontiguousarray(ends, np.int64)
+        if starts.shape != ends.shape:
+            raise ValueError(f"{len(starts)} starts and {len(ends)} ends")
+        self._make_room(len(starts))
+        rows = np.empty(len(starts), np.int32)
+        status, done = -1, 0
+        while status != DONE:
+            job = KeyRowsJob(
+                data=self._chunk.address,
+                size=len(self._chunk),
+                starts=starts.ctypes.data,
+                ends=ends.ctypes.data,
+                first=done,
+                total=len(starts),
+                are_unique=int(are_unique),
+                rows=rows.ctypes.data,
+                row_starts=self._starts.ctypes.data,
+                row_ends=self._ends.ctypes.data,
+                row_count=self._count,
+                table=self._table.ctypes.data,
+                places=len(self._table),
+                tabled=self._tabled,
+            )
+            status, done, self._count, self._tabled = run(assign_rows, job)
+            if status == REFUSED:
+                span = f"key {done} from {starts[done]} to {ends[done]}"
+                raise ValueError(f"{span}, outside of the chunk of {len(self._chunk)} bytes")
+            if status == FULL:
+                self._enlarge_table(self._count + len(starts) - done)
+        return rows
+
+    def _make_room(self, count: int) -> None:
+        """For so many new rows."""
+        size = self._count + count
+        if size > len(self._starts):
+            size = max(size, 2 * len(self._starts))
+            self._starts = np.concatenate([self.key_starts, np.empty(size, np.int64)])[:size]
+            self._ends = np.concatenate([self.key_ends, np.empty(size, np.int64)])[:size]
+
+    def _enlarge_table(self, rows: int) -> None:
+        places = max(_LEAST_PLACES, 1 << (2 * rows).bit_length())
+        self._table = np.full(places, EMPTY, np.int32)
+        self._tabled = 0

@@ -1,0 +1,169 @@
+"""The instructions that a program consists of; the kernel walks a record by them.
+
+An instruction is three numbers: op, column, argument. The walk knows where in the record it is,
+where the record (or the frame in it) ends, and which row of the columns it fills. A read moves
+on; whatever an instruction cannot make sense of leaves the record to the general path.
+
+``c`` is a column, ``s`` a slot of its own for what an instruction keeps until another takes it
+back, ``-> t`` the instruction that is next if what is said holds, ``n`` a number.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, unique
+
+
+@unique
+class Op(IntEnum):
+    """What an instruction does."""
+
+    # --- the walk itself
+    END = 0
+    """The record ends here."""
+    GOTO = 1
+    """-> t."""
+    REFUSE = 2
+    """A value that no column can hold."""
+    CASE = 3
+    """n -> t: an operand of the instruction before it; it stands in the place of ``column``."""
+
+    # --- null or not
+    NULL = 4
+    """c -> t: a byte that is not 0 says null."""
+    PRESENT = 5
+    """c -> t: a byte of 0 says null."""
+    BIT = 6
+    """c -> t: the next bit of the mask says null."""
+    POJO = 7
+    """c -> t: a byte of flags, 1 for null or 2."""
+    VALID = 8
+    """c is not null in this row."""
+    ABSENT = 9
+    """c is null in this row."""
+    ZERO = 10
+    """c n: a number of n bytes is 0 in this row."""
+    PAD = 11
+    """c, a column of texts, bytes or lists, is empty in this row."""
+    NO_REST = 12
+    """c is what the general path makes of no bytes: null."""
+    KEY = 13
+    """c, the key of a map, must not be null in this row."""
+    NULL_REST = 14
+    """c -> t: as NULL, but a null is followed by bytes without meaning."""
+
+    # --- values of one size
+    SKIP = 15
+    """n bytes of no interest."""
+    EXPECT = 16
+    """A byte of n."""
+    BOOLEAN = 17
+    BYTE = 18
+    SHORT = 19
+    INT = 20
+    """c: 4 bytes, an integer or a float."""
+    LONG = 21
+    """c: 8 bytes, an integer or a double."""
+    FLIPPED_LONG = 22
+    """c: i64 with its sign bit flipped."""
+    ENUM = 23
+    """c n: i32 below n."""
+    NUMBERED_ENUM = 24
+    """c n: i32, one of the n CASEs that follow; the column gets the case's argument."""
+    JAVA_DATE = 25
+    SQL_TIMESTAMP = 26
+    INSTANT = 27
+    LOCAL_DATE = 28
+    LOCAL_TIME = 29
+    LOCAL_DATE_TIME = 30
+    TIMESTAMP = 31
+    """c n: i64 milliseconds; i32 nanoseconds if n, the precision, is above 3."""
+    DECIMAL = 32
+    """c n: of at most n digits; i64 if n <= 18, else i32 size and two's complement."""
+
+    # --- texts and bytes
+    CHAR = 33
+    TEXT = 34
+    """c: varint of units + 1, varint units; 0 is null."""
+    MUTABLE_TEXT = 35
+    """c: varint of units, varint units."""
+    JAVA_UTF = 36
+    UTF8 = 37
+    BYTES = 38
+    FIXED_BYTES = 39
+    """c n: n bytes."""
+    BIG_INTEGER = 40
+    BIG_DECIMAL = 41
+
+    # --- composites
+    LIST = 42
+    """c: i32 count; -> t if it is 0, else the next instructions for each element."""
+    MASKED_LIST = 43
+    """c -> t: as LIST; a bit per element, the new mask, follows the count."""
+    NEXT = 44
+    """c -> t if c has another element."""
+    DELIMITED = 45
+    """c -> t: as LIST, but without a count: -> t if the record ends here."""
+    NEXT_DELIMITED = 46
+    """c -> t if the record goes on, with a comma."""
+    MASK = 47
+    """s n: n bits in whole bytes are the mask; s keeps the one before."""
+    UNMASK = 48
+    """s: back to the mask before."""
+    MASKED_KIND = 49
+    """c: the next two bits of the mask are the row's kind, low bit first."""
+    FRAME = 50
+    """s: i32 size, after which the record ends for a while; s keeps the end before."""
+    UNFRAME = 51
+    """s: the frame ends here; back to the end before."""
+    TAG = 52
+    """n: u8, one of the n CASEs that follow."""
+    MARK = 53
+    """s keeps the position."""
+    LENGTH_SUFFIX = 54
+    """s: the number of bytes since MARK, little endian, in as few bytes as it needs."""
+    SIZE = 55
+    """c s: the number of bytes since MARK."""
+    REST = 56
+    """c: all bytes up to the end, for the general path."""
+    CONSTANT = 57
+    """c n: the number n."""
+
+    # --- binary rows, arrays and maps of SQL: sections, whose fields do not lie in order
+    SECTION = 58
+    """s: all bytes up to the end are the section; s keeps the one before."""
+    PIECE = 59
+    """s: the section is where the slot says; s keeps the one before."""
+    LEAVE = 60
+    """s: back to the section before."""
+    ROW = 61
+    """n: the section is a row of n fields."""
+    ROW_KIND = 62
+    """c: the row's kind."""
+    INSERT_KIND = 63
+    """The row's kind must be 0: nested rows have no column for it."""
+    ARRAY = 64
+    """c -> t, size = 1, 2, 4 or 8 in the CASE that follows: as LIST, the section is an array."""
+    PAIRED_ARRAY = 65
+    """c -> t: as ARRAY; it must have as many elements as the array before it, the keys."""
+    KEYS = 66
+    """s: the section is a map; the new one its keys, s keeps its values and the one before."""
+    VALUES = 67
+    """s: the section is the values of s."""
+    FIELD = 68
+    """c: the slot is the next one; -> t if its bit says null."""
+    SLOT_BOOLEAN = 69
+    SLOT_BYTE = 70
+    SLOT_SHORT = 71
+    SLOT_INT = 72
+    SLOT_LONG = 73
+    SLOT_TIME = 74
+    """c: i32 milliseconds of a day."""
+    SLOT_TEXT = 75
+    SLOT_BYTES = 76
+    """c: bytes in the slot, or where it says."""
+    SLOT_RAW = 77
+    """c: bytes where the slot says."""
+    SLOT_DECIMAL = 78
+    """c n: of at most n digits."""
+    SLOT_TIMESTAMP = 79
+    """c n: of precision n."""

@@ -1,0 +1,168 @@
+"""A layout laid flat: a table of instructions, and the columns that they fill.
+
+``str(program)`` prints both; of ``Struct(("id", "tags"), (Nullable(Long()), Repeated(Text())))``::
+
+    0 NULL            column 1   -> 3          0 struct    $: struct<id: int64, tags: ...>
+    1 LONG            column 1                 1 numbers   $.id: int64
+    2 GOTO                       -> 4          2 list      $.tags: list<item: string>
+    3 ZERO            column 1   8             3 bytes     $.tags[]: string
+    4 LIST            column 2   -> 7
+    5 TEXT            column 3
+    6 NEXT            column 2   -> 5
+    7 END
+
+What no program can express (object graphs of Kryo and Java, Avro's blocks) is one instruction,
+REST, which leaves the bytes up to the end of the record to the general path: a column of it if
+it is the last one, or else the whole record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from savepoint_formats.columns.ops import Op
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from savepoint_formats.columns.kryo_dialect import KryoDialect
+    from savepoint_formats.layout import Layout
+
+
+class Storage(IntEnum):
+    """What buffers a column has, besides that of its nulls."""
+
+    NOTHING = 0
+    """None: every value is null."""
+    NUMBERS = 1
+    """Values of one size."""
+    BITS = 2
+    """A byte each, which becomes a bit."""
+    NAMES = 3
+    """An i32 each, the index of one of the column's names."""
+    ROW_KINDS = 4
+    """A byte each, the index of one of ``ROW_KINDS``."""
+    BYTES = 5
+    """Offsets and bytes: texts too."""
+    LIST = 6
+    """Offsets of elements, which are another column; lists and maps."""
+    STRUCT = 7
+    """Other columns."""
+    PIECES = 8
+    """Where bytes for the general path begin and end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What the kernel fills, and what becomes of it.
+
+    Attributes:
+        path: The names from the root down: ``value.tags[]``.
+        type: Its Arrow type.
+        storage: Its buffers.
+        parent: The list column whose elements it has a row for; -1 if it has one per record.
+        is_nullable: Whether it has a buffer of nulls.
+        children: The columns of a struct; the elements of a list.
+        density: The most that a byte of input becomes: bytes of a text, elements of a list.
+        names: Of an enum, its constants.
+        layout: Of pieces, how they lie.
+    """
+
+    path: str
+    type: pa.DataType
+    storage: Storage
+    parent: int
+    is_nullable: bool
+    children: tuple[int, ...] = ()
+    density: float = 0.0
+    names: tuple[str, ...] = ()
+    layout: Layout | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """How the kernel decodes records of a layout.
+
+    Attributes:
+        layout: The layout.
+        ops: Op, column and argument of each instruction, i32.
+        columns: The root is the first.
+        slots: How many slots there are; a column is the slot of its own number.
+        needs_end: Whether the end of a record must be known beforehand.
+        kryo: What is known of the Kryo that wrote its object graphs.
+    """
+
+    layout: Layout
+    ops: npt.NDArray[np.int32]
+    columns: tuple[Column, ...]
+    slots: int
+    needs_end: bool
+    kryo: KryoDialect | None = None
+
+    @property
+    def type(self) -> pa.DataType:
+        """The Arrow type of the layout's values."""
+        return self.columns[0].type
+
+    @property
+    def general_columns(self) -> tuple[Column, ...]:
+        """The columns that take the general path; the root is one if all of them do."""
+        return tuple(one for one in self.columns if one.storage == Storage.PIECES)
+
+    def __str__(self) -> str:
+        instructions = (
+            f"{index:4} {_instruction(*row)}" for index, row in enumerate(self.ops.tolist())
+        )
+        columns = (
+            f"{index:4} {one.storage.name.lower():9} {one.path}: {one.type}"
+            for index, one in enumerate(self.columns)
+        )
+        return "\n".join([*instructions, *columns])
+
+
+_JUMPS = frozenset(
+    {
+        Op.NULL,
+        Op.PRESENT,
+        Op.NULL_REST,
+        Op.BIT,
+        Op.POJO,
+        Op.LIST,
+        Op.MASKED_LIST,
+        Op.DELIMITED,
+        Op.ARRAY,
+        Op.PAIRED_ARRAY,
+        Op.NEXT,
+        Op.NEXT_DELIMITED,
+        Op.FIELD,
+        Op.GOTO,
+        Op.CASE,
+    }
+)
+ON_SLOTS = frozenset(
+    {Op.MASK, Op.UNMASK, Op.FRAME, Op.UNFRAME, Op.MARK, Op.LENGTH_SUFFIX}
+    | {Op.SECTION, Op.PIECE, Op.LEAVE, Op.KEYS, Op.VALUES}
+)
+_WITHOUT_COLUMN = frozenset(
+    {Op.END, Op.GOTO, Op.REFUSE, Op.SKIP, Op.EXPECT, Op.TAG, Op.ROW, Op.INSERT_KIND}
+)
+
+
+def _instruction(code: int, number: int, argument: int) -> str:
+    op = Op(code)
+    if op == Op.CASE:
+        operand = str(number)
+    elif op in ON_SLOTS:
+        operand = f"slot {number}"
+    else:
+        operand = "" if op in _WITHOUT_COLUMN else f"column {number}"
+    words = f"{op.name:15} {operand:11}"
+    if op in _JUMPS:
+        words += f"-> {argument}"
+    elif argument:
+        words += f"{argument}"
+    return words.rstrip()

@@ -1,0 +1,159 @@
+"""Instructions for SQL's binary rows, arrays and maps.
+
+Their values do not lie in order: a slot says where. The walk takes slot after slot; a nested row
+or array is a section, from which it comes back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats.columns.arrow_types import ROW_KIND
+from savepoint_formats.columns.binary_rows import element_size
+from savepoint_formats.columns.ops import Op
+from savepoint_formats.columns.program import Storage
+from savepoint_formats.columns.sizes import least_entry_size
+from savepoint_formats.layout import BinaryArray, BinaryMap, BinaryRow, LogicalType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from savepoint_formats.columns.listing import Draft, Listing
+
+_NUMBERS: dict[str, Op] = {
+    "TINYINT": Op.SLOT_BYTE,
+    "SMALLINT": Op.SLOT_SHORT,
+    "INTEGER": Op.SLOT_INT,
+    "BIGINT": Op.SLOT_LONG,
+    "FLOAT": Op.SLOT_INT,
+    "DOUBLE": Op.SLOT_LONG,
+    "DATE": Op.SLOT_INT,
+    "TIME_WITHOUT_TIME_ZONE": Op.SLOT_TIME,
+    "INTERVAL_YEAR_MONTH": Op.SLOT_INT,
+    "INTERVAL_DAY_TIME": Op.SLOT_LONG,
+}
+_WITH_PRECISION: dict[str, Op] = {
+    "DECIMAL": Op.SLOT_DECIMAL,
+    "TIMESTAMP_WITHOUT_TIME_ZONE": Op.SLOT_TIMESTAMP,
+    "TIMESTAMP_WITH_LOCAL_TIME_ZONE": Op.SLOT_TIMESTAMP,
+}
+_BYTES: dict[str, Op] = {
+    "CHAR": Op.SLOT_TEXT,
+    "VARCHAR": Op.SLOT_TEXT,
+    "BINARY": Op.SLOT_BYTES,
+    "VARBINARY": Op.SLOT_BYTES,
+    "RAW": Op.SLOT_RAW,
+}
+_COUNTS = LogicalType("INTEGER", is_nullable=False)
+
+
+def assemble_section(
+    layout: BinaryRow | BinaryArray | BinaryMap, draft: Draft, listing: Listing
+) -> None:
+    """The instructions of a value that is a section."""
+    slot = listing.slot()
+    listing.emit(Op.SECTION, slot)
+    match layout:
+        case BinaryRow(names, types):
+            *fields, kind = listing.fields(draft, [*names, ROW_KIND])
+            kind.storage = Storage.ROW_KINDS
+            listing.emit(Op.ROW, 0, len(types))
+            listing.emit(Op.ROW_KIND, kind.number)
+            _fields(types, fields, listing)
+        case BinaryArray(element):
+            _array(element, draft, listing)
+        case BinaryMap(key, value):
+            _map(key, value, draft, listing)
+    listing.emit(Op.LEAVE, slot)
+
+
+def _fields(types: Sequence[LogicalType], drafts: Sequence[Draft], listing: Listing) -> None:
+    for sql, draft in zip(types, drafts, strict=True):
+        _field(sql, draft, listing)
+
+
+def _field(sql: LogicalType, draft: Draft, listing: Listing) -> None:
+    flag = listing.emit(Op.FIELD, draft.number)
+    _slot(sql, draft, listing)
+    listing.after_null(flag, draft)
+
+
+def _slot(sql: LogicalType, draft: Draft, listing: Listing) -> None:
+    root, children = sql.root, sql.children
+    draft.storage = Storage.NUMBERS
+    if root == "BOOLEAN":
+        draft.storage = Storage.BITS
+        listing.emit(Op.SLOT_BOOLEAN, draft.number)
+    elif root in _NUMBERS:
+        listing.emit(_NUMBERS[root], draft.number)
+    elif root in _WITH_PRECISION:
+        listing.emit(_WITH_PRECISION[root], draft.number, sql.precision)
+    elif root in _BYTES:
+        draft.storage, draft.density = Storage.BYTES, 1
+        listing.emit(_BYTES[root], draft.number)
+    elif root == "DISTINCT_TYPE":
+        _slot(children[0], draft, listing)
+    elif root in ("ROW", "STRUCTURED_TYPE", "ARRAY", "MAP", "MULTISET"):
+        _piece(sql, draft, listing)
+    else:  # NULL, which is always null; VARIANT, which the general path reads
+        draft.storage = Storage.NOTHING
+        listing.emit(Op.REFUSE)
+
+
+def _piece(sql: LogicalType, draft: Draft, listing: Listing) -> None:
+    slot = listing.slot()
+    listing.emit(Op.PIECE, slot)
+    match sql.root, sql.children:
+        case "ARRAY", (element,):
+            _array(element, draft, listing)
+        case "MAP", (key, value):
+            _map(key, value, draft, listing)
+        case "MULTISET", (element,):
+            _map(element, _COUNTS, draft, listing)
+        case _, types:
+            listing.emit(Op.ROW, 0, len(types))
+            listing.emit(Op.INSERT_KIND)
+            _fields(types, listing.fields(draft, sql.names), listing)
+    listing.emit(Op.LEAVE, slot)
+
+
+def _array(element: LogicalType, draft: Draft, listing: Listing) -> None:
+    size = element_size(element)
+    column = listing.elements(draft, 1 / size)
+    with_count = listing.emit(Op.ARRAY, draft.number)
+    listing.emit(Op.CASE, size)
+    start = listing.here()
+    _field(element, column, listing)
+    listing.emit(Op.NEXT, draft.number, start)
+    with_count[2] = listing.here()
+
+
+def _map(key: LogicalType, value: LogicalType, draft: Draft, listing: Listing) -> None:
+    entry = listing.elements(draft, 1 / least_entry_size(key, value))
+    keys, values = listing.fields(entry, ("key", "value"))
+    slot = listing.slot()
+    listing.emit(Op.KEYS, slot)
+    _keys(key, keys, draft, listing)
+    listing.emit(Op.VALUES, slot)
+    with_count = listing.emit(Op.PAIRED_ARRAY, draft.number)
+    listing.emit(Op.CASE, element_size(value))
+    start = listing.here()
+    _field(value, values, listing)
+    listing.emit(Op.NEXT, draft.number, start)
+    with_count[2] = listing.here()
+    listing.emit(Op.LEAVE, slot)
+
+
+def _keys(key: LogicalType, keys: Draft, draft: Draft, listing: Listing) -> None:
+    with_count = listing.emit(Op.ARRAY, draft.number)
+    listing.emit(Op.CASE, element_size(key))
+    start = listing.here()
+    flag = listing.emit(Op.FIELD, keys.number)
+    _slot(key, keys, listing)
+    keys.is_nullable = True
+    goto = listing.emit(Op.GOTO)
+    flag[2] = listing.here()
+    listing.emit(Op.REFUSE)
+    goto[2] = listing.here()
+    listing.emit(Op.NEXT, draft.number, start)
+    with_count[2] = listing.here()

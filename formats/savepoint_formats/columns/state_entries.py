@@ -1,0 +1,192 @@
+"""Keys and values of keyed state as canonical files and RocksDB store them.
+
+| state            | key                                                       | value            |
+|------------------|-----------------------------------------------------------|------------------|
+| value, reducing, | prefix, key, [size], namespace, [size]                    | the value        |
+| aggregating      |                                                           |                  |
+| list             | the same                                                  | ``Delimited``    |
+| map              | the same, then the user key                               | ``NullableRest`` |
+| timers           | prefix, timer                                             | nothing          |
+
+The sizes are there if both key and namespace vary in length: ``Suffixed``. None of this is a
+serializer's doing, so that the nodes are not among the layouts; they hold layouts, and a
+``Struct`` may hold them.
+
+Flink: ``SerializedCompositeKeyBuilder``, ``ListDelimitedSerializer``, ``RocksDBMapState``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from savepoint_formats.columns.arrow_types import arrow_type
+from savepoint_formats.columns.values import ValueReader, ValueWriter
+from savepoint_formats.layout import VARIABLE, Layout, Struct, node, serializer_length
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from savepoint_formats.columns.codec import Value
+    from savepoint_formats.data_view import DataInputView
+
+DELIMITER = ord(",")
+
+
+@node
+class KeyPrefix(Layout):
+    """The key group, in ``size`` bytes; the file knows it already. Always null."""
+
+    size: int
+
+
+@node
+class Suffixed(Layout):
+    """A value, then the number of its bytes, little endian, in as few bytes as it needs."""
+
+    inner: Layout
+
+
+@node
+class Sized(Layout):
+    """A value of which nothing but the number of its bytes is of interest."""
+
+    inner: Layout
+
+
+@node
+class Delimited(Layout):
+    """Elements with a comma between them, up to the end."""
+
+    element: Layout
+
+
+@node
+class NullableRest(Layout):
+    """A flag of null, then the value; behind a null lie bytes without meaning, or none."""
+
+    inner: Layout
+
+
+def is_ambiguous(key: Layout, namespace: Layout) -> bool:
+    """Whether key and namespace have suffixes of their sizes, as both vary in length."""
+    return VARIABLE == serializer_length(key) == serializer_length(namespace)
+
+
+def entry_key(
+    prefix_size: int, key: Layout, namespace: Layout, user_key: Layout | None = None
+) -> Struct:
+    """The key of an entry; ``user_key`` is that of a map state."""
+    has_suffixes = is_ambiguous(key, namespace)
+    parts: dict[str, Layout] = {
+        "prefix": KeyPrefix(prefix_size),
+        "key": Suffixed(key) if has_suffixes else key,
+        "namespace": Suffixed(namespace) if has_suffixes else namespace,
+    }
+    if user_key is not None:
+        parts["user_key"] = user_key
+    return Struct(tuple(parts), tuple(parts.values()))
+
+
+def entry_type(layout: Layout) -> pa.DataType:
+    """The Arrow type of an entry's key or value; ``arrow_type`` where it is but a layout."""
+    match layout:
+        case KeyPrefix():
+            return pa.null()
+        case Suffixed(inner) | NullableRest(inner):
+            return entry_type(inner)
+        case Sized():
+            return pa.int32()
+        case Delimited(element):
+            return pa.list_(arrow_type(element))
+        case Struct(names, fields):
+            types = map(entry_type, fields)
+            return pa.struct([pa.field(name, one) for name, one in zip(names, types, strict=True)])
+        case _:
+            return arrow_type(layout)
+
+
+class EntryReader(ValueReader):
+    """The general path, with the nodes of entries."""
+
+    def read(self, layout: Layout) -> Value:
+        """The next value."""
+        view = self.view
+        match layout:
+            case KeyPrefix(size):
+                view.read_bytes(size)
+                return None
+            case Suffixed(inner):
+                start = view.position
+                value = self.read(inner)
+                _read_suffix(view.position - start, view)
+                return value
+            case Sized(inner):
+                start = view.position
+                self.read(inner)
+                return view.position - start
+            case Delimited(element):
+                return list(self._delimited(element))
+            case NullableRest(inner):
+                if view.read_bool():
+                    view.read_rest()
+                    return None
+                return self.read(inner)
+            case _:
+                return super().read(layout)
+
+    def _delimited(self, element: Layout) -> Iterator[Value]:
+        view = self.view
+        if not view.remaining:
+            return
+        yield self.read(element)
+        while view.remaining:
+            if view.read_unsigned_byte() != DELIMITER:
+                view.position -= 1
+                found = view.buffer[view.position]
+                raise view.error(f"a byte of {found} between elements, expected a comma")
+            yield self.read(element)
+
+
+class EntryWriter(ValueWriter):
+    """The mirror of ``EntryReader``."""
+
+    def write(self, layout: Layout, value: Value) -> None:
+        """Writes the next value."""
+        view = self.view
+        match layout:
+            case KeyPrefix(size):
+                view.write_bytes(bytes(size))
+            case Suffixed(inner):
+                start = view.position
+                self.write(inner, value)
+                view.write_bytes(length_suffix(view.position - start))
+            case Delimited(element):
+                for index, one in enumerate(value):
+                    if index:
+                        view.write_byte(DELIMITER)
+                    self.write(element, one)
+            case NullableRest(inner):
+                view.write_bool(value is None)
+                if value is not None:
+                    self.write(inner, value)
+            case _:
+                super().write(layout, value)
+
+
+def _read_suffix(size: int, view: DataInputView) -> None:
+    start = view.position
+    data = view.read_bytes(_suffix_size(size))
+    if int.from_bytes(data, "little") != size:
+        view.position = start
+        raise view.error(f"a length suffix of {data.hex()} behind {size} bytes")
+
+
+def length_suffix(size: int) -> bytes:
+    """What ``Suffixed`` writes behind a value of so many bytes."""
+    return size.to_bytes(_suffix_size(size), "little")
+
+
+def _suffix_size(size: int) -> int:
+    return max(1, (size.bit_length() + 7) // 8)

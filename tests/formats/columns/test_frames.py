@@ -1,0 +1,135 @@
+"""Sections are taken apart into the entries that Flink wrote, in one piece or in many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.columns.frames import Frames, FramesStart, frames, section_frames
+from savepoint_formats.errors import FormatError, TruncatedError
+
+Entry = tuple[int, bytes, bytes]
+
+COMPILED = settings(deadline=None)  # the first call may compile
+
+# Key group 2 of a savepoint of Flink 1.20: two keys in three states, two of them timers.
+GOLDEN = bytes.fromhex(
+    "0000 00000011 02 0000000000000001 0000000000000001 00000008 0000000000000001"
+    "     00000011 82 0000000000000000 0000000000000000 00000008 0000000000000000"
+    "0001 00000019 02 80000191267a21d1 0000000000000000 0000000000000000 00000000"
+    "     00000019 82 80000191267a21d1 0000000000000001 0000000000000001 00000000"
+    "0002 00000019 02 800000000000000a 0000000000000000 0000000000000000 00000000"
+    "     00000019 82 800000000000000a 0000000000000001 0000000000000001 00000000"
+    "ffff"
+)
+
+
+def chunk_of(data: bytes) -> Chunk:
+    return Chunk(np.frombuffer(data, np.uint8), "f", 1_000)
+
+
+def section_of(entries: list[Entry]) -> bytes:
+    """The section of these entries; each is a run of its own where the state changes."""
+    data = b""
+    for index, (state, key, value) in enumerate(entries):
+        is_first = index == 0 or entries[index - 1][0] != state
+        is_last = index + 1 == len(entries) or entries[index + 1][0] != state
+        flagged = bytes([key[0] & 0x7F | (0x80 if is_last else 0)]) + key[1:]
+        data += state.to_bytes(2, "big") if is_first else b""
+        for part in (flagged, value):
+            data += len(part).to_bytes(4, "big") + part
+    return data + b"\xff\xff"
+
+
+def entries_of(found: Frames, data: bytes) -> list[Entry]:
+    columns: Any = (found.key_starts, found.key_ends, found.value_starts, found.value_ends)
+    spans = zip(found.state_ids.tolist(), *(one.tolist() for one in columns), strict=True)
+    return [
+        (state, bytes([data[a] & 0x7F]) + data[a + 1 : b], data[c:d]) for state, a, b, c, d in spans
+    ]
+
+
+ENTRIES = st.lists(
+    st.tuples(
+        st.integers(0, 3),
+        st.binary(min_size=1, max_size=5).map(lambda key: bytes([key[0] & 0x7F]) + key[1:]),
+        st.binary(max_size=5),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+def test_reads_what_flink_wrote() -> None:
+    found = section_frames(chunk_of(GOLDEN), 0, states=3)
+    assert [(state, slice_.start, slice_.stop) for state, slice_ in found.runs()] == [
+        (0, 0, 2),
+        (1, 2, 4),
+        (2, 4, 6),
+    ]
+    assert (found.key_ends - found.key_starts).tolist() == [17, 17, 25, 25, 25, 25]
+    assert (found.value_ends - found.value_starts).tolist() == [8, 8, 0, 0, 0, 0]
+    assert entries_of(found, GOLDEN)[0] == (0, b"\2" + GOLDEN[7:23], GOLDEN[27:35])
+
+
+@COMPILED
+@given(ENTRIES)
+def test_entries_are_those_of_the_section(entries: list[Entry]) -> None:
+    data = section_of(entries)
+    assert entries_of(section_frames(chunk_of(data), 0, states=4), data) == entries
+
+
+@COMPILED
+@given(ENTRIES, st.integers(1, 4), st.integers(1, 9))
+def test_a_section_can_be_read_block_by_block(
+    entries: list[Entry], limit: int, block_size: int
+) -> None:
+    data = section_of(entries)
+    start, end, found = FramesStart(0), block_size, []
+    while True:
+        piece = frames(chunk_of(data[:end]), start, states=4, limit=limit)
+        found += entries_of(piece, data)
+        start = piece.next
+        if piece.is_end:
+            break
+        end = max(end, piece.wanted)
+        assert end <= len(data)
+    assert found == entries
+    assert start.position == len(data)
+
+
+@pytest.mark.parametrize("cut", range(len(GOLDEN)))
+def test_every_cut_is_noticed(cut: int) -> None:
+    with pytest.raises(TruncatedError):
+        section_frames(chunk_of(GOLDEN[:cut]), 0, states=3)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("0003 00000001 81 00000000 ffff", "f at byte 1000: state 3 of 3"),
+        ("0000 00000000 00000000 ffff", "f at byte 1002: a key or value of 0 bytes"),
+        ("0000 ffffffff 00000000 ffff", "f at byte 1002: a key or value of -1 bytes"),
+        ("0000 00000001 81 80000000 ffff", "f at byte 1007: a key or value of -2147483648 bytes"),
+        ("0000 00000001 81 00000000 ffff 00", "f at byte 1013: 1 bytes behind the end mark"),
+        ("0000 00000001 81 7fffffff ffff", "f at byte 1002: the key group has no end mark"),
+    ],
+)
+def test_damage_is_an_error(data: str, message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        section_frames(chunk_of(bytes.fromhex(data)), 0, states=3)
+
+
+@COMPILED
+@given(st.binary(max_size=40))
+def test_noise_is_an_error_or_entries(noise: bytes) -> None:
+    try:
+        found = section_frames(chunk_of(noise), 0, states=300)
+    except FormatError:
+        return
+    assert all(len(key) > 0 for _, key, _ in entries_of(found, noise))

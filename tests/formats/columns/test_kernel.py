@@ -1,0 +1,138 @@
+"""The kernel's promises to those who call it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from savepoint_formats import columns
+from savepoint_formats import layout as layouts
+from savepoint_formats.columns.assembly import program
+from savepoint_formats.columns.buffers import Buffers
+from savepoint_formats.columns.kernel import (
+    DONE,
+    FULL,
+    REFUSED,
+    FramesJob,
+    KeyRowsJob,
+    Walk,
+    assign_rows,
+    find_frames,
+    run,
+    walk,
+)
+from savepoint_formats.columns.kernel.revision import ASKS_REVISION, REVISION
+from savepoint_formats.layout import Layout, Repeated
+
+ROOM = Path(columns.__file__).parent
+
+
+def walked(layout: Layout, data: bytes, *, count: int, rows: int, size: int) -> tuple[int, ...]:
+    """Status, record, row and position, of records back to back."""
+    prepared = program(layout)
+    buffers = Buffers(prepared, rows, size)
+    content = np.frombuffer(data, np.uint8)
+    job = Walk(
+        ops=prepared.ops.ctypes.data,
+        columns=buffers.table.ctypes.data,
+        registers=buffers.registers.ctypes.data,
+        data=content.ctypes.data,
+        data_end=content.ctypes.data + len(content),
+        starts=0,
+        ends=0,
+        total=count,
+        rows=rows,
+        record=0,
+        row=0,
+        position=0,
+    )
+    return run(walk, job)
+
+
+def test_it_stops_behind_the_last_record() -> None:
+    assert walked(layouts.Int(), bytes(20), count=3, rows=3, size=12) == (DONE, 3, 3, 12)
+
+
+def test_it_stops_where_the_rows_end() -> None:
+    assert walked(layouts.Int(), bytes(20), count=5, rows=2, size=20) == (FULL, 2, 2, 8)
+
+
+def test_it_stops_before_a_record_for_which_there_is_no_room() -> None:
+    data = b"\0\0\0\1" + bytes(8) + b"\0\0\0\x7f" + bytes(8 * 127)
+    status = walked(Repeated(layouts.Long()), data, count=2, rows=2, size=0)
+    assert status == (FULL, 1, 1, 12)
+
+
+def test_it_stops_before_a_record_that_it_does_not_take() -> None:
+    assert walked(layouts.Marker(7), b"\7\7\x08", count=3, rows=3, size=3) == (REFUSED, 2, 2, 2)
+
+
+@pytest.mark.parametrize("entry", [walk, find_frames, assign_rows])
+def test_every_entry_tells_its_revision(entry: Any) -> None:
+    jobs: dict[Any, type[Any]] = {walk: Walk, find_frames: FramesJob, assign_rows: KeyRowsJob}
+    job = jobs[entry](*[0] * len(jobs[entry]._fields))
+    assert entry(job._replace(total=ASKS_REVISION))[0] == REVISION
+
+
+class Job(NamedTuple):
+    total: int
+
+
+class StaleEntry:
+    """Machine code of other sources, until it is compiled anew."""
+
+    def __init__(self) -> None:
+        self.revision = REVISION + 1
+        self.jobs: list[Job] = []
+
+    def __call__(self, job: Job) -> tuple[int, ...]:
+        self.jobs.append(job)
+        return (self.revision if job.total == ASKS_REVISION else DONE,)
+
+    def recompile(self) -> None:
+        self.revision = REVISION
+
+
+def test_machine_code_of_other_sources_is_compiled_anew_before_it_runs() -> None:
+    entry = StaleEntry()
+    assert run(entry, Job(1)) == (DONE,)
+    assert entry.revision == REVISION
+    run(entry, Job(2))
+    assert entry.jobs == [Job(ASKS_REVISION), Job(1), Job(2)]
+
+
+def test_no_other_module_of_the_room_imports_numba() -> None:
+    others = [path for path in ROOM.glob("*.py") if "numba" in path.read_text(encoding="utf-8")]
+    assert others == []
+
+
+def test_machine_code_is_kept_for_other_processes(tmp_path: Path) -> None:
+    script = (
+        "import numpy as np\n"
+        "from savepoint_formats.columns.chunk import Chunk\n"
+        "from savepoint_formats.columns.frames import FramesStart, frames\n"
+        "from savepoint_formats.columns.kernel import find_frames\n"
+        "frames(Chunk(np.frombuffer(bytes(2) + bytes(4), np.uint8)), FramesStart(6), 1)\n"
+        "print(sum(find_frames.stats.cache_hits.values()))\n"
+    )
+    environment = os.environ | {
+        "NUMBA_CACHE_DIR": str(tmp_path),
+        "PYTHONPATH": str(ROOM.parents[1]),
+    }
+    hits = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+        for _ in range(2)
+    ]
+    assert hits == ["0", "1"]
