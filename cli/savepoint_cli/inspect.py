@@ -55,7 +55,8 @@ def inspection(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _open(path: str, uids: tuple[str, ...], listed_uids: list[str]) -> Savepoint:
+def open_savepoint(path: str, uids: tuple[str, ...], listed_uids: list[str]) -> Savepoint:
+    """The savepoint that the shared options are about."""
     return Savepoint.open(path, uids=(*uids, *listed_uids))
 
 
@@ -67,7 +68,7 @@ def describe(output: Output, path: str, **uids: Any) -> None:
     \b
     savepoint describe s3://jobs/orders/savepoint-1a2b --uid summarize
     """
-    description = _open(path, **uids).describe()
+    description = open_savepoint(path, **uids).describe()
     output.page(description, ("Operators", description.operators), ("States", description.states()))
 
 
@@ -79,7 +80,7 @@ def list_tables(output: Output, path: str, **uids: Any) -> None:
     \b
     savepoint list s3://jobs/orders/savepoint-1a2b
     """
-    output.rows(f"Tables of {path}", _open(path, **uids).tables())
+    output.rows(f"Tables of {path}", open_savepoint(path, **uids).tables())
 
 
 @click.command()
@@ -91,7 +92,7 @@ def schema(output: Output, path: str, table: str | None, **uids: Any) -> None:
     \b
     savepoint schema s3://jobs/orders/savepoint-1a2b summarize.keyed_state --uid summarize
     """
-    output.rows(f"Columns of {table or path}", _open(path, **uids).schema(table))
+    output.rows(f"Columns of {table or path}", open_savepoint(path, **uids).schema(table))
 
 
 @click.command()
@@ -102,4 +103,4 @@ def files(output: Output, path: str, **uids: Any) -> None:
     \b
     savepoint files s3://jobs/orders/savepoint-1a2b --output json
     """
-    output.rows(f"Files of {path}", _open(path, **uids).files())
+    output.rows(f"Files of {path}", open_savepoint(path, **uids).files())

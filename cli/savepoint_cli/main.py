@@ -1,10 +1,10 @@
-"""The command line: ``savepoint describe``, ``list``, ``schema``, ``files``."""
+"""The command line: ``savepoint describe``, ``list``, ``schema``, ``files``, ``show``, ``query``."""
 
 from __future__ import annotations
 
 import click
 
-from savepoint_cli import inspect
+from savepoint_cli import inspect, read
 from savepoint_formats.errors import SavepointError
 
 
@@ -30,5 +30,12 @@ def main() -> None:
     """
 
 
-for command in (inspect.describe, inspect.list_tables, inspect.schema, inspect.files):
+for command in (
+    inspect.describe,
+    inspect.list_tables,
+    inspect.schema,
+    inspect.files,
+    read.show,
+    read.query,
+):
     main.add_command(command)

@@ -56,6 +56,24 @@ class Output:
         for title, records in nested:
             self._print_table(title, records)
 
+    def values(self, title: str, names: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
+        """A table of rows of data, or a JSON line per row; bytes are hexadecimal."""
+        if self.format is OutputFormat.JSON:
+            for row in rows:
+                print(json.dumps(row, ensure_ascii=False, default=_text))
+            return
+        table = self._table(title)
+        for name in names:
+            is_number = any(isinstance(row[name], int | float) for row in rows)
+            table.add_column(escape(name), justify="right" if is_number else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*(escape(_shown(row[name])) for name in names))
+        self._console.print(table)
+
+    def _table(self, title: str) -> Table:
+        heading = escape(title) or None
+        return Table(title=heading, title_justify="left", title_style="bold", box=SIMPLE)
+
     def _print_json(self, record: Any) -> None:
         print(json.dumps(asdict(record), ensure_ascii=False))
 
@@ -63,7 +81,7 @@ class Output:
         if not records:
             self._console.print(escape(f"{title}: none"))
             return
-        table = Table(title=escape(title), title_justify="left", title_style="bold", box=SIMPLE)
+        table = self._table(title)
         names = [name for name in _plain_fields(records[0]) if _is_told(name, records)]
         for name in names:
             is_number = isinstance(getattr(records[0], name), int)
@@ -100,3 +118,19 @@ def _cell(name: str, value: Any) -> str:
             return f"{value:,}"
         case _:
             return escape(str(value))
+
+
+def _shown(value: Any) -> str:
+    """How people see a value of a table."""
+    match value:
+        case None:
+            return "null"
+        case str():
+            return value
+        case _:
+            return json.dumps(value, ensure_ascii=False, default=_text)
+
+
+def _text(value: Any) -> str:
+    """What JSON has no word for."""
+    return value.hex() if isinstance(value, bytes) else str(value)

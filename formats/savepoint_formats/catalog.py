@@ -1,7 +1,8 @@
 """The catalog of an operator: which states it has, of which kinds and types.
 
-It is put together from the headers of the operator's state files. Subtasks may differ in the
-states that they have, and in their order; equal headers are parsed once.
+It is put together from the headers of the operator's state files, from what changelogs say of
+states that were registered since, and from the timers among its raw state. Subtasks may differ in
+the states that they have, and in their order; equal headers are parsed once.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from savepoint_formats.layout import (
     Opaque,
     Repeated,
     Struct,
+    TimerTimestamp,
     VoidNamespace,
     without_ttl,
 )
-from savepoint_formats.metadata.keyed_handles import ChangelogHandle
+from savepoint_formats.metadata.keyed_handles import ChangelogHandle, KeyGroupsHandle
 from savepoint_formats.metadata.operator_handles import DistributionMode
 from savepoint_formats.metadata.references import stream_references
+from savepoint_formats.state_files.changelog import read_registrations
 from savepoint_formats.state_files.header import (
     DISTRIBUTION_MODE,
     KEY_SERIALIZER,
@@ -38,6 +41,12 @@ from savepoint_formats.state_files.header import (
     OperatorBackendHeader,
     StateMetaInfo,
 )
+from savepoint_formats.state_files.raw_timers import (
+    first_section,
+    has_timers,
+    read_timers,
+    skip_timers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -46,6 +55,7 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata.checkpoint import OperatorState, SubtaskState
     from savepoint_formats.metadata.keyed_handles import BaseHandle, KeyedStateHandle
     from savepoint_formats.metadata.operator_handles import OperatorStateHandle
+    from savepoint_formats.state_files.raw_timers import TimerService
 
 
 class StateKind(StrEnum):
@@ -61,18 +71,25 @@ class StateKind(StrEnum):
     OPERATOR_LIST = "operator list"
     UNION_LIST = "union list"
     BROADCAST = "broadcast"
+    RAW_KEYED = "raw keyed"
+    RAW_OPERATOR = "raw operator"
+    COORDINATOR = "coordinator"
 
     @property
     def is_keyed(self) -> bool:
         """Whether each key has a value of its own."""
-        return self not in _OPERATOR_KINDS
+        return self not in _OPERATOR_KINDS and not self.is_raw
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether only its operator knows the format; each operator has one such state at most."""
+        return self in _RAW_KINDS
 
 
 _OPERATOR_KINDS = (StateKind.OPERATOR_LIST, StateKind.UNION_LIST, StateKind.BROADCAST)
+_RAW_KINDS = (StateKind.RAW_KEYED, StateKind.RAW_OPERATOR, StateKind.COORDINATOR)
 _KINDS_BY_TYPE = {
-    kind.name: kind
-    for kind in StateKind
-    if kind is not StateKind.TIMERS and kind not in _OPERATOR_KINDS
+    kind.name: kind for kind in StateKind if kind is not StateKind.TIMERS and kind.is_keyed
 }
 
 
@@ -124,10 +141,14 @@ class OperatorCatalog:
 
     @classmethod
     def of(cls, directory: SnapshotDirectory, operator: OperatorState) -> OperatorCatalog:
-        """Reads the headers of the operator's state files, and nothing else of them."""
+        """Reads the headers of the operator's state files, and hardly anything else of them."""
         reader = _CatalogReader(directory, {}, [], set())
         for subtask in operator.subtasks:
             reader.read(subtask)
+        for subtask in operator.subtasks:
+            reader.read_changelog(subtask)
+        if operator.coordinator_state is not None:
+            reader.add(_raw_state(StateKind.COORDINATOR))
         keyed = sum(size for is_keyed, size in _sizes(operator) if is_keyed)
         others = sum(size for is_keyed, size in _sizes(operator) if not is_keyed)
         return cls(tuple(reader.states.values()), keyed, others, tuple(reader.problems))
@@ -144,7 +165,7 @@ class _CatalogReader:
     """Collects the states of an operator; a header that was seen before is not parsed again."""
 
     directory: SnapshotDirectory
-    states: dict[tuple[bool, str], State]
+    states: dict[tuple[bool, bool, str], State]
     problems: list[str]
     seen: set[bytes]
 
@@ -154,12 +175,27 @@ class _CatalogReader:
         handles = subtask.managed_operator_state
         if handles is not None and handles.states:
             self._read(subtask, partial(self._operator_states, handles))
+        raw_keyed = raw_keyed_handle(subtask)
+        if raw_keyed is not None:
+            self._read(subtask, partial(self._raw_keyed_states, raw_keyed))
+        if subtask.raw_operator_state is not None:
+            self.add(_raw_state(StateKind.RAW_OPERATOR))
+
+    def read_changelog(self, subtask: SubtaskState) -> None:
+        """Adds what changelogs register; the headers of all subtasks come first, for the key."""
+        handle = subtask.managed_keyed_state
+        if isinstance(handle, ChangelogHandle):
+            self._read(subtask, partial(self._registered_states, handle))
+
+    def add(self, state: State) -> None:
+        """Adds a state; keyed and operator states may have the same names."""
+        self.states.setdefault((state.kind.is_keyed, state.kind.is_raw, state.name), state)
 
     def _read(self, subtask: SubtaskState, states: Callable[[], Iterable[State]]) -> None:
-        """Adds the states of one file; keyed and operator states may have the same names."""
+        """Adds the states of one file."""
         try:
             for state in states():
-                self.states.setdefault((state.kind.is_keyed, state.name), state)
+                self.add(state)
         except SavepointError as error:
             self.problems.append(f"subtask {subtask.index}: {error}")
 
@@ -170,6 +206,25 @@ class _CatalogReader:
     def _operator_states(self, handle: OperatorStateHandle) -> tuple[State, ...]:
         header = HeaderBytes.of_operator_state(self.directory, handle)
         return operator_states(OperatorBackendHeader.parse(header)) if self._is_new(header) else ()
+
+    def _registered_states(self, handle: ChangelogHandle) -> Iterator[State]:
+        infos = [one.info for one in read_registrations(self.directory, handle)]
+        known = [state for state in self.states.values() if state.kind.is_keyed]
+        key = _key_of(known) or _key_of(keyed_state(info, _UNKNOWN_KEY) for info in infos)
+        for info in infos:
+            yield keyed_state(info, key or _UNKNOWN_KEY)
+
+    def _raw_keyed_states(self, handle: KeyGroupsHandle) -> Iterator[State]:
+        file = self.directory.file(handle.stream)
+        first = first_section(file, handle)
+        if first is None:
+            return
+        section, data = first
+        if not has_timers(data):
+            yield _raw_state(StateKind.RAW_KEYED)
+            return
+        for service, domain, _ in read_timers(data, file.path, section, skip_timers):
+            yield _raw_timers(service, domain)
 
     def _is_new(self, header: HeaderBytes) -> bool:
         is_new = header.data not in self.seen
@@ -188,13 +243,52 @@ def base_handles(handle: KeyedStateHandle | None) -> tuple[BaseHandle, ...]:
             return (handle,)
 
 
+def raw_keyed_handle(subtask: SubtaskState) -> KeyGroupsHandle | None:
+    """The handle of a subtask's raw keyed state; Flink writes no other kind of handle there."""
+    handle = subtask.raw_keyed_state
+    return handle if isinstance(handle, KeyGroupsHandle) else None
+
+
+def _raw_state(kind: StateKind) -> State:
+    return State(_RAW_NAMES[kind], kind, Opaque("", "only its operator knows its format"))
+
+
+_RAW_NAMES = {
+    StateKind.RAW_KEYED: "raw_keyed_state",
+    StateKind.RAW_OPERATOR: "raw_operator_state",
+    StateKind.COORDINATOR: "coordinator_state",
+}
+
+
+def _raw_timers(service: TimerService, domain: str) -> State:
+    """Timers as the managed state that they would be elsewhere."""
+    names = ("timestamp", "key", "namespace")
+    timer = Struct(names, (TimerTimestamp(), service.key, service.namespace))
+    name = service.state_name(domain)
+    return State(name, StateKind.TIMERS, timer, service.key, _timer_namespace(timer))
+
+
+_UNKNOWN_KEY = Opaque("", "no file of the operator names the serializer of its keys")
+
+
+def _key_of(states: Iterable[State]) -> Layout | None:
+    """The layout of keys, if one of the states tells it; timers do by their own."""
+    for state in states:
+        if state.key not in (None, _UNKNOWN_KEY):
+            return state.key
+        if state.kind is StateKind.TIMERS and isinstance(state.stored, Struct):
+            return dict(zip(state.stored.names, state.stored.fields, strict=True)).get("key")
+    return None
+
+
 def keyed_states(header: KeyedBackendHeader) -> tuple[State, ...]:
     """The states of a file of keyed state; a state's id is its index."""
     key = header.key_serializer.snapshot.layout()
-    return tuple(_keyed_state(info, key) for info in header.states)
+    return tuple(keyed_state(info, key) for info in header.states)
 
 
-def _keyed_state(info: StateMetaInfo, key: Layout) -> State:
+def keyed_state(info: StateMetaInfo, key: Layout) -> State:
+    """A keyed state, whose meta info does not tell the layout of keys."""
     value = _layout_of(info, VALUE_SERIALIZER)
     if info.type is BackendStateType.PRIORITY_QUEUE:
         return State(info.name, StateKind.TIMERS, value, key, _timer_namespace(value))

@@ -12,6 +12,14 @@ of their own.
 | a list state  | ``value``; a row per element                                               |
 | a broadcast   | ``key``, ``value``; a row per entry                                        |
 
+What only the operator knows the format of is bytes, in tables of fixed names:
+
+| table              | columns                                                               |
+|--------------------|-----------------------------------------------------------------------|
+| raw_keyed_state    | ``key_group``, ``value``; a row per key group                         |
+| raw_operator_state | ``value``; a row per partition                                        |
+| coordinator_state  | ``value``; one row                                                    |
+
 States, or timers, whose namespaces differ in type make a table per type: ``window_state``,
 ``window_state_2``... So do timers of a serializer that is not known; they are a ``value`` only.
 
@@ -26,11 +34,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.layout import Layout, Struct, Text, TimerTimestamp
+from savepoint_formats.columns.arrow_types import arrow_type, visible_key_type
+from savepoint_formats.layout import Int, Layout, Struct, Text, TimerTimestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    import pyarrow as pa
+
+KEY = "key"
 KEYED_STATE = "keyed_state"
 WINDOW_STATE = "window_state"
 TIMERS = "timers"
@@ -58,12 +70,11 @@ class Table:
 def tables_of(states: Iterable[State]) -> tuple[Table, ...]:
     """The tables of an operator with these states."""
     states = tuple(states)
-    tables = tuple(_keyed_tables(states))
-    taken = {table.name for table in tables}
-    return (
-        *tables,
-        *(_operator_table(state, taken) for state in states if not state.kind.is_keyed),
-    )
+    keyed = tuple(_keyed_tables(states))
+    raw = tuple(_raw_table(state) for state in states if state.kind.is_raw)
+    taken = {table.name for table in (*keyed, *raw)}
+    others = (state for state in states if not state.kind.is_keyed and not state.kind.is_raw)
+    return (*keyed, *(_operator_table(state, taken) for state in others), *raw)
 
 
 def _keyed_tables(states: tuple[State, ...]) -> Iterator[Table]:
@@ -108,7 +119,7 @@ def _grouped(
 
 def _key(state: State) -> Column:
     assert state.key is not None  # what makes a state keyed
-    return Column("key", state.key)
+    return Column(KEY, state.key)
 
 
 def _namespace(state: State) -> tuple[Column, ...]:
@@ -130,8 +141,22 @@ def _free_name(name: str, prefix: str, taken: set[str]) -> str:
     return name
 
 
+def _raw_table(state: State) -> Table:
+    value = Column("value", state.value)
+    is_keyed = state.kind is StateKind.RAW_KEYED
+    columns = (Column("key_group", Int()), value) if is_keyed else (value,)
+    return Table(state.name, columns, (state,))
+
+
 def _operator_table(state: State, taken: set[str]) -> Table:
     name = _free_name(state.name, OPERATOR_STATE_PREFIX, taken)
     value = Column("value", state.value)
-    columns = (value,) if state.key is None else (Column("key", state.key), value)
+    columns = (value,) if state.key is None else (Column(KEY, state.key), value)
     return Table(name, columns, (state,))
+
+
+def column_type(table: Table, column: Column) -> pa.DataType:
+    """The Arrow type of a column of a table; keys that are rows come without a kind."""
+    found = arrow_type(column.layout)
+    is_row_key = column.name == KEY and table.states[0].kind.is_keyed
+    return visible_key_type(found) if is_row_key else found

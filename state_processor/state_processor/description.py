@@ -9,16 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from savepoint_formats.columns.arrow_types import arrow_type, spark_type_name
+from savepoint_formats.columns.arrow_types import arrow_type, spark_type_name, visible_key_type
 from savepoint_formats.file_io import METADATA_FILE
 from savepoint_formats.layout import opaque_parts
 from savepoint_formats.metadata import FlinkVersionRange, KeyedHandleType
 from savepoint_formats.metadata.references import COORDINATOR, stream_references
+from savepoint_formats.tables import column_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from savepoint_formats.catalog import State
+    from savepoint_formats.catalog import State, StateKind
     from savepoint_formats.file_io import SnapshotDirectory, StateFile
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import CheckpointMetadata
@@ -59,7 +60,7 @@ class StateDescription:
             operator,
             state.name,
             state.kind.value,
-            None if state.key is None else type_name(state.key),
+            None if state.key is None else _key_type_name(state.key, state.kind),
             None if state.namespace is None else type_name(state.namespace),
             type_name(state.value),
             state.has_ttl,
@@ -184,7 +185,7 @@ class ColumnDescription:
             yield cls(
                 f"{operator.name}.{table.name}",
                 column.name,
-                type_name(column.layout),
+                spark_type_name(column_type(table, column)),
                 notes_on(column.layout),
             )
 
@@ -244,7 +245,12 @@ def type_name(layout: Layout) -> str:
     return spark_type_name(arrow_type(layout))
 
 
+def _key_type_name(key: Layout, kind: StateKind) -> str:
+    found = arrow_type(key)
+    return spark_type_name(visible_key_type(found) if kind.is_keyed else found)
+
+
 def notes_on(*layouts: Layout | None) -> tuple[str, ...]:
     """What of these layouts can be shown as bytes only, and why."""
     opaque = (part for layout in layouts if layout for part in opaque_parts(layout))
-    return tuple(dict.fromkeys(f"{part.class_name}: {part.reason}" for part in opaque))
+    return tuple(dict.fromkeys(part.note for part in opaque))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_formats.catalog import OperatorCatalog
+from savepoint_formats.columns.kryo_dialect import KryoDialect, KryoVersion
 from savepoint_formats.data_view import DataInputView
 from savepoint_formats.errors import OperatorNotFoundError, StateNotFoundError
 from savepoint_formats.file_io import SnapshotDirectory
-from savepoint_formats.metadata import CheckpointMetadata
+from savepoint_formats.metadata import CheckpointMetadata, MetadataVersion
 from savepoint_formats.operator_id import OperatorId
 from savepoint_formats.tables import Table, tables_of
 from state_processor.description import (
@@ -25,7 +26,11 @@ from state_processor.description import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pyspark.sql import SparkSession
+
     from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.scan import TableScan
+    from state_processor.spark_savepoint import SparkSavepoint
 
 
 @dataclass(frozen=True)
@@ -74,20 +79,19 @@ class Operator:
         raise StateNotFoundError(f"operator {self.name} has no table {name!r}; it has: {known}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Savepoint:
     """A savepoint or checkpoint; holds no data, and needs no Spark.
 
     Attributes:
         path: What the user called it.
         metadata: The content of its ``_metadata`` file.
-        operators: Its operators, in the order of the file.
     """
 
     path: str
-    metadata: CheckpointMetadata = field(repr=False)
-    directory: SnapshotDirectory = field(repr=False)
-    operators: tuple[Operator, ...] = field(repr=False)
+    metadata: CheckpointMetadata
+    directory: SnapshotDirectory
+    _operators: tuple[Operator, ...]
 
     @classmethod
     def open(cls, path: str, *, uids: Iterable[str] = ()) -> Self:
@@ -118,6 +122,30 @@ class Savepoint:
         )
         return cls(path, metadata, directory, operators)
 
+    @classmethod
+    def load(cls, spark: SparkSession, path: str, *, uids: Iterable[str] = ()) -> SparkSavepoint:
+        """Opens a savepoint whose tables are to be DataFrames.
+
+        Args:
+            spark: The session.
+            path: As for ``open``.
+            uids: As for ``open``.
+
+        Raises:
+            SavepointError: As ``open`` does.
+
+        Example:
+            >>> savepoint = Savepoint.load(spark, "sample_savepoints/currency-2.2.1-rocksdb-native")
+            >>> savepoint.read_keyed_state("summarize").show()
+        """
+        from state_processor.spark_savepoint import SparkSavepoint  # noqa: PLC0415  # Spark is slow
+
+        return SparkSavepoint.of(spark, path, uids)
+
+    def operators(self) -> tuple[Operator, ...]:
+        """The operators, in the order of the file."""
+        return self._operators
+
     def operator(self, uid: str) -> Operator:
         """The operator with this uid, or with this hash of a uid.
 
@@ -125,20 +153,26 @@ class Savepoint:
             OperatorNotFoundError: There is none; the message lists those there are.
         """
         wanted = {uid, str(OperatorId.from_uid(uid))}
-        for operator in self.operators:
+        for operator in self._operators:
             if operator.id in wanted or operator.uid == uid:
                 return operator
         raise _not_found(self.path, uid, self._names())
 
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.path!r}, checkpoint {self.metadata.checkpoint_id},"
+            f" {len(self._operators)} operators)"
+        )
+
     def describe(self) -> SavepointDescription:
         """What is in the savepoint, on one page. Reads the headers of all state files."""
-        return SavepointDescription.of(self.path, self.metadata, self.operators)
+        return SavepointDescription.of(self.path, self.metadata, self._operators)
 
     def tables(self) -> list[TableDescription]:
         """All tables, operator by operator. Reads the headers of all state files."""
         return [
             TableDescription.of(operator, table)
-            for operator in self.operators
+            for operator in self._operators
             for table in operator.tables
         ]
 
@@ -157,7 +191,7 @@ class Savepoint:
             return list(ColumnDescription.of_table(operator, found))
         return [
             column
-            for operator in self.operators
+            for operator in self._operators
             for found in operator.tables
             for column in ColumnDescription.of_table(operator, found)
         ]
@@ -178,12 +212,42 @@ class Savepoint:
                 return operator, operator.table(name[dot + 1 :])
         raise _not_found(self.path, name.partition(".")[0], self._names())
 
+    def scan(self, table: str, **options: Any) -> TableScan:
+        """How a table is read, as Arrow and without Spark.
+
+        Args:
+            table: Its full name, ``<operator>.<table>``.
+            options: What of it is read, by the names of ``ScanOptions``; all by default.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            StateNotFoundError: The operator has no such table; the message lists its tables.
+
+        Example:
+            >>> scan = savepoint.scan("summarize.keyed_state")
+            >>> for split in scan.splits():
+            ...     for batch in scan.read(split):
+            ...         print(batch.num_rows)
+        """
+        from savepoint_formats.scan import ScanOptions, TableScan  # noqa: PLC0415  # numba is slow
+
+        operator, found = self.table(table)
+        return TableScan(
+            self.directory, operator.record, found, ScanOptions(**options), self._kryo
+        )
+
+    @property
+    def _kryo(self) -> KryoDialect:
+        """The Kryo of the Flink that wrote the savepoint: 2.x has another one than 1.x."""
+        is_flink_2 = self.metadata.version >= MetadataVersion.OPERATOR_NAMES
+        return KryoDialect(KryoVersion.V5_6 if is_flink_2 else KryoVersion.V2_24)
+
     def files(self) -> list[FileDescription]:
         """Every file of the savepoint, who refers to it, and whether it is missing."""
-        return list(describe_files(self.directory, self.operators))
+        return list(describe_files(self.directory, self._operators))
 
     def _names(self) -> Iterable[str]:
-        return (operator.name for operator in self.operators)
+        return (operator.name for operator in self._operators)
 
 
 def _names_by_id(metadata: CheckpointMetadata, uids: Iterable[str], path: str) -> dict[bytes, str]:

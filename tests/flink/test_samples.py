@@ -34,8 +34,8 @@ def test_every_sample_tells_the_same_as_the_committed_one(written: Path) -> None
         fresh = Savepoint.open(str(folder), uids=uids)
         committed = Savepoint.open(str(SAMPLES / folder.name), uids=uids)
         assert fresh.schema() == committed.schema()
-        assert {operator.name for operator in fresh.operators} == set(uids)
-        assert not any(operator.catalog.problems for operator in fresh.operators)
+        assert {operator.name for operator in fresh.operators()} == set(uids)
+        assert not any(operator.catalog.problems for operator in fresh.operators())
         assert not [file for file in fresh.files() if file.is_missing]
 
 

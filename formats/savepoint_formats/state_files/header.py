@@ -42,7 +42,7 @@ DISTRIBUTION_MODE = "OPERATOR_STATE_DISTRIBUTION_MODE"
 _ROLES = (KEY_SERIALIZER, NAMESPACE_SERIALIZER, VALUE_SERIALIZER, USER_KEY_SERIALIZER)
 _OPTIONS = (KEYED_STATE_TYPE, DISTRIBUTION_MODE)
 # No snapshot holds these names, so that its unknown body ends in front of them.
-_MARKS = (*_ROLES, *_OPTIONS)
+MARKS = (*_ROLES, *_OPTIONS)
 
 # Version 6 and the flag: elements then lie in a snappy-framed stream that follows the header.
 _COMPRESSED_START = bytes.fromhex("00000006 01")
@@ -88,7 +88,7 @@ class HeaderBytes:
 
     def parse(self, read: Callable[[SnapshotView], HeaderT]) -> HeaderT:
         """What ``read`` makes of the bytes; raises ``FormatError`` if that is not all of them."""
-        return read_resynchronised(read, SnapshotView(self.data, self.path), _MARKS)
+        return read_resynchronised(read, SnapshotView(self.data, self.path), MARKS)
 
 
 class BackendStateType(IntEnum):

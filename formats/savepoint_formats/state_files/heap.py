@@ -24,7 +24,6 @@ from savepoint_formats.data_view import DataInputView
 from savepoint_formats.state_files.snappy import decompress
 
 if TYPE_CHECKING:
-
     from savepoint_formats.file_io import StateFile
     from savepoint_formats.state_files.sections import Section
 

@@ -135,6 +135,10 @@ class RocksDbState:
             yield KeyGroupRange(wanted.start + first, wanted.start + last - 1)
             first = last
 
+    def size(self, states: Iterable[str], key_groups: KeyGroupRange) -> int:
+        """About how many bytes of keys and values these states have in these key groups."""
+        return int(self._key_group_sizes(tuple(states), key_groups).sum())
+
     def _key_group_sizes(
         self, states: tuple[str, ...], key_groups: KeyGroupRange
     ) -> NDArray[np.float64]:

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 from savepoint_formats.errors import FormatError, TruncatedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from savepoint_formats.file_io import StateFile
     from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.metadata import KeyGroupRangeOffsets
 
 NOTHING_WRITTEN = 0
+NOTHING_WRITTEN_RAW = -1
+"""In raw keyed state, where 0 is a position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,18 @@ class Section:
 
 
 def sections_of(
-    groups: KeyGroupRangeOffsets, file: StateFile, wanted: KeyGroupRange
+    groups: KeyGroupRangeOffsets,
+    file: StateFile,
+    wanted: KeyGroupRange,
+    nothing: int = NOTHING_WRITTEN,
 ) -> tuple[Section, ...]:
     """The sections of the wanted key groups that are not empty, in the order of the file.
+
+    Args:
+        groups: Where each key group begins.
+        file: The file.
+        wanted: The key groups.
+        nothing: The offset of key groups of which nothing is written.
 
     Raises:
         StateFileNotFoundError: The file is gone.
@@ -48,7 +59,7 @@ def sections_of(
     starts = sorted(
         (offset, key_group)
         for key_group, offset in zip(groups.key_groups, groups.offsets, strict=True)
-        if offset > NOTHING_WRITTEN
+        if offset > nothing
     )
     if not starts:
         return ()
@@ -64,7 +75,7 @@ def sections_of(
     )
 
 
-def batches_of(sections: tuple[Section, ...], size: int) -> Iterator[tuple[Section, ...]]:
+def batches_of(sections: Iterable[Section], size: int) -> Iterator[tuple[Section, ...]]:
     """Sections that follow each other in the file, together of about ``size`` bytes."""
     batch: list[Section] = []
     for section in sections:

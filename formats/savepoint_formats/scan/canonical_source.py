@@ -1,0 +1,148 @@
+"""Keyed state and timers of canonical files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.columns.frames import FramesStart, frames
+from savepoint_formats.errors import TruncatedError
+from savepoint_formats.scan.entry_source import BATCH_SIZE, EntrySource, SourceSettings
+from savepoint_formats.scan.state_rows import EntrySpans
+from savepoint_formats.state_files.sections import (
+    Section,
+    batches_of,
+    read_sections,
+    sections_of,
+)
+from savepoint_formats.state_files.snappy import decompress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from savepoint_formats.catalog import State
+    from savepoint_formats.columns.frames import Frames
+    from savepoint_formats.file_io import StateFile
+    from savepoint_formats.key_groups import KeyGroupRange
+    from savepoint_formats.metadata import KeyGroupsHandle
+    from savepoint_formats.scan.entry_source import Part
+
+_SPANS = ("key_starts", "key_ends", "value_starts", "value_ends")
+
+
+class CanonicalSource(EntrySource):
+    """A canonical file.
+
+    Args:
+        file: The file.
+        handle: Its handle.
+        states: Its states, by id.
+        settings: How it is read.
+        is_compressed: Whether each of its key groups is snappy-compressed.
+    """
+
+    def __init__(
+        self,
+        file: StateFile,
+        handle: KeyGroupsHandle,
+        states: Sequence[State],
+        settings: SourceSettings,
+        *,
+        is_compressed: bool,
+    ) -> None:
+        super().__init__(states, settings, file.path)
+        self._file = file
+        self._handle = handle
+        self._is_compressed = is_compressed
+
+    def parts(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
+        sections = sections_of(self._handle.groups, self._file, key_groups)
+        for is_large, run in groupby(sections, lambda section: self.is_large(section.size)):
+            if is_large:
+                for section in run:
+                    yield from self._large_parts(names, section)
+            else:
+                for batch in batches_of(run, BATCH_SIZE):
+                    yield self._part(names, batch)
+
+    def _part(self, names: frozenset[str], batch: tuple[Section, ...]) -> Part:
+        data, starts, base = self._read(batch)
+        chunk = Chunk(np.frombuffer(data, np.uint8), self._file.path, base)
+        found = [
+            section_entries(chunk, start, end, len(self.states))
+            for start, end in zip(starts, [*starts[1:], len(data)], strict=True)
+        ]
+        return chunk, self._by_state(names, found)
+
+    def _by_state(self, names: frozenset[str], found: list[Frames]) -> dict[str, EntrySpans]:
+        """The entries of each state that has any."""
+        ids = np.concatenate([part.state_ids for part in found])
+        spans = [np.concatenate([getattr(part, name) for part in found]) for name in _SPANS]
+        entries: dict[str, EntrySpans] = {}
+        for state_id, state in enumerate(self.states):
+            chosen = np.flatnonzero(ids == state_id) if state.name in names else ids[:0]
+            if len(chosen):
+                entries[state.name] = EntrySpans(*(one[chosen] for one in spans))
+        return entries
+
+    def _read(self, batch: tuple[Section, ...]) -> tuple[bytes, list[int], int]:
+        """The bytes of sections, where each begins in them, and their offset in the file."""
+        data, base = read_sections(self._file, batch), batch[0].start
+        starts = [section.start - base for section in batch]
+        if not self._is_compressed:
+            return data, starts, base
+        parts = [
+            decompress(data[start : start + section.size], self._file.path, section.start)
+            for start, section in zip(starts, batch, strict=True)
+        ]
+        positions = np.cumsum([0, *map(len, parts[:-1])]).tolist()
+        return b"".join(parts), positions, 0
+
+    def _large_parts(self, names: frozenset[str], section: Section) -> Iterator[Part]:
+        # A compressed section is one stream, which is decompressed as a whole.
+        whole = self._read((section,))[0] if self._is_compressed else None
+        size = section.size if whole is None else len(whole)
+        yield from self.portions(names, size, lambda: self._blocks(names, section, whole))
+
+    def _blocks(
+        self, names: frozenset[str], section: Section, whole: bytes | None
+    ) -> Iterator[Part]:
+        """The section from its beginning, a few MB at a time."""
+        first, end = (section.start, section.end) if whole is None else (0, len(whole))
+        position, size, start = first, BATCH_SIZE, FramesStart(0)
+        while True:
+            stop = min(position + size, end)
+            data = self._file.read(position, stop) if whole is None else whole[position:stop]
+            chunk = Chunk(np.frombuffer(data, np.uint8), self._file.path, position)
+            found = frames(chunk, start, len(self.states))
+            if len(found):
+                yield chunk, self._by_state(names, [found])
+            if found.is_end:
+                return
+            if stop == end:
+                raise _no_end(chunk, found)
+            position += found.next.position
+            start = FramesStart(0, found.next.state)
+            size = max(BATCH_SIZE, found.wanted)
+
+
+def section_entries(chunk: Chunk, start: int, end: int, states: int) -> Frames:
+    """The entries of the section between two positions of a chunk; positions are the chunk's.
+
+    Raises:
+        FormatError: The section is damaged.
+    """
+    section = Chunk(chunk.data[start:end], chunk.path, chunk.base + start)
+    found = frames(section, FramesStart(0), states)
+    if not found.is_end:
+        raise _no_end(section, found)
+    return replace(found, **{name: getattr(found, name) + start for name in _SPANS})
+
+
+def _no_end(chunk: Chunk, found: Frames) -> TruncatedError:
+    message = "the key group has no end mark"
+    return TruncatedError(message, chunk.path, chunk.base + found.next.position)

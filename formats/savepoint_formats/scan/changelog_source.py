@@ -1,0 +1,122 @@
+"""Keyed state and timers of a changelog: the materialized state, with the changes applied.
+
+The changes of a key group are applied when its materialized state is read; whatever no change
+touches stays as it was decoded. Changes are small beside the state: they take the general path.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from savepoint_formats.catalog import State, StateKind, keyed_state
+from savepoint_formats.scan.changed_batch import changed_batch, remaining_batch
+from savepoint_formats.scan.changed_timers import ChangedTimers
+from savepoint_formats.scan.key_group_changes import WaitingChanges
+from savepoint_formats.state_files.changelog import (
+    StateRegistration,
+    read_changes,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+    from savepoint_formats.columns.kryo_dialect import KryoDialect
+    from savepoint_formats.file_io import SnapshotDirectory
+    from savepoint_formats.key_groups import KeyGroupRange
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.metadata import ChangelogHandle
+    from savepoint_formats.scan.keyed_batch import KeyedBatch
+    from savepoint_formats.scan.keyed_source import KeyedSource
+    from savepoint_formats.state_files.changelog import KeyedChange
+
+StateChange = tuple[State, "KeyedChange"]
+"""A change, and the state that its number stood for."""
+
+
+class ChangelogSource:
+    """A changelog.
+
+    Args:
+        directory: Where the savepoint is.
+        handle: Its handle.
+        bases: The sources of the materialized state, and the key groups that each has.
+        key: The layout of keys, which no change tells.
+        kryo: What is known of the Kryo that wrote object graphs.
+    """
+
+    def __init__(
+        self,
+        directory: SnapshotDirectory,
+        handle: ChangelogHandle,
+        bases: Sequence[tuple[KeyedSource, KeyGroupRange]],
+        key: Layout,
+        kryo: KryoDialect | None,
+    ) -> None:
+        self._directory = directory
+        self._handle = handle
+        self._bases = bases
+        self._key = key
+        self._kryo = kryo
+
+    def batches(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[KeyedBatch]:
+        """The entries of these states and key groups, batch by batch."""
+        waiting = self._waiting(names, key_groups)
+        for base, held in self._bases_of(key_groups):
+            for batch in base.batches(names, held):
+                found = waiting.of(_key_groups_of(batch))
+                changed = changed_batch(batch, found) if found else batch
+                if changed.states:
+                    yield changed
+        for changes in waiting.all():
+            remaining = remaining_batch(changes, self._kryo)
+            if remaining.states:
+                yield remaining
+
+    def _waiting(self, names: frozenset[str], key_groups: KeyGroupRange) -> WaitingChanges:
+        changes = WaitingChanges(self._kryo)
+        for state, change in self._changes(key_groups):
+            if state.name in names and state.kind is not StateKind.TIMERS:
+                changes.add(state, change)
+        return changes
+
+    def _changes(self, key_groups: KeyGroupRange) -> Iterator[StateChange]:
+        """The changes of these key groups."""
+        states: dict[int, State] = {}
+        for change in read_changes(self._directory, self._handle, key_groups):
+            if isinstance(change, StateRegistration):
+                states[change.number] = keyed_state(change.info, self._key)
+            elif change.state in states:
+                yield states[change.state], change
+            else:
+                message = f"a change of state {change.state}, of which it was not said what it is"
+                raise change.body.error(message)
+
+    def _bases_of(self, key_groups: KeyGroupRange) -> Iterator[tuple[KeyedSource, KeyGroupRange]]:
+        """The sources that have some of these key groups, which may have more than the handle."""
+        for base, held in self._bases:
+            if wanted := held.intersection(key_groups).intersection(self._handle.key_groups):
+                yield base, wanted
+
+    def timers(self, key_groups: KeyGroupRange) -> Iterator[tuple[str, pa.StructArray]]:
+        """The timers of these key groups: name of the state, and timers."""
+        changes: dict[str, ChangedTimers] = {}
+        for state, change in self._changes(key_groups):
+            if state.kind is StateKind.TIMERS:
+                timers = changes.setdefault(state.name, ChangedTimers(state, self._kryo))
+                timers.add(change)
+        added = {name: timers.added() for name, timers in changes.items()}
+        for base, held in self._bases_of(key_groups):
+            for name, found in base.timers(held):
+                yield name, changes[name].untouched(found) if name in changes else found
+        yield from added.items()
+
+
+def _key_groups_of(batch: KeyedBatch) -> set[int]:
+    if not batch.prefix_size:
+        return {batch.key_group}
+    starts = [rows.starts for rows in batch.states.values()]
+    return set(np.unique(batch.key_groups_at(np.concatenate(starts))).tolist())

@@ -1,0 +1,122 @@
+"""Keyed state that is stored as entries: what canonical files and RocksDB have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from savepoint_formats.catalog import State, StateKind
+from savepoint_formats.columns.assembly import program
+from savepoint_formats.columns.decode import decode
+from savepoint_formats.columns.state_entries import KeyPrefix
+from savepoint_formats.key_groups import prefix_size
+from savepoint_formats.layout import Struct
+from savepoint_formats.scan.keyed_batch import KeyedBatch
+from savepoint_formats.scan.large_key_groups import portions
+from savepoint_formats.scan.state_rows import EntryDecoder, EntrySpans
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from savepoint_formats.columns.chunk import Chunk
+    from savepoint_formats.columns.kryo_dialect import KryoDialect
+    from savepoint_formats.key_groups import KeyGroupRange
+
+    Part = tuple[Chunk, dict[str, EntrySpans]]
+
+BATCH_SIZE = 16 << 20
+"""Bytes of state that make one batch."""
+
+PORTION_SIZE = 64 << 20
+"""Bytes of a key group from which on it is read in portions."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSettings:
+    """How keyed state is read.
+
+    Attributes:
+        max_parallelism: That of the operator: the key-group prefix depends on it.
+        kryo: What is known of the Kryo that wrote object graphs.
+        portion_size: The largest key group in bytes that is read in one piece; None for any.
+    """
+
+    max_parallelism: int
+    kryo: KryoDialect | None = None
+    portion_size: int | None = PORTION_SIZE
+
+
+class EntrySource:
+    """Decodes entries, wherever they come from.
+
+    Args:
+        states: The states of the file, by id.
+        settings: How it is read.
+        path: What errors call the file.
+    """
+
+    def __init__(self, states: Sequence[State], settings: SourceSettings, path: str) -> None:
+        self.states = tuple(states)
+        self.settings = settings
+        self.prefix_size = prefix_size(settings.max_parallelism)
+        self._path = path
+
+    def parts(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
+        """A chunk, and where the entries of these states lie in it; keys are complete in it."""
+        raise NotImplementedError
+
+    def batches(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[KeyedBatch]:
+        """The entries of these states and key groups, batch by batch."""
+        decoders = self._decoders(names)
+        for chunk, found in self.parts(names, key_groups):
+            rows = {name: decoders[name].rows(chunk, spans) for name, spans in found.items()}
+            if rows:
+                identity = decoders[next(iter(rows))].identity
+                yield KeyedBatch(chunk, identity, rows, prefix_size=self.prefix_size)
+
+    def timers(self, key_groups: KeyGroupRange) -> Iterator[tuple[str, pa.StructArray]]:
+        """The timers of these key groups: name of the state, and decoded timers."""
+        prefix = KeyPrefix(self.prefix_size)
+        decoders = {
+            state.name: program(
+                Struct(("prefix", "timer"), (prefix, state.stored)), self.settings.kryo
+            )
+            for state in self.states
+            if state.kind is StateKind.TIMERS
+        }
+        for chunk, found in self.parts(frozenset(decoders), key_groups):
+            for name, spans in found.items():
+                entries = decode(decoders[name], chunk, spans.key_starts, spans.key_ends)
+                yield name, entries.field("timer")
+
+    def is_large(self, size: int) -> bool:
+        """Whether a key group of so many bytes is to be read in portions."""
+        return self.settings.portion_size is not None and size > self.settings.portion_size
+
+    def portions(
+        self, names: frozenset[str], size: int, blocks: Callable[[], Iterator[Part]]
+    ) -> Iterator[Part]:
+        """A large key group in portions.
+
+        Args:
+            names: The states.
+            size: The bytes of the key group.
+            blocks: Reads it from its beginning, block by block.
+        """
+        decoders = self._decoders(names)
+        count = -(-size // (self.settings.portion_size or size))
+        yield from portions(
+            blocks,
+            count,
+            lambda name, chunk, spans: decoders[name].identities(chunk, spans),
+            self._path,
+        )
+
+    def _decoders(self, names: frozenset[str]) -> dict[str, EntryDecoder]:
+        return {
+            state.name: EntryDecoder(state, self.prefix_size, self.settings.kryo)
+            for state in self.states
+            if state.name in names
+        }

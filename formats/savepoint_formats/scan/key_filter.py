@@ -1,0 +1,118 @@
+"""Which key groups a read needs: a look-up of keys needs theirs, and no others.
+
+The key group of a key follows from its Java hash. Where a layout can't tell the hash, or might
+tell a wrong one, all key groups are read and the rows are compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.columns.arrow_types import arrow_type, visible_key_type
+from savepoint_formats.errors import UnstableHashError
+from savepoint_formats.java_hash import java_hash
+from savepoint_formats.key_groups import MAX_PARALLELISM, KeyGroupRange, key_group
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from savepoint_formats.layout import Layout
+
+# Types whose layout is that of no other Java class with another hash. A LongValue, for one, lies
+# like a Long and hashes otherwise, but is no key that Flink's keyBy would take for one.
+_HASHED = (
+    layouts.Boolean,
+    layouts.Byte,
+    layouts.Short,
+    layouts.Int,
+    layouts.Long,
+    layouts.Text,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFilter:
+    """Rows of some keys, in some key groups.
+
+    Attributes:
+        keys: The keys wanted, of the type of the key column; None for all.
+        key_groups: The ranges that can hold them, in ascending order.
+    """
+
+    keys: pa.Array | None
+    key_groups: tuple[KeyGroupRange, ...]
+
+    @classmethod
+    def of(
+        cls,
+        key: Layout,
+        max_parallelism: int,
+        keys: tuple[Any, ...] | None,
+        within: KeyGroupRange | None,
+    ) -> KeyFilter:
+        """A filter.
+
+        Args:
+            key: The layout of keys.
+            max_parallelism: That of the operator.
+            keys: The keys wanted; None for all.
+            within: The key groups wanted; None for all.
+
+        Raises:
+            ValueError: A key is none of the layout's type.
+        """
+        everything = within or KeyGroupRange(0, MAX_PARALLELISM - 1)
+        if keys is None:
+            return cls(None, (everything,))
+        wanted = keys_of(keys, visible_key_type(arrow_type(key)))
+        if not isinstance(key, _HASHED):
+            return cls(wanted, (everything,))
+        try:
+            groups = {key_group(java_hash(key, one), max_parallelism) for one in wanted.to_pylist()}
+        except UnstableHashError:
+            return cls(wanted, (everything,))
+        ranges = (KeyGroupRange(group, group) for group in sorted(groups) if group in everything)
+        return cls(wanted, tuple(ranges))
+
+    def parts(self, key_groups: KeyGroupRange) -> Iterator[KeyGroupRange]:
+        """What of a range can hold the keys."""
+        for wanted in self.key_groups:
+            if part := wanted.intersection(key_groups):
+                yield part
+
+    def apply(self, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
+        """The rows of the keys."""
+        if self.keys is None:
+            return columns
+        found = columns["key"]
+        if pa.types.is_nested(found.type):
+            keys = self.keys.to_pylist()
+            is_wanted = pa.array([one in keys for one in found.to_pylist()], pa.bool_())
+        else:
+            is_wanted = pc.is_in(found, value_set=self.keys)
+        return {name: values.filter(is_wanted) for name, values in columns.items()}
+
+
+def keys_of(keys: Iterable[Any], key_type: pa.DataType) -> pa.Array:
+    """Keys as values of the type of the key column.
+
+    A time or a number may be a text, as in SQL; a text for bytes is hexadecimal.
+
+    Raises:
+        ValueError: One of them is none, or would lose digits as such.
+    """
+    return pa.concat_arrays([pa.array([], key_type), *(_key(one, key_type) for one in keys)])
+
+
+def _key(key: Any, key_type: pa.DataType) -> pa.Array:
+    try:
+        if isinstance(key, str) and pa.types.is_binary(key_type):
+            return pa.array([bytes.fromhex(key)], key_type)
+        return pa.array([key]).cast(key_type)
+    except (ValueError, TypeError, NotImplementedError) as error:
+        raise ValueError(f"{key!r} is no key of type {key_type}") from error

@@ -1,0 +1,122 @@
+"""A batch of keyed state: the decoded entries of some whole key groups, joined into rows.
+
+Entries belong to one row whose identities are equal: the bytes of the key, and of the namespace
+where there is one. Rows come in the order in which identities first occur, state by state; a state
+whose entries already come in that order costs nothing but a comparison.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from savepoint_formats.columns.decode import decode
+from savepoint_formats.columns.key_rows import KeyRows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from savepoint_formats.columns.chunk import Chunk
+    from savepoint_formats.columns.program import Program
+    from savepoint_formats.scan.state_rows import StateRows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JoinedRows:
+    """Rows of keyed state.
+
+    Attributes:
+        keys: A struct of ``key`` and ``namespace`` per row.
+        key_groups: The key group of each row.
+        columns: Name -> values, null where a row has none; of each state that has any.
+    """
+
+    keys: pa.StructArray
+    key_groups: NDArray[np.int32]
+    columns: dict[str, pa.Array]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyedBatch:
+    """Decoded entries of some key groups.
+
+    Attributes:
+        chunk: Holds the identities of all states.
+        identity: Decodes them.
+        states: Name -> entries, of each state that has any.
+        key_group: The key group, where there is but one and no prefix tells it.
+        prefix_size: The bytes in front of each identity that tell its key group.
+    """
+
+    chunk: Chunk
+    identity: Program
+    states: dict[str, StateRows]
+    key_group: int = 0
+    prefix_size: int = 0
+
+    def joined(self, types: dict[str, pa.DataType]) -> JoinedRows:
+        """One row per identity.
+
+        Args:
+            types: Name of a state -> type of its column.
+
+        Raises:
+            FormatError: An identity is damaged.
+        """
+        keys = KeyRows(self.chunk)
+        rows = {name: keys.rows(found.starts, found.ends) for name, found in self.states.items()}
+        columns = {
+            name: _column(rows[name], len(keys), found, types[name])
+            for name, found in self.states.items()
+        }
+        decoded = decode(self.identity, self.chunk, keys.key_starts, keys.key_ends)
+        return JoinedRows(decoded, self.key_groups_at(keys.key_starts), columns)
+
+    def key_groups_at(self, starts: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The key groups of the identities that begin there."""
+        if not self.prefix_size:
+            return np.full(len(starts), self.key_group, np.int32)
+        groups = np.zeros(len(starts), np.int32)
+        for distance in range(self.prefix_size, 0, -1):
+            groups = groups << 8 | self.chunk.data[starts - distance]
+        # The highest bit of the first byte says that an entry is its state's last.
+        return groups & ((1 << (8 * self.prefix_size - 1)) - 1)
+
+
+def _column(
+    rows: NDArray[np.int32], count: int, found: StateRows, column_type: pa.DataType
+) -> pa.Array:
+    """The values of a state as a column: null in the rows that no entry has."""
+    if found.user_keys is not None:
+        return _map_column(rows, count, found.user_keys, found.values, column_type)
+    if len(rows) == count and bool(np.all(rows == np.arange(count))):
+        return found.values
+    # Of two entries for one row the later one counts, as it does to Flink.
+    entry_of_row = np.full(count, -1, np.int64)
+    entry_of_row[rows] = np.arange(len(rows))
+    return found.values.take(pa.array(entry_of_row, mask=entry_of_row < 0))
+
+
+def _map_column(
+    rows: NDArray[np.int32],
+    count: int,
+    keys: pa.Array,
+    values: pa.Array,
+    map_type: pa.DataType,
+) -> pa.Array:
+    """The entries of maps as a column of maps, or of lists of pairs where a key can be null."""
+    if np.any(rows[1:] < rows[:-1]):
+        order = np.argsort(rows, kind="stable")
+        rows, indices = rows[order], pa.array(order)
+        keys, values = keys.take(indices), values.take(indices)
+    sizes = np.bincount(rows, minlength=count)
+    offsets = np.zeros(count + 1, np.int32)
+    np.cumsum(sizes, out=offsets[1:])
+    bounds = pa.array(offsets, mask=np.append(sizes == 0, False))
+    if pa.types.is_map(map_type):
+        return pa.MapArray.from_arrays(bounds, keys, values, type=map_type)
+    pairs = pa.StructArray.from_arrays([keys, values], fields=list(map_type.value_type))
+    return pa.ListArray.from_arrays(bounds, pairs, type=map_type)

@@ -1,0 +1,74 @@
+"""Reading operator state: a row per element of a list, or per entry of a broadcast map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_formats.catalog import State, StateKind
+from savepoint_formats.columns.assembly import program
+from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.columns.decode import decode
+from savepoint_formats.errors import SavepointError
+from savepoint_formats.layout import Layout, Repeated, Struct
+from savepoint_formats.state_files.header import HeaderBytes, OperatorBackendHeader
+from savepoint_formats.state_files.operator_state import read_elements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from savepoint_formats.columns.kryo_dialect import KryoDialect
+    from savepoint_formats.file_io import SnapshotDirectory
+    from savepoint_formats.metadata import OperatorStateHandle
+
+PIECE_SIZE = 16 << 20
+"""Bytes of a file that make one batch, unless a single element is larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorStateSplit:
+    """The elements that one subtask has of a state."""
+
+    subtask: int
+    handle: OperatorStateHandle
+
+
+def read_operator_state(
+    directory: SnapshotDirectory,
+    split: OperatorStateSplit,
+    state: State,
+    kryo: KryoDialect | None,
+) -> Iterator[list[pa.Array]]:
+    """The columns of the state's table, batch by batch: ``value``, or ``key`` and ``value``.
+
+    Raises:
+        StateFileNotFoundError: The file is gone.
+        FormatError: The file is damaged; names state and subtask.
+    """
+    file = directory.file(split.handle.stream)
+    header = OperatorBackendHeader.parse(HeaderBytes.of_operator_state(directory, split.handle))
+    decoder = program(_stored(state), kryo)
+    pieces = read_elements(
+        file, split.handle, state.name, is_compressed=header.is_compressed, size=PIECE_SIZE
+    )
+    try:
+        for piece in pieces:
+            chunk = Chunk(piece.data, file.path, piece.base)
+            values = decode(decoder, chunk, piece.starts, piece.ends)
+            if state.kind is StateKind.BROADCAST:
+                yield pc.list_flatten(values).flatten()
+            else:
+                yield [values]
+    except SavepointError as error:
+        error.add_note(f"state {state.name!r} of subtask {split.subtask}")
+        raise
+
+
+def _stored(state: State) -> Layout:
+    """An element of a list, or the whole map of broadcast state."""
+    if state.kind is StateKind.BROADCAST and state.key is not None:
+        return Repeated(Struct(("key", "value"), (state.key, state.stored)))
+    return state.stored

@@ -1,0 +1,197 @@
+"""Reading raw state: bytes that an operator wrote as it pleased, but for timers.
+
+Timers that are kept on the heap beside a RocksDB backend are raw keyed state; they come out as
+managed timers do. Of everything else only the borders are known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from savepoint_formats.catalog import StateKind, raw_keyed_handle
+from savepoint_formats.columns.assembly import program
+from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.columns.decode import decode_sequence
+from savepoint_formats.metadata.references import COORDINATOR
+from savepoint_formats.state_files.operator_state import read_elements
+from savepoint_formats.state_files.raw_timers import first_section, has_timers, read_timers
+from savepoint_formats.state_files.sections import (
+    NOTHING_WRITTEN_RAW,
+    Section,
+    batches_of,
+    read_sections,
+    sections_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from savepoint_formats.columns.kryo_dialect import KryoDialect
+    from savepoint_formats.columns.program import Program
+    from savepoint_formats.file_io import SnapshotDirectory
+    from savepoint_formats.key_groups import KeyGroupRange
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.metadata import (
+        InlineStream,
+        KeyGroupsHandle,
+        OperatorState,
+        OperatorStateHandle,
+    )
+    from savepoint_formats.snapshots import SnapshotView
+    from savepoint_formats.state_files.raw_timers import TimerService
+
+PIECE_SIZE = 16 << 20
+"""Bytes of a file that make one batch, unless a single section is larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawKeyedSplit:
+    """Some key groups of a handle of raw keyed state."""
+
+    subtask: int
+    handle: KeyGroupsHandle
+    key_groups: KeyGroupRange
+
+
+@dataclass(frozen=True, slots=True)
+class RawOperatorSplit:
+    """The raw operator state of a subtask."""
+
+    subtask: int
+    handle: OperatorStateHandle
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorSplit:
+    """The state of an operator's coordinator, which is no subtask's."""
+
+    stream: InlineStream
+    subtask: int = COORDINATOR
+
+
+RawSplit = RawKeyedSplit | RawOperatorSplit | CoordinatorSplit
+
+
+def raw_splits(
+    operator: OperatorState, kind: StateKind, key_groups: KeyGroupRange | None
+) -> Iterator[RawSplit]:
+    """The pieces of a table of raw state.
+
+    Args:
+        operator: Whose state it is.
+        kind: Which kind of raw state.
+        key_groups: Those wanted of raw keyed state; None for all.
+    """
+    if kind is StateKind.COORDINATOR and operator.coordinator_state is not None:
+        yield CoordinatorSplit(operator.coordinator_state)
+    for subtask in operator.subtasks:
+        if kind is StateKind.RAW_OPERATOR and subtask.raw_operator_state is not None:
+            yield RawOperatorSplit(subtask.index, subtask.raw_operator_state)
+        handle = raw_keyed_handle(subtask)
+        if kind is StateKind.RAW_KEYED and handle is not None:
+            wanted = handle.key_groups.intersection(key_groups or handle.key_groups)
+            if wanted:
+                yield RawKeyedSplit(subtask.index, handle, wanted)
+
+
+def read_raw_state(directory: SnapshotDirectory, split: RawSplit) -> Iterator[dict[str, pa.Array]]:
+    """The columns of the table of a piece of raw state, batch by batch.
+
+    Raises:
+        StateFileNotFoundError: A file is gone.
+        FormatError: An offset lies outside of its file.
+    """
+    match split:
+        case RawKeyedSplit():
+            yield from _raw_sections(directory, split)
+        case RawOperatorSplit():
+            yield from _raw_partitions(directory, split.handle)
+        case CoordinatorSplit():
+            yield {"value": pa.array([split.stream.data], pa.binary())}
+
+
+def _raw_sections(
+    directory: SnapshotDirectory, split: RawKeyedSplit
+) -> Iterator[dict[str, pa.Array]]:
+    source = RawKeyedSource(directory, split.handle)
+    if source.has_timers():
+        return
+    for sections in source.sections(split.key_groups):
+        groups = [section.key_group for section, _ in sections]
+        values = [data for _, data in sections]
+        yield {
+            "key_group": pa.array(groups, pa.int32()),
+            "value": pa.array(values, pa.binary()),
+        }
+
+
+def _raw_partitions(
+    directory: SnapshotDirectory, handle: OperatorStateHandle
+) -> Iterator[dict[str, pa.Array]]:
+    file = directory.file(handle.stream)
+    for state in handle.states:
+        for piece in read_elements(file, handle, state.name, is_compressed=False, size=PIECE_SIZE):
+            spans = zip(piece.starts.tolist(), piece.ends.tolist(), strict=True)
+            values = [piece.data[start:end].tobytes() for start, end in spans]
+            yield {"value": pa.array(values, pa.binary())}
+
+
+class RawKeyedSource:
+    """A file of raw keyed state, which has timers or what only its operator knows.
+
+    Args:
+        directory: Where the savepoint is.
+        handle: The handle of the file.
+        kryo: What is known of the Kryo that wrote object graphs.
+    """
+
+    def __init__(
+        self,
+        directory: SnapshotDirectory,
+        handle: KeyGroupsHandle,
+        kryo: KryoDialect | None = None,
+    ) -> None:
+        self._file = directory.file(handle.stream)
+        self._handle = handle
+        self._kryo = kryo
+        self._programs: dict[Layout, Program] = {}
+
+    def has_timers(self) -> bool:
+        """Whether the first key group, hence each, has timers."""
+        first = first_section(self._file, self._handle)
+        return first is not None and has_timers(first[1])
+
+    def sections(self, key_groups: KeyGroupRange) -> Iterator[list[tuple[Section, bytes]]]:
+        """The sections of these key groups and their bytes, some at a time."""
+        found = sections_of(self._handle.groups, self._file, key_groups, NOTHING_WRITTEN_RAW)
+        for batch in batches_of(found, PIECE_SIZE):
+            data, base = read_sections(self._file, batch), batch[0].start
+            yield [(one, data[one.start - base : one.end - base]) for one in batch]
+
+    def timers(self, key_groups: KeyGroupRange) -> Iterator[tuple[str, pa.StructArray]]:
+        """The timers of these key groups: name that the state would have, and decoded timers."""
+        if not self.has_timers():
+            return
+        for sections in self.sections(key_groups):
+            for section, data in sections:
+                yield from self._section_timers(section, data)
+
+    def _section_timers(
+        self, section: Section, data: bytes
+    ) -> Iterator[tuple[str, pa.StructArray]]:
+        chunk = Chunk(np.frombuffer(data, np.uint8), self._file.path, section.start)
+
+        def read(service: TimerService, view: SnapshotView, count: int) -> pa.StructArray:
+            if service.timer not in self._programs:
+                self._programs[service.timer] = program(service.timer, self._kryo)
+            decoder = self._programs[service.timer]
+            timers, view.position = decode_sequence(decoder, chunk, view.position, count)
+            return timers
+
+        for service, domain, timers in read_timers(data, self._file.path, section, read):
+            if len(timers):
+                yield service.state_name(domain), timers

@@ -1,0 +1,104 @@
+"""Keyed state and timers in the files of RocksDB: native savepoints, incremental checkpoints."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.scan.entry_source import BATCH_SIZE, EntrySource, SourceSettings
+from savepoint_formats.scan.state_rows import EntrySpans
+from savepoint_formats.state_files.rocksdb import RocksDbState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from savepoint_formats.catalog import State
+    from savepoint_formats.file_io import SnapshotDirectory
+    from savepoint_formats.key_groups import KeyGroupRange
+    from savepoint_formats.metadata import IncrementalHandle
+    from savepoint_formats.scan.entry_source import Part
+    from savepoint_formats.state_files.entry_chunk import EntryChunk
+
+
+class RocksDbSource(EntrySource):
+    """The files of a handle.
+
+    Args:
+        directory: Where the savepoint is.
+        handle: The handle.
+        states: The states of its header.
+        settings: How it is read.
+    """
+
+    def __init__(
+        self,
+        directory: SnapshotDirectory,
+        handle: IncrementalHandle,
+        states: Sequence[State],
+        settings: SourceSettings,
+    ) -> None:
+        super().__init__(states, settings, directory.uri)
+        self._directory = directory
+        self._handle = handle
+
+    def parts(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
+        wanted = [state.name for state in self.states if state.name in names]
+        max_parallelism = self.settings.max_parallelism
+        with RocksDbState(self._directory, self._handle, max_parallelism) as files:
+            for part in files.batches(wanted, key_groups, size=BATCH_SIZE):
+                size = files.size(wanted, part) if len(part) == 1 else 0
+                if self.is_large(size):
+                    yield from self._large_parts(files, wanted, part, size)
+                else:
+                    chunks = {
+                        name: list(files.chunks(name, part, chunk_size=sys.maxsize))
+                        for name in wanted
+                    }
+                    yield one_chunk(chunks, self._directory.uri)
+
+    def _large_parts(
+        self, files: RocksDbState, wanted: list[str], key_group: KeyGroupRange, size: int
+    ) -> Iterator[Part]:
+        def blocks() -> Iterator[Part]:
+            for name in wanted:
+                for chunk in files.chunks(name, key_group, chunk_size=BATCH_SIZE):
+                    yield one_chunk({name: [chunk]}, self._directory.uri)
+
+        yield from self.portions(frozenset(wanted), size, blocks)
+
+
+def one_chunk(chunks: dict[str, list[EntryChunk]], path: str) -> Part:
+    """Chunks of several states put together, so that their keys can be compared."""
+    position = 0
+    data: list[np.ndarray] = []
+    entries: dict[str, EntrySpans] = {}
+    for name, found in chunks.items():
+        spans: list[EntrySpans] = []
+        for chunk in found:
+            spans.append(
+                EntrySpans(
+                    chunk.key_starts + position,
+                    chunk.key_ends + position,
+                    chunk.value_starts + position,
+                    chunk.value_ends + position,
+                )
+            )
+            data.append(chunk.data)
+            position += len(chunk.data)
+        if any(map(len, spans)):
+            entries[name] = _concatenated(spans)
+    whole = np.concatenate(data) if data else np.empty(0, np.uint8)
+    return Chunk(whole, path), entries
+
+
+def _concatenated(spans: Iterable[EntrySpans]) -> EntrySpans:
+    parts = list(spans)
+    return EntrySpans(
+        np.concatenate([part.key_starts for part in parts]),
+        np.concatenate([part.key_ends for part in parts]),
+        np.concatenate([part.value_starts for part in parts]),
+        np.concatenate([part.value_ends for part in parts]),
+    )

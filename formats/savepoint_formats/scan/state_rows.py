@@ -1,0 +1,161 @@
+"""Entries of one state, decoded: what tells its rows apart, and its values.
+
+The two forms in which backends store keyed state come to the same here. In entries (canonical
+files and RocksDB) a key is prefix, key, namespace; lists are delimited and a map has an entry per
+user key. In heap files namespace, key and value lie back to back, collections in one piece.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from savepoint_formats.catalog import State, StateKind
+from savepoint_formats.columns.assembly import program
+from savepoint_formats.columns.decode import decode, decode_sequence
+from savepoint_formats.columns.state_entries import Delimited, NullableRest, Sized, entry_key
+from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Struct, VoidNamespace
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from savepoint_formats.columns.chunk import Chunk
+    from savepoint_formats.columns.kryo_dialect import KryoDialect
+    from savepoint_formats.columns.program import Program
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EntrySpans:
+    """Where the keys and values of a state's entries lie in a chunk."""
+
+    key_starts: NDArray[np.int64]
+    key_ends: NDArray[np.int64]
+    value_starts: NDArray[np.int64]
+    value_ends: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.key_starts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StateRows:
+    """The entries of a state, decoded.
+
+    Attributes:
+        starts: Where the identity of each entry begins: the bytes of key and namespace.
+        ends: Where it ends.
+        values: The values; of a map in entries, those of its user keys.
+        user_keys: The user keys of a map in entries.
+    """
+
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    values: pa.Array
+    user_keys: pa.Array | None = None
+
+
+def key_layout(state: State) -> Layout:
+    """The layout of a keyed state's key."""
+    if state.key is None:
+        raise ValueError(f"{state.name} is no keyed state")
+    return state.key
+
+
+def namespace_layout(state: State) -> Layout:
+    """The layout of a keyed state's namespace."""
+    return VoidNamespace() if state.namespace is None else state.namespace
+
+
+class EntryDecoder:
+    """Decodes the entries of a state in canonical files and RocksDB.
+
+    Args:
+        state: The state.
+        prefix_size: The bytes of the key-group prefix, which is no part of identities.
+        kryo: What is known of the Kryo that wrote object graphs.
+    """
+
+    def __init__(self, state: State, prefix_size: int, kryo: KryoDialect | None) -> None:
+        self._prefix_size = prefix_size
+        key = entry_key(prefix_size, key_layout(state), namespace_layout(state))
+        self.identity = program(Struct(key.names[1:], key.fields[1:]), kryo)
+        self._values = program(_entry_value(state), kryo)
+        self._map_keys: Program | None = None
+        if state.kind is StateKind.MAP and isinstance(state.stored, MapOf):
+            sizes = (Sized(key.fields[1]), Sized(key.fields[2]), state.stored.key)
+            names = (*key.names[1:], "user_key")
+            self._map_keys = program(Struct(names, sizes), kryo)
+
+    def rows(self, chunk: Chunk, entries: EntrySpans) -> StateRows:
+        """Decodes everything but the identities.
+
+        Raises:
+            FormatError: An entry is damaged.
+        """
+        values = decode(self._values, chunk, entries.value_starts, entries.value_ends)
+        starts = entries.key_starts + self._prefix_size
+        if self._map_keys is None:
+            return StateRows(starts, entries.key_ends, values)
+        keys = decode(self._map_keys, chunk, starts, entries.key_ends)
+        return StateRows(starts, _identity_ends(starts, keys), values, keys.field("user_key"))
+
+    def identities(
+        self, chunk: Chunk, entries: EntrySpans
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the identity of each entry begins and ends."""
+        starts = entries.key_starts + self._prefix_size
+        if self._map_keys is None:
+            return starts, entries.key_ends
+        keys = decode(self._map_keys, chunk, starts, entries.key_ends)
+        return starts, _identity_ends(starts, keys)
+
+
+def _entry_value(state: State) -> Layout:
+    match state.kind, state.stored:
+        case StateKind.LIST, Repeated(element):
+            return Delimited(element)
+        case StateKind.MAP, MapOf(_, Nullable(value)):
+            return NullableRest(value)
+        case _:
+            return state.stored
+
+
+class HeapDecoder:
+    """Decodes the entries of a state in heap files, which lie back to back.
+
+    Args:
+        state: The state.
+        kryo: What is known of the Kryo that wrote object graphs.
+    """
+
+    def __init__(self, state: State, kryo: KryoDialect | None) -> None:
+        key, namespace = key_layout(state), namespace_layout(state)
+        self.identity = program(Struct(("namespace", "key"), (namespace, key)), kryo)
+        self._values = program(state.stored, kryo)
+        sizes = (Sized(namespace), Sized(key), Sized(state.stored))
+        self._sizes = program(Struct(("namespace", "key", "value"), sizes), kryo)
+
+    def rows(self, chunk: Chunk, position: int, count: int) -> tuple[StateRows, int]:
+        """Decodes ``count`` entries from a position on; tells where they end.
+
+        Raises:
+            FormatError: An entry is damaged.
+        """
+        sizes, end = decode_sequence(self._sizes, chunk, position, count)
+        identity = _numbers(sizes, "namespace") + _numbers(sizes, "key")
+        entries = identity + _numbers(sizes, "value")
+        ends = position + np.cumsum(entries)
+        starts = ends - entries
+        values = decode(self._values, chunk, starts + identity, ends)
+        return StateRows(starts, starts + identity, values), end
+
+
+def _identity_ends(starts: NDArray[np.int64], keys: pa.StructArray) -> NDArray[np.int64]:
+    return starts + _numbers(keys, "key") + _numbers(keys, "namespace")
+
+
+def _numbers(sizes: pa.StructArray, name: str) -> NDArray[np.int64]:
+    return np.asarray(sizes.field(name).to_numpy(), np.int64)

@@ -1,0 +1,323 @@
+"""A scan of a table: planned from metadata, read split by split as Arrow batches.
+
+A plan touches no bulk data. A split is small and can be pickled; splits are independent of each
+other, so that any number of processes may read them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from savepoint_formats.catalog import State, StateKind, raw_keyed_handle
+from savepoint_formats.columns.arrow_types import arrow_type
+from savepoint_formats.errors import ColumnNotFoundError, SavepointError
+from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.layout import opaque_parts
+from savepoint_formats.metadata.references import keyed_streams
+from savepoint_formats.scan.entry_source import PORTION_SIZE, SourceSettings
+from savepoint_formats.scan.flat import flat_fields, flat_state, flattened
+from savepoint_formats.scan.key_filter import KeyFilter
+from savepoint_formats.scan.keyed_source import keyed_source
+from savepoint_formats.scan.operator_scan import OperatorStateSplit, read_operator_state
+from savepoint_formats.scan.raw_state import (
+    RawKeyedSource,
+    RawKeyedSplit,
+    RawSplit,
+    raw_splits,
+    read_raw_state,
+)
+from savepoint_formats.scan.state_rows import key_layout
+from savepoint_formats.scan.visible import visible_key, visible_values
+from savepoint_formats.state_files.raw_timers import TIMER_STATE_PREFIX
+from savepoint_formats.tables import KEY, column_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from savepoint_formats.columns.kryo_dialect import KryoDialect
+    from savepoint_formats.file_io import SnapshotDirectory
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.metadata import KeyedStateHandle, OperatorState
+    from savepoint_formats.scan.keyed_source import KeyedSource
+    from savepoint_formats.tables import Column, Table
+
+TIME_DOMAINS = {"event": "EVENT_TIME", "processing": "PROCESSING_TIME"}
+
+REASON = "reason"
+"""Key of a column's metadata that says why something of it is shown as bytes."""
+
+NAMESPACE = "namespace"
+KEY_GROUP = "key_group"
+SUBTASK = "subtask"
+
+SPLIT_SIZE = 64 << 20
+"""Bytes of state that one split has, unless a single key group is larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanOptions:
+    """What of a table is read.
+
+    Attributes:
+        columns: Names of columns, in the order wanted; all by default.
+        keys: Only rows of these keys, as ``to_pylist`` would give them.
+        key_groups: Only rows of these key groups.
+        flat: Name of a list or map state of a table of keyed state: a row per element or entry.
+        with_key_group: Adds the column ``key_group``, i32, to tables of keyed state.
+        with_subtask: Adds the column ``subtask``, i32; each copy of broadcast state is then read.
+        with_times: Values with TTL are ``struct<timestamp, value>``.
+        portion_size: Bytes of the largest key group that is held in memory as a whole; a larger
+            one is read in several passes.
+    """
+
+    columns: tuple[str, ...] | None = None
+    keys: tuple[Any, ...] | None = None
+    key_groups: KeyGroupRange | None = None
+    flat: str | None = None
+    with_key_group: bool = False
+    with_subtask: bool = False
+    with_times: bool = False
+    portion_size: int = PORTION_SIZE
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedSplit:
+    """Some key groups of a handle of keyed state."""
+
+    subtask: int
+    handle: KeyedStateHandle
+    key_groups: KeyGroupRange
+
+
+Split = KeyedSplit | OperatorStateSplit | RawSplit
+
+
+@dataclass(frozen=True)
+class TableScan:
+    """How a table is read.
+
+    Attributes:
+        directory: Where the savepoint is.
+        operator: Whose table it is.
+        table: The table.
+        options: What of it is read.
+        kryo: What is known of the Kryo that wrote object graphs.
+    """
+
+    directory: SnapshotDirectory
+    operator: OperatorState
+    table: Table
+    options: ScanOptions = ScanOptions()
+    kryo: KryoDialect | None = None
+
+    @property
+    def kind(self) -> StateKind:
+        """The kind of the table's first state; all are timers, or none is."""
+        return self.table.states[0].kind
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The schema of the batches."""
+        fields = {field.name: field for field in self._fields()}
+        names = self.options.columns or tuple(fields)
+        unknown = [name for name in names if name not in fields]
+        if unknown:
+            known = ", ".join(fields)
+            raise ColumnNotFoundError(
+                f"{self.table.name} has no column {unknown[0]!r}; it has: {known}"
+            )
+        return pa.schema([fields[name] for name in names])
+
+    def _fields(self) -> Iterator[pa.Field]:
+        for column, state in self._columns():
+            if state and self.options.with_times:
+                column = replace(column, layout=state.stored)
+            found = column_type(self.table, column)
+            if state is None or self.options.flat is None:
+                yield pa.field(column.name, found, metadata=reasons(column.layout))
+            elif state == self._flat_state:
+                yield from flat_fields(state.name, found)
+        if self.options.with_key_group and self.kind.is_keyed:
+            yield pa.field(KEY_GROUP, pa.int32())
+        if self.options.with_subtask:
+            yield pa.field(SUBTASK, pa.int32())
+
+    @cached_property
+    def _flat_state(self) -> State:
+        return flat_state(self.table, self.options.flat or "")
+
+    def _columns(self) -> Iterator[tuple[Column, State | None]]:
+        """Each column of the table, and the state whose values it shows."""
+        states: tuple[State, ...] = ()
+        if self.kind.is_keyed and self.kind is not StateKind.TIMERS:
+            states = self.table.states
+        others = len(self.table.columns) - len(states)
+        yield from zip_longest(self.table.columns[:others], ())
+        yield from zip(self.table.columns[others:], states, strict=True)
+
+    def splits(self, size: int = SPLIT_SIZE) -> list[Split]:
+        """Pieces of about ``size`` bytes that together hold the whole table.
+
+        Raises:
+            ColumnNotFoundError: A column is wanted that there is not.
+            StateNotFoundError: A flat view is wanted of what is no list or map.
+            ValueError: Keys are wanted that are none of the table's.
+        """
+        # Both are wanted later, and tell now what is wrong with the options.
+        _ = self.schema, self._key_filter
+        if self.kind.is_keyed:
+            return list(self._keyed_splits(size))
+        if self.kind.is_raw:
+            return list(raw_splits(self.operator, self.kind, self.options.key_groups))
+        splits: list[Split] = list(self._operator_splits())
+        is_single = self.kind is StateKind.BROADCAST and not self.options.with_subtask
+        return splits[:1] if is_single else splits
+
+    def _operator_splits(self) -> Iterator[OperatorStateSplit]:
+        name = self.table.states[0].name
+        for subtask in self.operator.subtasks:
+            handle = subtask.managed_operator_state
+            if handle is not None and any(state.name == name for state in handle.states):
+                yield OperatorStateSplit(subtask.index, handle)
+
+    def _keyed_splits(self, size: int) -> Iterator[KeyedSplit | RawKeyedSplit]:
+        for subtask in self.operator.subtasks:
+            managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
+            if managed is not None:
+                for part in self._parts(managed, size):
+                    yield KeyedSplit(subtask.index, managed, part)
+            if raw is not None and self.kind is StateKind.TIMERS:
+                for part in self._parts(raw, size):
+                    yield RawKeyedSplit(subtask.index, raw, part)
+
+    def _parts(self, handle: KeyedStateHandle, size: int) -> Iterator[KeyGroupRange]:
+        for wanted in self._key_filter.parts(handle.key_groups):
+            yield from pieces_of(handle, wanted, size)
+
+    @cached_property
+    def _key_filter(self) -> KeyFilter:
+        options = self.options
+        if options.keys is None and not self.kind.is_keyed:
+            return KeyFilter(None, ())
+        if options.keys is not None and KEY not in {one.name for one in self.table.columns}:
+            raise ValueError(f"{self.table.name} has no column {KEY!r} to choose rows by")
+        return KeyFilter.of(
+            key_layout(self.table.states[0]),
+            self.operator.max_parallelism,
+            options.keys,
+            options.key_groups,
+        )
+
+    def read(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """The rows of a split, batch by batch.
+
+        Raises:
+            StateFileNotFoundError: A file is gone.
+            FormatError: A file is damaged; a note of the error names operator, subtask and table.
+        """
+        try:
+            for columns in self._read(split):
+                yield self._batch(columns, split)
+        except SavepointError as error:
+            operator = self.operator.uid or str(self.operator.operator_id)
+            error.add_note(f"in {operator}.{self.table.name}, subtask {split.subtask}")
+            raise
+
+    def _read(self, split: Split) -> Iterator[dict[str, pa.Array]]:
+        if isinstance(split, OperatorStateSplit):
+            (state,) = self.table.states
+            names = [column.name for column in self.table.columns]
+            for arrays in read_operator_state(self.directory, split, state, self.kryo):
+                yield self._key_filter.apply(dict(zip(names, arrays, strict=True)))
+            return
+        if isinstance(split, KeyedSplit):
+            yield from map(self._key_filter.apply, self._keyed(split))
+        elif isinstance(split, RawKeyedSplit) and self.kind is StateKind.TIMERS:
+            source = RawKeyedSource(self.directory, split.handle, self.kryo)
+            yield from map(self._key_filter.apply, self._timers(source.timers(split.key_groups)))
+        else:
+            yield from read_raw_state(self.directory, split)
+
+    def _keyed(self, split: KeyedSplit) -> Iterator[dict[str, pa.Array]]:
+        settings = SourceSettings(
+            self.operator.max_parallelism, self.kryo, self.options.portion_size
+        )
+        key = key_layout(self.table.states[0])
+        source = keyed_source(self.directory, split.handle, key, settings)
+        if self.kind is StateKind.TIMERS:
+            return self._timers(source.timers(split.key_groups))
+        return self._rows(source, split.key_groups)
+
+    def _rows(
+        self, source: KeyedSource, key_groups: KeyGroupRange
+    ) -> Iterator[dict[str, pa.Array]]:
+        # All states are read, whatever columns are wanted: a row is there if any state has it.
+        states = self.table.states if self.options.flat is None else (self._flat_state,)
+        types = {state.name: arrow_type(state.stored) for state in states}
+        for batch in source.batches(frozenset(types), key_groups):
+            rows = batch.joined(types)
+            columns: dict[str, pa.Array] = {
+                KEY: visible_key(rows.keys.field(KEY)),
+                NAMESPACE: rows.keys.field(NAMESPACE),
+                KEY_GROUP: pa.array(rows.key_groups),
+            }
+            for column, state in self._columns():
+                if state is not None and state.name in rows.columns:
+                    values = rows.columns[state.name]
+                    if not self.options.with_times:
+                        values = visible_values(values, state.stored)
+                    if self.options.flat is None:
+                        columns[column.name] = values
+                    else:
+                        columns = flattened(columns, values)
+            yield columns
+
+    def _timers(self, found: Iterator[tuple[str, pa.StructArray]]) -> Iterator[dict[str, pa.Array]]:
+        names = {state.name for state in self.table.states}
+        for name, timers in found:
+            if name in names:
+                yield timer_columns(name, timers)
+
+    def _batch(self, columns: dict[str, pa.Array], split: Split) -> pa.RecordBatch:
+        rows = len(next(iter(columns.values())))
+        if self.options.with_subtask:
+            columns[SUBTASK] = pa.array(np.full(rows, split.subtask, np.int32))
+        arrays = [
+            columns[field.name] if field.name in columns else pa.nulls(rows, field.type)
+            for field in self.schema
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def reasons(layout: Layout) -> dict[str, str] | None:
+    """Metadata of a column of which something can be shown as bytes only: the reasons."""
+    found = dict.fromkeys(part.note for part in opaque_parts(layout))
+    return {REASON: "; ".join(found)} if found else None
+
+
+def pieces_of(
+    handle: KeyedStateHandle, wanted: KeyGroupRange, size: int
+) -> Iterator[KeyGroupRange]:
+    """Runs of the wanted key groups that have about ``size`` bytes each."""
+    total = sum(max(stream.size, 0) for _, stream in keyed_streams(handle, ""))
+    share = max(total * len(wanted) // len(handle.key_groups), 1)
+    count = max(1, len(wanted) * size // share)
+    for start in range(wanted.start, wanted.end + 1, count):
+        yield KeyGroupRange(start, min(start + count - 1, wanted.end))
+
+
+def timer_columns(state: str, timers: pa.StructArray) -> dict[str, pa.Array]:
+    """The columns of timers of a state: ``_timer_state/<domain>_<service>``."""
+    domain, _, service = state.removeprefix(TIMER_STATE_PREFIX).partition("_")
+    rows = len(timers)
+    columns: dict[str, pa.Array] = {name: timers.field(name) for name in timers.type.names}
+    columns[KEY] = visible_key(columns[KEY])
+    columns["time_domain"] = pa.repeat(TIME_DOMAINS.get(domain, domain), rows)
+    columns["service"] = pa.repeat(service, rows)
+    return columns

@@ -1,0 +1,149 @@
+"""Timers as raw keyed state: where a job keeps its timers on the heap beside a RocksDB backend.
+
+A raw section of a key group begins with a marker if it holds timers; any other content is known to
+its operator alone. The serializers are there once more in each section.
+
+| bytes    | field      | meaning                                                              |
+|----------|------------|----------------------------------------------------------------------|
+| 4 bytes  |            | marker ``F1 CD 85 9F``                                               |
+| i32      |            | version, 2 (Flink 1.8 and later)                                     |
+| i32      | services   | number of timer services                                             |
+| utf      | name       | of the service, ``user-timers`` for one                              |
+| …, …     |            | snapshots of the key's and of the namespace's serializer             |
+| i32, …   | event      | number of event timers, timers                                       |
+| i32, …   | processing | number of processing timers, timers                                  |
+
+A timer is key, namespace, i64 timestamp: not in the order in which managed timers have them, and
+without a flipped sign.
+
+Flink: ``InternalTimerServiceSerializationProxy``, ``InternalTimersSnapshotReaderWriters``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from savepoint_formats.columns.values import ValueReader
+from savepoint_formats.errors import FormatError, UndecodableError, UnsupportedVersionError
+from savepoint_formats.layout import Layout, Long, Struct, opaque_parts
+from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot
+from savepoint_formats.state_files.sections import NOTHING_WRITTEN_RAW, sections_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from savepoint_formats.file_io import StateFile
+    from savepoint_formats.metadata import KeyGroupsHandle
+    from savepoint_formats.state_files.sections import Section
+
+MARKER = bytes.fromhex("f1cd859f")
+VERSION = 2
+
+DOMAINS = ("event", "processing")
+"""The queues of a service, in the order of the file; managed timers call them so, too."""
+
+TIMER_STATE_PREFIX = "_timer_state/"
+
+_LEAST_SERVICE_SIZE = 22
+
+TimersT = TypeVar("TimersT")
+
+
+@dataclass(frozen=True, slots=True)
+class TimerService:
+    """A timer service: its name, and the layouts of keys and namespaces."""
+
+    name: str
+    key: Layout
+    namespace: Layout
+
+    @classmethod
+    def read(cls, view: SnapshotView) -> Self:
+        """Raises ``UnknownSnapshotError`` for a serializer that is not known."""
+        name = view.read_utf()
+        key, namespace = TypeSerializerSnapshot.read(view), TypeSerializerSnapshot.read(view)
+        return cls(name, key.layout(), namespace.layout())
+
+    @property
+    def timer(self) -> Struct:
+        """The layout of a timer."""
+        return Struct(("key", "namespace", "timestamp"), (self.key, self.namespace, Long()))
+
+    def state_name(self, domain: str) -> str:
+        """What the queue of a domain is called where timers are managed state."""
+        return f"{TIMER_STATE_PREFIX}{domain}_{self.name}"
+
+
+def first_section(file: StateFile, handle: KeyGroupsHandle) -> tuple[Section, bytes] | None:
+    """The first key group of which anything is written: what it holds, all others hold, too.
+
+    Raises:
+        StateFileNotFoundError: The file is gone.
+        FormatError: An offset lies outside the file.
+    """
+    for section in sections_of(handle.groups, file, handle.key_groups, NOTHING_WRITTEN_RAW):
+        if section.size:
+            return section, file.read(section.start, section.end)
+    return None
+
+
+def has_timers(data: bytes) -> bool:
+    """Whether the section of a key group, or what there is of it, holds timers."""
+    return bool(data) and MARKER.startswith(data[: len(MARKER)])
+
+
+def read_timers(
+    data: bytes,
+    path: str,
+    section: Section,
+    read: Callable[[TimerService, SnapshotView, int], TimersT],
+) -> Iterator[tuple[TimerService, str, TimersT]]:
+    """The queues of a section: service, domain, and timers.
+
+    Args:
+        data: The section.
+        path: The file that it is from.
+        section: Where it lies in the file.
+        read: Reads so many timers of a service from a view.
+
+    Raises:
+        FormatError: The section is damaged.
+        UndecodableError: Nobody can tell where a timer ends.
+    """
+    view = SnapshotView(data, path, section.start)
+    _read_version(view)
+    for _ in range(view.read_count(_LEAST_SERVICE_SIZE)):
+        service = TimerService.read(view)
+        for domain in DOMAINS:
+            count = view.read_count()
+            _check(service, count, view)
+            yield service, domain, read(service, view, count)
+    view.expect_end()
+
+
+def skip_timers(service: TimerService, view: SnapshotView, count: int) -> None:
+    """Passes by timers, one by one."""
+    reader = ValueReader(view)
+    for _ in range(count):
+        reader.read(service.timer)
+        if reader.is_lost:
+            message = f"timers {service.name!r} cannot be read: {reader.reasons[0]}"
+            raise view.error(message, UndecodableError)
+
+
+def _read_version(view: SnapshotView) -> None:
+    marker = view.read_bytes(len(MARKER))
+    if marker != MARKER:
+        raise FormatError(f"timers that begin with {marker.hex(' ')}", view.path, view.base)
+    version = view.read_int()
+    if version != VERSION:
+        view.position -= 4
+        message = f"timers of version {version}, expected {VERSION}"
+        raise view.error(message, UnsupportedVersionError)
+
+
+def _check(service: TimerService, count: int, view: SnapshotView) -> None:
+    for part in opaque_parts(service.timer) if count else ():
+        message = f"timers {service.name!r} have values of {part.class_name}: {part.reason}"
+        raise view.error(message, UndecodableError)

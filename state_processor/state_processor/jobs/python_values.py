@@ -1,0 +1,244 @@
+"""Between Arrow and the Python values that user functions take and give.
+
+| Arrow                          | taken by a function     | given by a function          |
+|--------------------------------|-------------------------|------------------------------|
+| struct                         | dict                    | dict, tuple or ``Row``       |
+| map with plain keys            | dict                    | dict, or pairs               |
+| map with other keys            | list of pairs           | the same                     |
+| list                           | list                    | list, tuple or set           |
+| map state                      | list of pairs           |                              |
+| anything else                  | as ``to_pylist`` has it | what pyarrow takes for it    |
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from savepoint_formats.catalog import StateKind
+from savepoint_formats.layout import MapOf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from savepoint_formats.catalog import State
+    from savepoint_formats.tables import Table
+
+    Convert = Callable[[Any], Any]
+
+BATCH_ROWS = 10_000
+
+
+def python_values(array: pa.Array) -> list[Any]:
+    """The values as a function takes them."""
+    convert = _taken(array.type)
+    values: list[Any] = array.to_pylist()
+    return values if convert is None else [_if_any(convert, value) for value in values]
+
+
+def map_entries(array: pa.Array) -> list[Any]:
+    """The values of a map state, each a list of pairs.
+
+    A map that can have a null key is a list of structs in Arrow.
+    """
+    if pa.types.is_map(array.type):
+        keys, items = _taken(array.type.key_type), _taken(array.type.item_type)
+    else:
+        keys, items = (_taken(field.type) for field in array.type.value_type)
+    lists = array.to_pylist()
+    if not pa.types.is_map(array.type):
+        lists = [entries and [tuple(entry.values()) for entry in entries] for entries in lists]
+    if keys is None and items is None:
+        return list(lists)
+    return [entries and _pairs(entries, keys, items) for entries in lists]
+
+
+def state_values(table: Table, batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """What each state of a table has in each row of a batch, by name; the columns go by position."""
+    first = len(table.columns) - len(table.states)
+    columns = [
+        map_entries(batch.column(index)) if is_map(state) else python_values(batch.column(index))
+        for index, state in enumerate(table.states, start=first)
+    ]
+    names = [state.name for state in table.states]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def is_map(state: State) -> bool:
+    """Whether the values of a state are maps, and not bytes for want of a layout."""
+    return state.kind is StateKind.MAP and isinstance(state.stored, MapOf)
+
+
+def _taken(data_type: pa.DataType) -> Convert | None:
+    """What makes of ``to_pylist``'s value the one that a function takes; None if it is the same."""
+    if pa.types.is_map(data_type):
+        keys, items = _taken(data_type.key_type), _taken(data_type.item_type)
+        if pa.types.is_nested(data_type.key_type):
+            return lambda value: _pairs(value, keys, items)
+        return lambda value: dict(_pairs(value, keys, items))
+    if pa.types.is_list(data_type):
+        element = _taken(data_type.value_type)
+        return element and (lambda value: [_if_any(element, one) for one in value])
+    if pa.types.is_struct(data_type):
+        fields = {field.name: _taken(field.type) for field in data_type}
+        changed = {name: convert for name, convert in fields.items() if convert}
+        return (lambda value: _with_fields(value, changed)) if changed else None
+    return None
+
+
+def _pairs(
+    value: Iterable[tuple[Any, Any]], keys: Convert | None, items: Convert | None
+) -> list[tuple[Any, Any]]:
+    return [(_if_any(keys, key), _if_any(items, item)) for key, item in value]
+
+
+def _with_fields(value: dict[str, Any], changed: dict[str, Convert]) -> dict[str, Any]:
+    return value | {name: _if_any(convert, value[name]) for name, convert in changed.items()}
+
+
+def _if_any(convert: Convert | None, value: Any) -> Any:
+    return value if convert is None or value is None else convert(value)
+
+
+class OutputRows:
+    """Makes batches of the rows that a function gives.
+
+    Args:
+        schema: That of the batches.
+        function: What the function is called, for messages.
+    """
+
+    def __init__(self, schema: pa.Schema, function: str) -> None:
+        self._schema = schema
+        self._function = function
+        self._converts = [_given(field.type) for field in schema]
+
+    def batches(self, rows: Iterable[tuple[object, Any]]) -> Iterator[pa.RecordBatch]:
+        """Batches of rows, each of which comes with its place, whose text names the key.
+
+        Raises:
+            TypeError: A row, or a value in it, is of another type than the schema says.
+            ValueError: A row has other columns than the schema, or a value does not fit.
+        """
+        places: list[object] = []
+        columns: list[list[Any]] = [[] for _ in self._schema]
+        for place, row in rows:
+            values = self._values(place, row)
+            for column, value in zip(columns, values, strict=True):
+                column.append(value)
+            places.append(place)
+            if len(places) == BATCH_ROWS:
+                yield self._batch(places, columns)
+                places, columns = [], [[] for _ in self._schema]
+        if places:
+            yield self._batch(places, columns)
+
+    def _values(self, place: object, row: Any) -> tuple[Any, ...] | list[Any]:
+        names = self._schema.names
+        if isinstance(row, tuple) and not hasattr(row, "__fields__"):
+            if len(row) != len(names):
+                raise ValueError(
+                    f"{self._function} gave {len(row)} values for {place}, expected"
+                    f" {len(names)}: {', '.join(names)}"
+                )
+            return row
+        if isinstance(row, tuple):
+            row = dict(zip(row.__fields__, row, strict=True))  # type: ignore[attr-defined]
+        if not isinstance(row, dict):
+            raise TypeError(
+                f"{self._function} gave a {type(row).__name__} for {place}, expected rows, each a"
+                " dict, a tuple or a Row"
+            )
+        if unknown := [name for name in row if name not in names]:
+            raise ValueError(
+                f"{self._function} gave a column {unknown[0]!r} for {place}; the schema has:"
+                f" {', '.join(names)}"
+            )
+        return [row.get(name) for name in names]
+
+    def _batch(self, places: list[object], columns: list[list[Any]]) -> pa.RecordBatch:
+        arrays = [
+            self._column(field, convert, values, places)
+            for field, convert, values in zip(self._schema, self._converts, columns, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _column(
+        self, field: pa.Field, convert: Convert, values: list[Any], places: list[object]
+    ) -> pa.Array:
+        try:
+            array = pa.array([convert(value) for value in values], field.type)
+        except (TypeError, ValueError, OverflowError, AttributeError):
+            self._check_each(field, convert, values, places)
+            raise
+        if array.null_count and not field.nullable:
+            place = places[array.is_null().to_pylist().index(True)]
+            raise ValueError(
+                f"{self._function} gave null for {place} in column {field.name!r}, which is not"
+                " nullable"
+            )
+        return array
+
+    def _check_each(
+        self, field: pa.Field, convert: Convert, values: list[Any], places: list[object]
+    ) -> None:
+        """Raises the error of the first value that does not fit, with its key."""
+        for value, place in zip(values, places, strict=True):
+            try:
+                pa.array([convert(value)], field.type)
+            except (TypeError, ValueError, OverflowError, AttributeError) as error:
+                kind = TypeError if isinstance(error, TypeError) else ValueError
+                raise kind(
+                    f"{self._function} gave {value!r} for {place} in column {field.name!r}, which"
+                    f" is {field.type}: {error}"
+                ) from error
+
+
+def _given(data_type: pa.DataType) -> Convert:
+    """What makes of a function's value one that pyarrow takes for the type."""
+    if pa.types.is_integer(data_type):
+        return _integer
+    if pa.types.is_map(data_type):
+        keys, items = _given(data_type.key_type), _given(data_type.item_type)
+        return lambda value: _given_map(value, keys, items)
+    if pa.types.is_list(data_type):
+        element = _given(data_type.value_type)
+        return lambda value: _given_list(value, element)
+    if pa.types.is_struct(data_type):
+        fields = {field.name: _given(field.type) for field in data_type}
+        return lambda value: _given_struct(value, fields)
+    return _same
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _integer(value: Any) -> Any:
+    """The value; pyarrow would cut off the fraction of a float."""
+    return None if value is None else operator.index(value)
+
+
+def _given_list(value: Any, element: Convert) -> Any:
+    if isinstance(value, str | bytes | dict):
+        raise TypeError(f"a {type(value).__name__} is no list")
+    return None if value is None else [element(one) for one in value]
+
+
+def _given_map(value: Any, keys: Convert, items: Convert) -> Any:
+    if value is None:
+        return None
+    pairs = value.items() if isinstance(value, dict) else value
+    return [(keys(key), items(item)) for key, item in pairs]
+
+
+def _given_struct(value: Any, fields: dict[str, Convert]) -> Any:
+    if value is None:
+        return None
+    names: Iterable[str] = getattr(value, "__fields__", fields)
+    found = value if isinstance(value, dict) else dict(zip(names, value, strict=True))
+    if unknown := [name for name in found if name not in fields]:
+        raise ValueError(f"no field {unknown[0]!r}; it has: {', '.join(fields)}")
+    return {name: convert(found.get(name)) for name, convert in fields.items()}

@@ -1,0 +1,144 @@
+"""From Arrow's types to those that Spark has.
+
+``savepoint_formats`` speaks Arrow to the nanosecond. Spark's timestamps end at microseconds, and it
+has no time of day before 4.1; what it lacks is cast here, once per batch.
+
+| Arrow              | Arrow for Spark                                                        |
+|--------------------|------------------------------------------------------------------------|
+| timestamp[ms, ns]  | timestamp[us]; nanoseconds are cut off, what lies beyond is the limit  |
+| duration[ms]       | duration[us]; likewise                                                 |
+| time32, time64     | utf8                                                                   |
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+    from pyspark.sql.types import StructType
+
+    CastLeaf = Callable[[pa.Array, pa.DataType], pa.Array]
+
+_MICROS_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_LIMITS = np.iinfo(np.int64)
+
+
+def spark_arrow_type(data_type: pa.DataType) -> pa.DataType:
+    """The type that a value of ``data_type`` has on its way to Spark."""
+    return _mapped(data_type, _spark_leaf)
+
+
+def _spark_leaf(data_type: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(data_type):
+        return pa.timestamp("us", data_type.tz)
+    if pa.types.is_duration(data_type):
+        return pa.duration("us")
+    return pa.utf8() if pa.types.is_time(data_type) else data_type
+
+
+def _printable_leaf(data_type: pa.DataType) -> pa.DataType:
+    return pa.utf8() if pa.types.is_temporal(data_type) else data_type
+
+
+def _mapped(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """The type with ``leaf`` of all types that it is made of."""
+
+    def mapped(field: pa.Field) -> pa.Field:
+        return field.with_type(_mapped(field.type, leaf))
+
+    if pa.types.is_list(data_type):
+        return pa.list_(mapped(data_type.value_field))
+    if pa.types.is_map(data_type):
+        return pa.map_(mapped(data_type.key_field).type, mapped(data_type.item_field))
+    if pa.types.is_struct(data_type):
+        return pa.struct([mapped(field) for field in data_type])
+    return leaf(data_type)
+
+
+def _cast(batch: pa.RecordBatch, schema: pa.Schema, cast_leaf: CastLeaf) -> pa.RecordBatch:
+    if schema == batch.schema:
+        return batch
+    types = [field.type for field in schema]
+    arrays = [_casted(*pair, cast_leaf) for pair in zip(batch.columns, types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _casted(array: pa.Array, wanted: pa.DataType, cast_leaf: CastLeaf) -> pa.Array:
+    """The array with ``cast_leaf`` of all arrays that it is made of, where types differ."""
+    if array.type == wanted:
+        return array
+    if pa.types.is_list(wanted):
+        elements = _casted(array.values, wanted.value_type, cast_leaf)
+        return pa.ListArray.from_arrays(_bounds(array), elements, type=wanted)
+    if pa.types.is_map(wanted):
+        keys = _casted(array.keys, wanted.key_type, cast_leaf)
+        items = _casted(array.items, wanted.item_type, cast_leaf)
+        return pa.MapArray.from_arrays(_bounds(array), keys, items, type=wanted)
+    if pa.types.is_struct(wanted):
+        fields = [
+            _casted(array.field(index), field.type, cast_leaf) for index, field in enumerate(wanted)
+        ]
+        return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=array.is_null())
+    return cast_leaf(array, wanted)
+
+
+def _bounds(array: pa.ListArray | pa.MapArray) -> pa.Array:
+    """Offsets that are null where the value is."""
+    is_null = pa.concat_arrays([array.is_null(), pa.array([False])])
+    return pc.if_else(is_null, pa.scalar(None, pa.int32()), array.offsets)
+
+
+def _spark_values(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    if not pa.types.is_timestamp(wanted) and not pa.types.is_duration(wanted):
+        return values.cast(wanted)
+    numbers = pc.fill_null(values.view(pa.int64()), 0).to_numpy()
+    unit = values.type.unit
+    micros = numbers // 1000 if unit == "ns" else _product(numbers, _MICROS_PER_UNIT[unit])
+    is_null = values.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(micros, pa.int64(), mask=is_null).view(wanted)
+
+
+def _product(numbers: NDArray[np.int64], factor: int) -> NDArray[np.int64]:
+    """The numbers times a factor; the smallest or largest one where that is out of range."""
+    limit = _LIMITS.max // factor
+    products = np.clip(numbers, -limit, limit) * factor
+    products[numbers > limit] = _LIMITS.max
+    products[numbers < -limit] = _LIMITS.min
+    return products
+
+
+def _printable_values(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    return values.cast(wanted)
+
+
+def _mapped_schema(schema: pa.Schema, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.Schema:
+    return pa.schema([pa.field(field.name, _mapped(field.type, leaf)) for field in schema])
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """The schema of the DataFrame that batches of ``schema`` become, with its metadata."""
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415  # Spark starts slowly
+
+    found = from_arrow_schema(_mapped_schema(schema, _spark_leaf))
+    for field, arrow_field in zip(found.fields, schema, strict=True):
+        field.metadata = {
+            name.decode(): value.decode() for name, value in (arrow_field.metadata or {}).items()
+        }
+    return found
+
+
+def to_spark(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with Spark's types; what Spark cannot hold of a time is cut off."""
+    return _cast(batch, _mapped_schema(batch.schema, _spark_leaf), _spark_values)
+
+
+def to_printable(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with times and dates as texts, to the last digit; durations as well."""
+    return _cast(batch, _mapped_schema(batch.schema, _printable_leaf), _printable_values)

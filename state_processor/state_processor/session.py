@@ -1,0 +1,65 @@
+"""A Spark session of this machine, for those who have none of their own."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from state_processor.java_runtime import ensure_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOGGING = Path(__file__).with_name("log4j2.properties")
+
+_DEFAULTS = {
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.ui.enabled": "false",
+    "spark.sql.python.filterPushdown.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
+def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
+    """A session on this machine, on its own Java or the one that comes with this package.
+
+    Args:
+        master: As Spark has it.
+        settings: Settings of Spark, dots written as two underscores; they go before ours.
+
+    Raises:
+        RuntimeError: There is no Java, nor can there be one from a package.
+
+    Example:
+        >>> spark = local_session(spark__driver__memory="4g")
+    """
+    from pyspark.sql import SparkSession  # noqa: PLC0415  # Spark is slow to import
+
+    ensure_java()
+    # Workers must find what this interpreter finds, whether or not its environment is active.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    given = {name.replace("__", "."): value for name, value in settings.items()}
+    if SparkSession.getActiveSession() is None:
+        given = {**_DEFAULTS, "spark.sql.warehouse.dir": _warehouse(), **given}
+    builder = SparkSession.builder.master(master).appName("savepoint")
+    for name, value in given.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    # It prints every error of a query as JSON, before the error itself is raised.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    return spark
+
+
+def _warehouse() -> str:
+    """A folder for what the session's databases have, which goes when the process does."""
+    folder = tempfile.mkdtemp(prefix="savepoint-warehouse-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

@@ -1,0 +1,210 @@
+"""State objects: what the state of a savepoint is to a user's function, for the key it is at.
+
+They have the methods of Flink's interfaces. State is only read here, so those that change it raise
+a ``TypeError``. Values are plain Python: a struct (POJO, tuple, row) is a dict, a list a list, and a
+map a dict; a map whose keys are no plain values is a list of pairs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from savepoint_formats.catalog import StateKind
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator
+
+
+class State:
+    """A state of an operator, at one key.
+
+    Args:
+        name: As in its descriptor.
+    """
+
+    kinds: ClassVar[frozenset[StateKind]]
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._value: Any = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def clear(self) -> NoReturn:
+        """Raises ``TypeError``."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise TypeError(
+            f"state {self.name!r} is read from a savepoint, and a reader function cannot change it"
+        )
+
+
+def hold(states: Iterable[State], values: Iterable[Any]) -> None:
+    """Makes each state show what it has at the next key; None for nothing."""
+    for state, value in zip(states, values, strict=True):
+        state._value = value
+
+
+class ValueState(State):
+    """A state of one value."""
+
+    kinds = frozenset([StateKind.VALUE])
+
+    def value(self) -> Any:
+        """The value; None if the key has none.
+
+        Example:
+            >>> total = self.total.value() or 0.0
+        """
+        return self._value
+
+    def update(self, value: Any) -> NoReturn:  # noqa: ARG002  # Flink's signature
+        """Raises ``TypeError``."""
+        self._refuse()
+
+
+class ListState(State):
+    """A state of a list."""
+
+    kinds = frozenset([StateKind.LIST])
+
+    def get(self) -> list[Any]:
+        """The elements; empty if the key has none.
+
+        Example:
+            >>> newest = self.memos.get()[-1:]
+        """
+        return self._value or []
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.get())
+
+    def add(self, value: Any) -> NoReturn:  # noqa: ARG002  # Flink's signature
+        """Raises ``TypeError``."""
+        self._refuse()
+
+    def add_all(self, values: Iterable[Any]) -> NoReturn:  # noqa: ARG002  # Flink's signature
+        """Raises ``TypeError``."""
+        self._refuse()
+
+    def update(self, values: Iterable[Any]) -> NoReturn:  # noqa: ARG002  # Flink's signature
+        """Raises ``TypeError``."""
+        self._refuse()
+
+
+class MapState(State):
+    """A state of a map."""
+
+    kinds = frozenset([StateKind.MAP])
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._indexed: Any = None
+        self._index: dict[Hashable, Any] = {}
+
+    def get(self, key: Any) -> Any:
+        """The value of a user key; None if there is none, or if it is null.
+
+        Example:
+            >>> euros = self.by_currency.get("EUR")
+        """
+        return self._by_key().get(hashable(key))
+
+    def contains(self, key: Any) -> bool:
+        """Whether the map has this user key, be its value null."""
+        return hashable(key) in self._by_key()
+
+    def _by_key(self) -> dict[Hashable, Any]:
+        """The entries by what is hashable of their keys; made when the first of a map is asked for."""
+        if self._indexed is not self._value:
+            self._indexed = self._value
+            self._index = {hashable(key): value for key, value in self.items()}
+        return self._index
+
+    def items(self) -> list[tuple[Any, Any]]:
+        """The entries, as pairs of user key and value.
+
+        Example:
+            >>> cents = dict(self.by_currency.items())
+        """
+        return self._value or []
+
+    def keys(self) -> list[Any]:
+        """The user keys."""
+        return [key for key, _ in self.items()]
+
+    def values(self) -> list[Any]:
+        """The values."""
+        return [value for _, value in self.items()]
+
+    def is_empty(self) -> bool:
+        """Whether the key has no entry."""
+        return not self._value
+
+    def __contains__(self, key: object) -> bool:
+        return self.contains(key)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.keys())
+
+    def put(self, key: Any, value: Any) -> NoReturn:  # noqa: ARG002  # Flink's signature
+        """Raises ``TypeError``."""
+        self._refuse()
+
+    def put_all(self, entries: Any) -> NoReturn:  # noqa: ARG002  # Flink's signature
+        """Raises ``TypeError``."""
+        self._refuse()
+
+    def remove(self, key: Any) -> NoReturn:  # noqa: ARG002  # Flink's signature
+        """Raises ``TypeError``."""
+        self._refuse()
+
+
+class ReducingState(State):
+    """A state of one value, to which the job has reduced all that was added."""
+
+    kinds = frozenset([StateKind.REDUCING])
+
+    def get(self) -> Any:
+        """The value; None if the key has none.
+
+        Example:
+            >>> cents = self.cents_sum.get()
+        """
+        return self._value
+
+    def add(self, value: Any) -> NoReturn:  # noqa: ARG002  # Flink's signature
+        """Raises ``TypeError``."""
+        self._refuse()
+
+
+class AggregatingState(State):
+    """A state of an accumulator."""
+
+    kinds = frozenset([StateKind.AGGREGATING, StateKind.FOLDING])
+
+    def get(self) -> Any:
+        """The accumulator, as the savepoint has no function that makes a result of it; or None.
+
+        Example:
+            >>> accumulator = self.average.get()
+        """
+        return self._value
+
+    def add(self, value: Any) -> NoReturn:  # noqa: ARG002  # Flink's signature
+        """Raises ``TypeError``."""
+        self._refuse()
+
+
+def hashable(value: Any) -> Hashable:
+    """Something that is equal, and has a hash, for values that are equal."""
+    match value:
+        case dict():
+            return tuple((hashable(key), hashable(one)) for key, one in value.items())
+        case list() | tuple():
+            return tuple(map(hashable, value))
+        case _:
+            plain: Hashable = value
+            return plain

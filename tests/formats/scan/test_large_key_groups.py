@@ -1,0 +1,95 @@
+"""A key group that is read in portions gives the rows that it gives in one piece."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.scan.large_key_groups import identity_hashes, portions
+from savepoint_formats.scan.state_rows import EntrySpans
+from state_processor import Savepoint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SAMPLES = [
+    ("states-1.20.5-hashmap-canonical", "stateful.keyed_state"),
+    ("states-1.20.5-hashmap-compressed", "stateful.keyed_state"),
+    ("states-2.2.1-hashmap-canonical", "stateful.timers"),
+    ("states-2.2.1-rocksdb-native", "stateful.keyed_state"),
+    ("windows-2.2.1-rocksdb-canonical", "session.window_state"),
+    ("windows-2.2.1-rocksdb-native", "session.window_state"),
+    ("sql-2.2.1-rocksdb-native", "4_group-aggregate.keyed_state"),
+]
+
+
+def rows(savepoint: Savepoint, table: str, **options: Any) -> list[str]:
+    scan = savepoint.scan(table, **options)
+    batches = (batch for split in scan.splits() for batch in scan.read(split))
+    return sorted(repr(row) for batch in batches for row in batch.to_pylist())
+
+
+@pytest.mark.parametrize(("sample", "table"), SAMPLES)
+@pytest.mark.parametrize("portion_size", [50, 1000])
+def test_portions_are_the_whole(samples: Path, sample: str, table: str, portion_size: int) -> None:
+    savepoint = Savepoint.open(str(samples / sample))
+    whole = rows(savepoint, table)
+    assert whole
+    assert rows(savepoint, table, portion_size=portion_size) == whole
+
+
+def spans_of(entries: list[tuple[bytes, bytes]]) -> tuple[Chunk, EntrySpans]:
+    """Entries one behind the other."""
+    sizes = np.array([len(part) for entry in entries for part in entry], np.int64)
+    ends = np.cumsum(sizes)
+    starts = ends - sizes
+    data = np.frombuffer(b"".join(part for entry in entries for part in entry), np.uint8)
+    return Chunk(data), EntrySpans(starts[::2], ends[::2], starts[1::2], ends[1::2])
+
+
+@given(
+    st.lists(st.tuples(st.binary(min_size=1, max_size=20), st.binary(max_size=5)), max_size=30),
+    st.integers(1, 5),
+)
+def test_every_entry_is_in_one_portion_with_all_of_its_key(
+    entries: list[tuple[bytes, bytes]], count: int
+) -> None:
+    chunk, spans = spans_of(entries)
+    found: list[tuple[bytes, bytes]] = []
+    seen: set[bytes] = set()
+    for part, states in portions(
+        lambda: iter([(chunk, {"state": spans})]),
+        count,
+        lambda _name, _chunk, one: (one.key_starts, one.key_ends),
+        "file",
+    ):
+        data = part.data.tobytes()
+        own = [
+            (data[key:key_end], data[value:value_end])
+            for one in states.values()
+            for key, key_end, value, value_end in zip(
+                one.key_starts, one.key_ends, one.value_starts, one.value_ends, strict=True
+            )
+        ]
+        assert not seen & {key for key, _ in own}
+        seen |= {key for key, _ in own}
+        found += own
+    assert Counter(found) == Counter(entries)
+
+
+def test_hashes_spread_keys_that_differ_at_either_end() -> None:
+    for keys in (
+        [number.to_bytes(8, "big") for number in range(10_000)],
+        [f"{number:06}-of-all-the-customers-there-are".encode() for number in range(10_000)],
+    ):
+        chunk, spans = spans_of([(key, b"") for key in keys])
+        hashes = identity_hashes(chunk.data, spans.key_starts, spans.key_ends)
+        sizes = Counter((hashes % np.uint64(10)).tolist())
+        assert len(sizes) == 10
+        assert max(sizes.values()) < 1.2 * min(sizes.values())
