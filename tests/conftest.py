@@ -1,11 +1,19 @@
-"""Where tests find real savepoints: the samples of this project, and a corpus beside it."""
+"""What tests share: real savepoints, of this project and of a corpus beside it, and Spark."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+from state_processor import local_session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[1]
 
@@ -23,3 +31,11 @@ def corpus() -> Path:
     if not path.is_dir():
         pytest.skip("no corpus of savepoints; SAVEPOINT_CORPUS names the folder of one")
     return path
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The session of all tests; there is but one in a process."""
+    session = local_session("local[2]", spark__sql__shuffle__partitions="2")
+    yield session
+    session.stop()

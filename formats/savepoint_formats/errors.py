@@ -14,6 +14,9 @@
     │       └── ValueOutOfRangeError  it lies beyond what its Arrow type holds
     ├── OperatorNotFoundError
     ├── StateNotFoundError
+    ├── TableNotFoundError
+    ├── ColumnNotFoundError
+    ├── KeyTypeError                  a key is looked for that no row of the table can have
     └── UnstableHashError             nobody but the writing JVM knows the key's hash code
 
 A wrong call is a ``ValueError`` or a ``TypeError``, as anywhere in Python.
@@ -58,6 +61,10 @@ class TableNotFoundError(SavepointError):
 
 class ColumnNotFoundError(SavepointError):
     """The table has no column of this name."""
+
+
+class KeyTypeError(SavepointError, ValueError):
+    """A key is looked for that is none of the type of the table's keys."""
 
 
 @dataclass

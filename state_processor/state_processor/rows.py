@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from savepoint_formats.errors import SavepointError
 
+from savepoint_formats.errors import SavepointError
 from state_processor.schema import to_printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
     from savepoint_formats.scan import TableScan
+
+Rows = list[dict[str, Any]]
 
 
 class ConditionError(SavepointError):
     """A condition on rows can't be understood, or does not fit the table."""
 
 
-def first_rows(scan: TableScan, count: int, where: str | None = None) -> list[dict[str, Any]]:
+class QueryError(SavepointError):
+    """A query in Spark SQL can't be understood, or failed."""
+
+
+def first_rows(scan: TableScan, count: int, where: str | None = None) -> Rows:
     """The first rows of a table, as plain values; reads no further than it must.
 
     Args:
         scan: The table, and what of it is read.
         count: How many rows at most.
-        where: A condition in SQL on its columns, e.g. ``total > 100 AND key LIKE 'a%'``.
+        where: A condition in SQL, e.g. ``total > 100 AND key LIKE 'a%'``; may be about columns
+            that are not wanted.
 
     Returns:
         Dicts of column to value. Times and dates are text, maps are lists of pairs.
@@ -35,9 +46,12 @@ def first_rows(scan: TableScan, count: int, where: str | None = None) -> list[di
         ConditionError: ``where`` can't be understood.
         SavepointError: The table can't be read.
     """
+    names = scan.schema.names
+    if where is not None:
+        scan = replace(scan, options=replace(scan.options, columns=None))
     batches = (batch for split in scan.splits() for batch in scan.read(split))
     chosen = (batch if where is None else _filtered(batch, where) for batch in batches)
-    return list(islice(_rows(chosen), count))
+    return list(islice(_rows(batch.select(names) for batch in chosen), count))
 
 
 def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
@@ -54,5 +68,53 @@ def _filtered(batch: pa.RecordBatch, where: str) -> pa.RecordBatch:
         found = duckdb.from_arrow(pa.Table.from_batches([numbered])).filter(where)
         rows = found.project('"$row"').fetchnumpy()["$row"]
     except duckdb.Error as error:
-        raise ConditionError(f"condition {where!r}: {error}") from error
+        reason = " ".join(str(error).split())
+        raise ConditionError(f"condition {where!r}: {reason}") from error
     return batch.take(pa.array(rows))
+
+
+def query_rows(spark: SparkSession, query: str, count: int) -> tuple[list[str], Rows]:
+    """The first rows of a query in Spark SQL, as plain values.
+
+    Args:
+        spark: The session.
+        query: The query.
+        count: How many rows at most.
+
+    Returns:
+        The names of the columns, each with a number behind it that was there before; dicts of
+        column to value, as ``first_rows`` has them.
+
+    Raises:
+        QueryError: The query can't be understood, or a table can't be read.
+    """
+    from pyspark.errors import PySparkException  # noqa: PLC0415  # Spark is slow to import
+
+    try:
+        found = spark.sql(query).limit(count).toArrow()
+    except PySparkException as error:
+        raise QueryError(_reason(error)) from error
+    names = _distinct(found.schema.names)
+    return names, list(_rows(iter(found.rename_columns(names).to_batches())))
+
+
+def _reason(error: PySparkException) -> str:
+    """What went wrong in one line: the error of a savepoint if it is one, or Spark's."""
+    lines = str(error).splitlines()
+    ours = [line for line in lines if line.startswith(_PACKAGES)]
+    return ours[-1].partition(": ")[2] if ours else lines[0]
+
+
+_PACKAGES = ("savepoint_formats.", "state_processor.")
+
+
+def _distinct(names: list[str]) -> list[str]:
+    found: list[str] = []
+    for name in names:
+        number = found.count(name) + 1
+        candidate = name
+        while candidate in found:
+            number += 1
+            candidate = f"{name}_{number}"
+        found.append(candidate)
+    return found

@@ -233,6 +233,13 @@ def _sql_type(sql: LogicalType, depth: int) -> pa.DataType:
             raise UndecodableError(f"a SQL type {root}, which no row stores", "<layout>", 0)
 
 
+def visible_key_type(key_type: pa.DataType) -> pa.DataType:
+    """The type of a key as readers see it: that of a row without its kind, which says nothing."""
+    if not pa.types.is_struct(key_type) or key_type.get_field_index(ROW_KIND) < 0:
+        return key_type
+    return pa.struct([field for field in key_type if field.name != ROW_KIND])
+
+
 def timestamp_unit(precision: int) -> str:
     """The coarsest Arrow unit that has this many digits of a second."""
     if precision <= 3:

@@ -38,3 +38,8 @@ class Opaque(Layout):
 
     class_name: str
     reason: str
+
+    @property
+    def note(self) -> str:
+        """The reason, behind the class if there is one."""
+        return f"{self.class_name}: {self.reason}" if self.class_name else self.reason

@@ -6,6 +6,7 @@ tell a wrong one, all key groups are read and the rows are compared.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.columns.arrow_types import arrow_type, visible_key_type
-from savepoint_formats.errors import UnstableHashError
+from savepoint_formats.errors import KeyTypeError, UnstableHashError
 from savepoint_formats.java_hash import java_hash
 from savepoint_formats.key_groups import MAX_PARALLELISM, KeyGroupRange, key_group
 
@@ -64,7 +65,7 @@ class KeyFilter:
             within: The key groups wanted; None for all.
 
         Raises:
-            ValueError: A key is none of the layout's type.
+            KeyTypeError: A key is none of the layout's type.
         """
         everything = within or KeyGroupRange(0, MAX_PARALLELISM - 1)
         if keys is None:
@@ -101,10 +102,10 @@ class KeyFilter:
 def keys_of(keys: Iterable[Any], key_type: pa.DataType) -> pa.Array:
     """Keys as values of the type of the key column.
 
-    A time or a number may be a text, as in SQL; a text for bytes is hexadecimal.
+    Each may be a text: a time or a number as in SQL, bytes in hexadecimal, all else as JSON.
 
     Raises:
-        ValueError: One of them is none, or would lose digits as such.
+        KeyTypeError: One of them is none, or would lose digits as such.
     """
     return pa.concat_arrays([pa.array([], key_type), *(_key(one, key_type) for one in keys)])
 
@@ -112,7 +113,9 @@ def keys_of(keys: Iterable[Any], key_type: pa.DataType) -> pa.Array:
 def _key(key: Any, key_type: pa.DataType) -> pa.Array:
     try:
         if isinstance(key, str) and pa.types.is_binary(key_type):
-            return pa.array([bytes.fromhex(key)], key_type)
+            key = bytes.fromhex(key)
+        elif isinstance(key, str) and pa.types.is_nested(key_type):
+            key = json.loads(key)
         return pa.array([key]).cast(key_type)
     except (ValueError, TypeError, NotImplementedError) as error:
-        raise ValueError(f"{key!r} is no key of type {key_type}") from error
+        raise KeyTypeError(f"{key!r} is no key of type {key_type}") from error

@@ -6,7 +6,7 @@ other, so that any number of processes may read them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,7 @@ from savepoint_formats.scan.raw_state import (
 from savepoint_formats.scan.state_rows import key_layout
 from savepoint_formats.scan.visible import visible_key, visible_values
 from savepoint_formats.state_files.raw_timers import TIMER_STATE_PREFIX
-from savepoint_formats.tables import KEY, column_type
+from savepoint_formats.tables import KEY, Column, column_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import KeyedStateHandle, OperatorState
     from savepoint_formats.scan.keyed_source import KeyedSource
-    from savepoint_formats.tables import Column, Table
+    from savepoint_formats.tables import Table
 
 TIME_DOMAINS = {"event": "EVENT_TIME", "processing": "PROCESSING_TIME"}
 
@@ -136,11 +136,10 @@ class TableScan:
 
     def _fields(self) -> Iterator[pa.Field]:
         for column, state in self._columns():
-            if state and self.options.with_times:
-                column = replace(column, layout=state.stored)
-            found = column_type(self.table, column)
+            layout = state.stored if state and self.options.with_times else column.layout
+            found = column_type(self.table, Column(column.name, layout))
             if state is None or self.options.flat is None:
-                yield pa.field(column.name, found, metadata=reasons(column.layout))
+                yield pa.field(column.name, found, metadata=reasons(layout))
             elif state == self._flat_state:
                 yield from flat_fields(state.name, found)
         if self.options.with_key_group and self.kind.is_keyed:
@@ -167,7 +166,7 @@ class TableScan:
         Raises:
             ColumnNotFoundError: A column is wanted that there is not.
             StateNotFoundError: A flat view is wanted of what is no list or map.
-            ValueError: Keys are wanted that are none of the table's.
+            KeyTypeError: A key is wanted that is none of the table's.
         """
         # Both are wanted later, and tell now what is wrong with the options.
         _ = self.schema, self._key_filter
@@ -206,7 +205,7 @@ class TableScan:
         if options.keys is None and not self.kind.is_keyed:
             return KeyFilter(None, ())
         if options.keys is not None and KEY not in {one.name for one in self.table.columns}:
-            raise ValueError(f"{self.table.name} has no column {KEY!r} to choose rows by")
+            raise ColumnNotFoundError(f"{self.table.name} has no column {KEY!r} to choose rows by")
         return KeyFilter.of(
             key_layout(self.table.states[0]),
             self.operator.max_parallelism,

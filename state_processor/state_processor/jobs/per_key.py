@@ -136,24 +136,25 @@ class PerKeyJob(ABC):
 
 
 class PerKeySource(DataSource):
-    """The data source of a ``PerKeyJob``, which comes pickled in an option."""
+    """The data source of a ``PerKeyJob``, which comes pickled in an option with its splits."""
 
     @classmethod
     def name(cls) -> str:
         return "savepoint_function"
 
     def reader(self, schema: StructType) -> PerKeyReader:  # noqa: ARG002  # the job knows it
-        return PerKeyReader(cloudpickle.loads(b64decode(self.options["job"])))
+        return PerKeyReader(*cloudpickle.loads(b64decode(self.options["job"])))
 
 
 class PerKeyReader(DataSourceReader):
     """Reads what a function gives, split by split."""
 
-    def __init__(self, job: PerKeyJob) -> None:
+    def __init__(self, job: PerKeyJob, splits: list[Split]) -> None:
         self._job = job
+        self._splits = splits
 
     def partitions(self) -> list[SplitPartition]:
-        return [SplitPartition(split) for split in self._job.scan.splits()]
+        return [SplitPartition(split) for split in self._splits]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         # Spark asks for the rows of no partition where there are none.
@@ -162,9 +163,10 @@ class PerKeyReader(DataSourceReader):
 
 
 def to_dataframe(spark: SparkSession, job: PerKeyJob, schema: StructType) -> DataFrame:
-    """What the function of a job gives."""
+    """What the function of a job gives; the splits are planned here, and errors in them told."""
+    planned = (job, job.scan.splits())
+    pickled: bytes = cloudpickle.dumps(planned)  # type: ignore[no-untyped-call]
     spark.dataSource.register(PerKeySource)
-    pickled: bytes = cloudpickle.dumps(job)  # type: ignore[no-untyped-call]
     reader = spark.read.format(PerKeySource.name()).schema(schema)
     return reader.option("job", b64encode(pickled).decode()).load()
 
