@@ -81,6 +81,10 @@ class SavepointDataSource(DataSource):
         names = tuple(schema.fieldNames())
         if names != tuple(scan.schema.names):
             scan = replace(scan, options=replace(scan.options, columns=names))
+        for wanted, found in zip(schema, spark_schema(scan.schema), strict=True):
+            if wanted.dataType.simpleString() != found.dataType.simpleString():
+                type_name = found.dataType.simpleString()
+                raise ValueError(f"column {found.name!r} is {type_name}: cast it after reading")
         kind = PushdownReader if _is_true(self.options, "filterPushdown") else SavepointReader
         return kind(scan, _split_size(self.options))
 

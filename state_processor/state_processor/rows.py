@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -30,12 +30,12 @@ class QueryError(SavepointError):
     """A query in Spark SQL can't be understood, or failed."""
 
 
-def first_rows(scan: TableScan, count: int, where: str | None = None) -> Rows:
+def first_rows(scan: TableScan, limit: int, where: str | None = None) -> Rows:
     """The first rows of a table, as plain values; reads no further than it must.
 
     Args:
         scan: The table, and what of it is read.
-        count: How many rows at most.
+        limit: How many rows at most.
         where: A condition in SQL, e.g. ``total > 100 AND key LIKE 'a%'``; may be about columns
             that are not wanted.
 
@@ -51,7 +51,7 @@ def first_rows(scan: TableScan, count: int, where: str | None = None) -> Rows:
         scan = replace(scan, options=replace(scan.options, columns=None))
     batches = (batch for split in scan.splits() for batch in scan.read(split))
     chosen = (batch if where is None else _filtered(batch, where) for batch in batches)
-    return list(islice(_rows(batch.select(names) for batch in chosen), count))
+    return list(islice(_rows(batch.select(names) for batch in chosen), limit))
 
 
 def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
@@ -73,13 +73,13 @@ def _filtered(batch: pa.RecordBatch, where: str) -> pa.RecordBatch:
     return batch.take(pa.array(rows))
 
 
-def query_rows(spark: SparkSession, query: str, count: int) -> tuple[list[str], Rows]:
+def query_rows(spark: SparkSession, query: str, limit: int) -> tuple[list[str], Rows]:
     """The first rows of a query in Spark SQL, as plain values.
 
     Args:
         spark: The session.
         query: The query.
-        count: How many rows at most.
+        limit: How many rows at most.
 
     Returns:
         The names of the columns, each with a number behind it that was there before; dicts of
@@ -91,7 +91,7 @@ def query_rows(spark: SparkSession, query: str, count: int) -> tuple[list[str], 
     from pyspark.errors import PySparkException  # noqa: PLC0415  # Spark is slow to import
 
     try:
-        found = spark.sql(query).limit(count).toArrow()
+        found = spark.sql(query).limit(limit).toArrow()
     except PySparkException as error:
         raise QueryError(_reason(error)) from error
     names = _distinct(found.schema.names)
@@ -100,7 +100,7 @@ def query_rows(spark: SparkSession, query: str, count: int) -> tuple[list[str], 
 
 def _reason(error: PySparkException) -> str:
     """What went wrong in one line: the error of a savepoint if it is one, or Spark's."""
-    lines = str(error).splitlines()
+    lines = str(error).strip().splitlines()
     ours = [line for line in lines if line.startswith(_PACKAGES)]
     return ours[-1].partition(": ")[2] if ours else lines[0]
 
@@ -111,10 +111,6 @@ _PACKAGES = ("savepoint_formats.", "state_processor.")
 def _distinct(names: list[str]) -> list[str]:
     found: list[str] = []
     for name in names:
-        number = found.count(name) + 1
-        candidate = name
-        while candidate in found:
-            number += 1
-            candidate = f"{name}_{number}"
-        found.append(candidate)
+        candidates = chain([name], (f"{name}_{number}" for number in count(2)))
+        found.append(next(one for one in candidates if one not in found))
     return found

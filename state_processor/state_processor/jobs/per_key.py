@@ -13,7 +13,7 @@ from base64 import b64decode, b64encode
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     TimersOf = Callable[[str], list[int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """What a function is called for."""
 
     key: Any
@@ -57,8 +56,7 @@ class Place:
         return f"key {self.key!r}{window}"
 
 
-@dataclass(frozen=True, slots=True)
-class Visit:
+class Visit(NamedTuple):
     """A call of a function.
 
     Attributes:

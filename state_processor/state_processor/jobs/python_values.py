@@ -55,7 +55,7 @@ def map_entries(array: pa.Array) -> list[Any]:
     return [entries and _pairs(entries, keys, items) for entries in lists]
 
 
-def state_values(table: Table, batch: pa.RecordBatch) -> list[dict[str, Any]]:
+def state_values(table: Table, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     """What each state of a table has in each row of a batch, by name; the columns go by position."""
     first = len(table.columns) - len(table.states)
     columns = [
@@ -63,7 +63,8 @@ def state_values(table: Table, batch: pa.RecordBatch) -> list[dict[str, Any]]:
         for index, state in enumerate(table.states, start=first)
     ]
     names = [state.name for state in table.states]
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    # A dict lives no longer than its row: millions at once would keep the garbage collector busy.
+    return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
 
 
 def is_map(state: State) -> bool:
@@ -168,8 +169,9 @@ class OutputRows:
     def _column(
         self, field: pa.Field, convert: Convert, values: list[Any], places: list[object]
     ) -> pa.Array:
+        is_plain = convert is _same or (convert is _integer and set(map(type, values)) <= _INTEGERS)
         try:
-            array = pa.array([convert(value) for value in values], field.type)
+            array = pa.array(values if is_plain else list(map(convert, values)), field.type)
         except (TypeError, ValueError, OverflowError, AttributeError):
             self._check_each(field, convert, values, places)
             raise
@@ -214,6 +216,9 @@ def _given(data_type: pa.DataType) -> Convert:
 
 def _same(value: Any) -> Any:
     return value
+
+
+_INTEGERS = {int, type(None)}
 
 
 def _integer(value: Any) -> Any:

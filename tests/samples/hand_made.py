@@ -1,0 +1,240 @@
+"""State files and changelogs made by hand, field by field as the formats say."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+from savepoint_formats.catalog import OperatorCatalog
+from savepoint_formats.columns.state_entries import EntryWriter, entry_key
+from savepoint_formats.columns.values import write_value
+from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.file_io import SnapshotDirectory
+from savepoint_formats.java_hash import java_hash
+from savepoint_formats.key_groups import KeyGroupRange, key_group
+from savepoint_formats.layout import Layout, Text
+from savepoint_formats.metadata import (
+    ChangelogHandle,
+    FileChanges,
+    InlineStream,
+    InMemoryChanges,
+    KeyedHandleType,
+    KeyGroupRangeOffsets,
+    KeyGroupsHandle,
+    OperatorState,
+    SubtaskState,
+)
+from savepoint_formats.metadata.keyed_handles import ChangeSetStream, StateChange
+from savepoint_formats.operator_id import OperatorId
+from savepoint_formats.scan import ScanOptions, TableScan
+from savepoint_formats.tables import tables_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from savepoint_formats.metadata.keyed_handles import BaseHandle, ChangesHandle
+
+MAX_PARALLELISM = 4
+EVERYTHING = KeyGroupRange(0, MAX_PARALLELISM - 1)
+
+BASE = "org.apache.flink.api.common.typeutils.base."
+STATE = "org.apache.flink.runtime.state."
+
+
+def utf(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack(">H", len(data)) + data
+
+
+def i32(number: int) -> bytes:
+    return struct.pack(">i", number)
+
+
+def snapshot(class_name: str, body: bytes = b"", version: int = 3) -> bytes:
+    return utf(class_name) + i32(version) + body
+
+
+def composite(class_name: str, *parts: bytes) -> bytes:
+    body = bytes.fromhex("000de704 00000002 001457fd 00000001") + i32(len(parts))
+    return snapshot(class_name, body + b"".join(parts))
+
+
+LONG = snapshot(f"{BASE}LongSerializer$LongSerializerSnapshot")
+STRING = snapshot(f"{BASE}StringSerializer$StringSerializerSnapshot")
+VOID = snapshot(f"{STATE}VoidNamespaceSerializer$VoidNamespaceSerializerSnapshot")
+UNKNOWN = snapshot("com.acme.UnknownSnapshot", b"whatever it says")
+
+
+def list_of(element: bytes) -> bytes:
+    return composite(f"{BASE}ListSerializerSnapshot", element)
+
+
+def map_of(key: bytes, value: bytes) -> bytes:
+    return composite(f"{BASE}MapSerializerSnapshot", key, value)
+
+
+def with_ttl(value: bytes) -> bytes:
+    return composite(f"{STATE}ttl.TtlStateFactory$TtlSerializerSnapshot", LONG, value)
+
+
+def timers_of(key: bytes, namespace: bytes) -> bytes:
+    name = "org.apache.flink.streaming.api.operators.TimerSerializerSnapshot"
+    return composite(name, key, namespace)
+
+
+def meta_info(name: str, state_type: str, value: bytes, namespace: bytes = VOID) -> bytes:
+    """The meta info of a state of keys; ``TIMERS`` is a priority queue."""
+    if state_type == "TIMERS":
+        serializers, options = {"VALUE_SERIALIZER": value}, {}
+    else:
+        serializers = {"VALUE_SERIALIZER": value, "NAMESPACE_SERIALIZER": namespace}
+        options = {"KEYED_STATE_TYPE": state_type}
+    data = utf(name) + i32(kind_of(state_type)) + i32(len(options))
+    data += b"".join(utf(key) + utf(option) for key, option in options.items())
+    data += i32(len(serializers))
+    return data + b"".join(utf(role) + i32(2) + one for role, one in serializers.items())
+
+
+def kind_of(state_type: str) -> int:
+    return 3 if state_type == "TIMERS" else 0
+
+
+def header(*states: bytes, key: bytes = STRING) -> bytes:
+    """The header of a file of keyed state."""
+    count = struct.pack(">H", len(states))
+    return bytes.fromhex("00000006 00 00000002") + key + count + b"".join(states)
+
+
+def encoded(layout: Layout, value: Any) -> bytes:
+    view = DataOutputView()
+    write_value(layout, value, view)
+    return view.to_bytes()
+
+
+def group_of(key: str) -> int:
+    return key_group(java_hash(Text(), key), MAX_PARALLELISM)
+
+
+def base_handle(data: bytes, starts: Mapping[int, int], handle_type: int) -> KeyGroupsHandle:
+    """A file of which each key group begins somewhere, or nowhere."""
+    offsets = tuple(starts.get(group, 0) for group in EVERYTHING)
+    groups = KeyGroupRangeOffsets(EVERYTHING, offsets)
+    return KeyGroupsHandle(KeyedHandleType(handle_type), groups, InlineStream("base", data))
+
+
+def canonical_base(
+    head: bytes, entries: Iterable[tuple[int, int, bytes, bytes]]
+) -> KeyGroupsHandle:
+    """A canonical file of entries: key group, state, key behind the prefix, value."""
+    data, starts = head, {}
+    groups: dict[int, list[tuple[int, bytes, bytes]]] = {}
+    for group, state, key, value in entries:
+        groups.setdefault(group, []).append((state, bytes([group]) + key, value))
+    for group, found in sorted(groups.items()):
+        starts[group] = len(data)
+        found.sort(key=lambda one: one[0])
+        data += struct.pack(">H", found[0][0])
+        for index, (state, key, value) in enumerate(found):
+            following = found[index + 1][0] if index + 1 < len(found) else 0xFFFF
+            is_last = following != state
+            first = key[0] | 0x80 if is_last else key[0]
+            data += i32(len(key)) + bytes([first]) + key[1:] + i32(len(value)) + value
+            data += struct.pack(">H", following) if is_last else b""
+    return base_handle(data, starts, KeyedHandleType.CANONICAL_SAVEPOINT)
+
+
+def heap_base(
+    head: bytes, states: int, entries: Iterable[tuple[int, int, bytes]]
+) -> KeyGroupsHandle:
+    """A heap file of entries: key group, state, all bytes."""
+    found = list(entries)
+    data, starts = head, {}
+    for group in EVERYTHING:
+        starts[group] = len(data)
+        data += i32(group)
+        for state in range(states):
+            mine = [
+                one for entry_group, number, one in found if (entry_group, number) == (group, state)
+            ]
+            data += struct.pack(">H", state) + i32(len(mine)) + b"".join(mine)
+    return base_handle(data, starts, KeyedHandleType.KEY_GROUPS)
+
+
+def entry_identity(key: Any, namespace: Any, layouts: tuple[Layout, Layout]) -> bytes:
+    """Key and namespace of an entry, without a prefix."""
+    view = DataOutputView()
+    parts = {"prefix": None, "key": key, "namespace": namespace}
+    EntryWriter(view).write(entry_key(0, *layouts), parts)
+    return view.to_bytes()
+
+
+def registration(number: int, name: str, state_type: str, *serializers: bytes) -> bytes:
+    """A change that registers a state, without TTL and default value."""
+    data = b"\x08" + i32(7) + meta_info(name, state_type, *serializers)
+    data += b"" if state_type == "TIMERS" else b"\0\0"
+    return data + struct.pack(">HB", number, kind_of(state_type))
+
+
+def change(operation: int, number: int, *parts: bytes) -> bytes:
+    return struct.pack(">BH", operation, number) + b"".join(parts)
+
+
+Record = tuple[int, bytes]
+"""Key group and bytes of a change."""
+
+
+def change_set(records: Sequence[Record]) -> bytes:
+    """A change set as Flink writes it: a group per key group, registrations first."""
+    groups: dict[int, list[bytes]] = {}
+    for group, data in sorted(records, key=lambda record: record[0]):
+        groups.setdefault(group, []).append(data)
+    data = i32(len(groups))
+    for group, changes in groups.items():
+        data += i32(len(changes)) + i32(group)
+        data += b"".join(i32(len(one)) + one for one in changes)
+    return data
+
+
+def in_memory(records: Sequence[Record], key_groups: KeyGroupRange = EVERYTHING) -> InMemoryChanges:
+    changes = tuple(StateChange(group, data) for group, data in records)
+    kind = KeyedHandleType.IN_MEMORY_CHANGES
+    return InMemoryChanges(kind, key_groups, 0, len(changes), changes, "changes")
+
+
+def in_file(data: bytes, *offsets: int, key_groups: KeyGroupRange = EVERYTHING) -> FileChanges:
+    """Change sets of a file; the offsets do not count its first byte."""
+    streams = tuple(ChangeSetStream(offset, InlineStream("log", data)) for offset in offsets)
+    kind = KeyedHandleType.FILE_CHANGES
+    return FileChanges(kind, key_groups, streams, len(data), len(data), "changes", "filesystem")
+
+
+def changelog(
+    *changes: ChangesHandle,
+    base: tuple[BaseHandle, ...] = (),
+    key_groups: KeyGroupRange = EVERYTHING,
+) -> ChangelogHandle:
+    kind = KeyedHandleType.CHANGELOG
+    return ChangelogHandle(kind, key_groups, 0, base, changes, 1, 1, "changelog")
+
+
+def operator_of(*subtasks: SubtaskState) -> OperatorState:
+    return OperatorState(
+        OperatorId.from_uid("a"), max(len(subtasks), 1), MAX_PARALLELISM, subtasks, uid="a"
+    )
+
+
+def operator_with(*handles: ChangelogHandle) -> OperatorState:
+    subtasks = [SubtaskState(i, managed_keyed_state=one) for i, one in enumerate(handles)]
+    return operator_of(*subtasks)
+
+
+def rows(operator: OperatorState, table: str, **options: Any) -> list[dict[str, Any]]:
+    """All rows of a table."""
+    directory = SnapshotDirectory.of("/")
+    catalog = OperatorCatalog.of(directory, operator)
+    assert catalog.problems == ()
+    tables = {one.name: one for one in tables_of(catalog.states)}
+    scan = TableScan(directory, operator, tables[table], ScanOptions(**options))
+    return [
+        row for split in scan.splits() for batch in scan.read(split) for row in batch.to_pylist()
+    ]

@@ -1,0 +1,239 @@
+"""The data source ``savepoint``, as a user of Spark calls it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.errors import PySparkException
+from sample_rows import Sample, in_order, told, with_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+STATES = Sample("states-2.2.1-rocksdb-native")
+CURRENCY = Sample("currency-1.20.5-hashmap-canonical")
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+
+
+def read(spark: SparkSession, sample: Sample, **options: str | int | bool) -> DataFrame:
+    """A read that no line of this package has prepared."""
+    return spark.newSession().read.format("savepoint").options(**options).load(sample.path)
+
+
+def keyed_state(spark: SparkSession, **options: str | int | bool) -> DataFrame:
+    return read(spark, STATES, table="stateful.keyed_state", **options)
+
+
+@contextmanager
+def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    before = spark.conf.get(name)
+    spark.conf.set(name, value)
+    yield
+    spark.conf.set(name, str(before))
+
+
+def partitions(frame: DataFrame) -> int:
+    return frame.rdd.getNumPartitions()
+
+
+def test_is_found_by_its_name_where_nothing_was_registered() -> None:
+    program = (
+        "from state_processor import local_session\n"
+        "import sys\n"
+        "spark = local_session('local[1]')\n"
+        "assert 'state_processor.data_source' not in sys.modules\n"
+        "reader = spark.read.format('savepoint').option('table', 'summarize.keyed_state')\n"
+        f"print(reader.load({CURRENCY.path!r}).count())\n"
+        "spark.stop()\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (run.stdout, run.returncode) == ("24\n", 0), run.stderr
+
+
+class TestOptions:
+    def test_a_table(self, spark: SparkSession) -> None:
+        frame = keyed_state(spark)
+        expected = with_columns(STATES.keyed_state("stateful"), frame.columns)
+        assert in_order(told(frame.toArrow())) == in_order(expected)
+
+    def test_an_operator_may_be_named_by_a_uid_that_the_savepoint_does_not_know(
+        self, spark: SparkSession
+    ) -> None:
+        assert read(spark, CURRENCY, table="summarize.keyed_state").count() == 24
+
+    @pytest.mark.parametrize("uids", ["summarize, currency_converter", '["summarize"]'])
+    def test_uids(self, spark: SparkSession, uids: str) -> None:
+        assert read(spark, CURRENCY, table="summarize.keyed_state", uids=uids).count() == 24
+
+    def test_columns_in_their_order(self, spark: SparkSession) -> None:
+        assert keyed_state(spark, columns="last_id, key").columns == ["last_id", "key"]
+
+    def test_a_schema_is_a_choice_of_columns(self, spark: SparkSession) -> None:
+        reader = spark.read.format("savepoint").option("table", "summarize.keyed_state")
+        frame = reader.schema("count INT, key INT").load(CURRENCY.path)
+        expected = [
+            {"count": row["count"], "key": row["key"]} for row in CURRENCY.keyed_state("summarize")
+        ]
+        assert in_order(told(frame.toArrow())) == in_order(expected)
+
+    def test_keys(self, spark: SparkSession) -> None:
+        frame = keyed_state(spark, keys='["", " ", "nobody"]', splitSize=1)
+        assert partitions(frame) == 3
+        assert sorted(row.key for row in frame.collect()) == ["", " "]
+
+    def test_key_groups(self, spark: SparkSession) -> None:
+        frame = keyed_state(spark, keyGroups="100-159", splitSize=1, withKeyGroup=True)
+        assert partitions(frame) == 60
+        one = keyed_state(spark, keyGroups="101", splitSize=1)
+        assert partitions(one) == 1
+
+    def test_split_size(self, spark: SparkSession) -> None:
+        assert partitions(keyed_state(spark)) == 2
+        assert partitions(keyed_state(spark, splitSize=1)) == 300
+
+    def test_flat(self, spark: SparkSession) -> None:
+        frame = keyed_state(spark, flat="memos", keys='[""]')
+        assert [tuple(row) for row in frame.collect()] == [
+            ("", 0, "rent; March"),
+            ("", 1, "rent; March"),
+        ]
+
+    def test_subtasks(self, spark: SparkSession) -> None:
+        frame = read(spark, CURRENCY, table="currency_converter.rates", withSubtask=True)
+        assert frame.count() == 10
+
+    def test_names_of_options_in_any_case(self, spark: SparkSession) -> None:
+        assert "key_group" in keyed_state(spark, WITHKEYGROUP="TRUE").columns
+
+
+class TestWrongOptions:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({}, "has 6 tables: name one by the option 'table'; it has: "),
+            ({"table": "stateful.keys"}, "operator stateful has no table 'keys'; it has: keyed"),
+            ({"table": "statefull.keyed_state"}, "has no operator 'statefull'; it has: buffer"),
+            ({"uids": "nobody"}, "has no operator 'nobody'; it has: buffer"),
+            ({"columns": "memo"}, "keyed_state has no column 'memo'; it has: key, last_id"),
+            ({"keys": "42"}, "option 'keys' is '42', expected a JSON list"),
+            ({"keys": "a"}, "option 'keys' is no JSON: 'a'"),
+            ({"keys": "[[1]]"}, r"\[1\] is no key of type string"),
+            ({"keyGroups": "all"}, "option 'keyGroups' is 'all', expected 3 or 0-15"),
+            ({"keyGroups": "5-1"}, "option 'keyGroups' is '5-1', expected 3 or 0-15"),
+            ({"withKeyGroup": "yes"}, "option 'withKeyGroup' is 'yes', expected true or false"),
+            ({"splitSize": "0"}, "option 'splitSize' is '0', expected a number of bytes"),
+            ({"splitSize": "1 MB"}, "option 'splitSize' is '1 MB', expected a number of bytes"),
+            ({"flat": "last_id"}, "'last_id' is no list or map"),
+        ],
+    )
+    def test_say_what_is_expected(
+        self, spark: SparkSession, options: dict[str, str], message: str
+    ) -> None:
+        given = options if not options else {"table": "stateful.keyed_state", **options}
+        with pytest.raises(PySparkException, match=message):
+            read(spark, STATES, **given).collect()
+
+    def test_no_path(self, spark: SparkSession) -> None:
+        with pytest.raises(PySparkException, match="needs a path: load"):
+            spark.read.format("savepoint").load()
+
+    def test_a_path_that_is_none(self, spark: SparkSession) -> None:
+        with pytest.raises(PySparkException, match="/nowhere does not exist"):
+            spark.read.format("savepoint").load("/nowhere")
+
+    @pytest.mark.parametrize(
+        ("schema", "message"),
+        [
+            ("totl DOUBLE", "has no column 'totl'; it has: key, total, count"),
+            ("total STRING", "column 'total' is double: cast it after reading"),
+        ],
+    )
+    def test_a_schema_of_another_table(
+        self, spark: SparkSession, schema: str, message: str
+    ) -> None:
+        reader = spark.read.format("savepoint").option("table", "summarize.keyed_state")
+        with pytest.raises(PySparkException, match=message):
+            reader.schema(schema).load(CURRENCY.path).collect()
+
+
+class TestFilterPushdown:
+    @pytest.fixture(params=["true", "false"])
+    def pushdown(self, request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
+        """On and off, for Spark and for the data source."""
+        with setting(spark, PUSHDOWN, request.param):
+            yield request.param
+
+    @pytest.mark.parametrize(
+        ("condition", "keys", "read"),
+        [
+            ("key = ''", {""}, 1),
+            ("'' = key", {""}, 1),
+            ("key <=> ''", {""}, 1),
+            ("key IN ('', ' ', 'nobody')", {"", " "}, 3),
+            ("key IN ('', ' ') AND last_id = 213", {""}, 2),
+            ("key = 'nobody'", set(), 1),
+            ("key = '' AND key = ' '", set(), 0),
+            ("key = '' OR last_id = 226", {"", " "}, None),
+            ("key LIKE 'refunds%'", {"refunds only"}, None),
+            ("key IS NULL", set(), None),
+            ("last_id = 213", {""}, None),
+            ("key != '' AND key < '0'", {" "}, None),
+        ],
+    )
+    def test_never_changes_the_rows(
+        self, spark: SparkSession, pushdown: str, condition: str, keys: set[str], read: int | None
+    ) -> None:
+        source = spark.read.format("savepoint").option("filterPushdown", pushdown)
+        source = source.option("table", "stateful.keyed_state").option("keyGroups", "0-299")
+        frame = source.load(STATES.path).where(condition)
+        assert {row.key for row in frame.select("key").collect()} == keys
+        if read is not None and pushdown == "true":
+            pruned = source.option("splitSize", 1).load(STATES.path).where(condition)
+            assert partitions(pruned) <= read
+
+    def test_of_numbers(self, spark: SparkSession, pushdown: str) -> None:
+        source = spark.read.format("savepoint").option("filterPushdown", pushdown)
+        frame = source.option("table", "summarize.keyed_state").load(CURRENCY.path)
+        assert [row["count"] for row in frame.where("key = -7").collect()] == [14]
+        assert [row["count"] for row in frame.where("key = -7L").collect()] == [14]
+        assert frame.where("key = 0.5").collect() == []
+        assert frame.where("key = 99999999999").collect() == []
+
+    def test_of_keys_that_are_rows(self, spark: SparkSession, pushdown: str) -> None:
+        sample = Sample("sql-2.2.1-rocksdb-native")
+        source = spark.read.format("savepoint").option("filterPushdown", pushdown)
+        frame = source.option("table", "13_deduplicate.keyed_state").load(sample.path)
+        assert frame.where("key = named_struct('f0', -7)").count() == 1
+        assert frame.where("key.f0 = -7").count() == 1
+
+    def test_of_the_keys_of_broadcast_state(self, spark: SparkSession, pushdown: str) -> None:
+        source = spark.read.format("savepoint").option("filterPushdown", pushdown)
+        frame = source.option("table", "currency_converter.rates").load(CURRENCY.path)
+        assert [tuple(row) for row in frame.where("key = 3").collect()] == [(3, 16.5)]
+
+    def test_of_timers_and_windows(self, spark: SparkSession, pushdown: str) -> None:
+        sample = Sample("windows-2.2.1-hashmap-native")
+        source = spark.read.format("savepoint").option("filterPushdown", pushdown)
+        for table in ("timers", "window_state"):
+            frame = source.option("table", f"tumbling.{table}").load(sample.path)
+            assert frame.where("key = 255").count() == 2
+
+    def test_beside_the_option_keys(self, spark: SparkSession, pushdown: str) -> None:
+        source = spark.read.format("savepoint").option("filterPushdown", pushdown)
+        source = source.option("table", "stateful.keyed_state").option("keys", '["", " "]')
+        frame = source.load(STATES.path)
+        assert [row.key for row in frame.where("key = ' '").collect()] == [" "]
+        assert frame.where("key = '0'").collect() == []
+
+    def test_that_spark_does_not_allow_names_its_setting(self, spark: SparkSession) -> None:
+        with setting(spark, PUSHDOWN, "false"), pytest.raises(PySparkException, match=PUSHDOWN):
+            source = spark.read.format("savepoint").option("filterPushdown", "true")
+            source.option("table", "summarize.keyed_state").load(CURRENCY.path).collect()
