@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, fields, is_dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -60,12 +61,14 @@ class Output:
         """A table of rows of data, or a JSON line per row; bytes are hexadecimal."""
         if self.format is OutputFormat.JSON:
             for row in rows:
-                print(json.dumps(row, ensure_ascii=False, default=_text))
+                print(_json(row))
             return
         table = self._table(title)
         for name in names:
             is_number = any(isinstance(row[name], int | float) for row in rows)
-            table.add_column(escape(name), justify="right" if is_number else "left", overflow="fold")
+            table.add_column(
+                escape(name), justify="right" if is_number else "left", overflow="fold"
+            )
         for row in rows:
             table.add_row(*(escape(_shown(row[name])) for name in names))
         self._console.print(table)
@@ -127,8 +130,27 @@ def _shown(value: Any) -> str:
             return "null"
         case str():
             return value
+        case bytes():
+            return value.hex()
         case _:
-            return json.dumps(value, ensure_ascii=False, default=_text)
+            return _json(value)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, default=_text)
+
+
+def _plain(value: Any) -> Any:
+    """The value with texts for the numbers that JSON has not: ``NaN`` and ``Infinity``."""
+    match value:
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case dict():
+            return {name: _plain(one) for name, one in value.items()}
+        case list() | tuple():
+            return [_plain(one) for one in value]
+        case _:
+            return value
 
 
 def _text(value: Any) -> str:

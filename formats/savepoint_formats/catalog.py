@@ -145,8 +145,7 @@ class OperatorCatalog:
         reader = _CatalogReader(directory, {}, [], set())
         for subtask in operator.subtasks:
             reader.read(subtask)
-        for subtask in operator.subtasks:
-            reader.read_changelog(subtask)
+        reader.read_changelogs(operator.subtasks)
         if operator.coordinator_state is not None:
             reader.add(_raw_state(StateKind.COORDINATOR))
         keyed = sum(size for is_keyed, size in _sizes(operator) if is_keyed)
@@ -168,6 +167,7 @@ class _CatalogReader:
     states: dict[tuple[bool, bool, str], State]
     problems: list[str]
     seen: set[bytes]
+    key: Layout | None = None
 
     def read(self, subtask: SubtaskState) -> None:
         for handle in base_handles(subtask.managed_keyed_state):
@@ -181,11 +181,20 @@ class _CatalogReader:
         if subtask.raw_operator_state is not None:
             self.add(_raw_state(StateKind.RAW_OPERATOR))
 
-    def read_changelog(self, subtask: SubtaskState) -> None:
-        """Adds what changelogs register; the headers of all subtasks come first, for the key."""
-        handle = subtask.managed_keyed_state
-        if isinstance(handle, ChangelogHandle):
-            self._read(subtask, partial(self._registered_states, handle))
+    def read_changelogs(self, subtasks: Iterable[SubtaskState]) -> None:
+        """Adds what changelogs register; all files come first, as one of them may tell the key."""
+        infos: list[StateMetaInfo] = []
+        for subtask in subtasks:
+            handle = subtask.managed_keyed_state
+            try:
+                if isinstance(handle, ChangelogHandle):
+                    infos += [one.info for one in read_registrations(self.directory, handle)]
+            except SavepointError as error:
+                self.problems.append(f"subtask {subtask.index}: {error}")
+        timers = (keyed_state(info, _UNKNOWN_KEY) for info in infos)
+        key = self.key or _key_of(self.states.values()) or _key_of(timers) or _UNKNOWN_KEY
+        for info in infos:
+            self.add(keyed_state(info, key))
 
     def add(self, state: State) -> None:
         """Adds a state; keyed and operator states may have the same names."""
@@ -200,19 +209,16 @@ class _CatalogReader:
             self.problems.append(f"subtask {subtask.index}: {error}")
 
     def _keyed_states(self, handle: BaseHandle) -> tuple[State, ...]:
-        header = HeaderBytes.of_keyed_state(self.directory, handle)
-        return keyed_states(KeyedBackendHeader.parse(header)) if self._is_new(header) else ()
+        data = HeaderBytes.of_keyed_state(self.directory, handle)
+        if not self._is_new(data):
+            return ()
+        header = KeyedBackendHeader.parse(data)
+        self.key = header.key_serializer.snapshot.layout()
+        return keyed_states(header)
 
     def _operator_states(self, handle: OperatorStateHandle) -> tuple[State, ...]:
         header = HeaderBytes.of_operator_state(self.directory, handle)
         return operator_states(OperatorBackendHeader.parse(header)) if self._is_new(header) else ()
-
-    def _registered_states(self, handle: ChangelogHandle) -> Iterator[State]:
-        infos = [one.info for one in read_registrations(self.directory, handle)]
-        known = [state for state in self.states.values() if state.kind.is_keyed]
-        key = _key_of(known) or _key_of(keyed_state(info, _UNKNOWN_KEY) for info in infos)
-        for info in infos:
-            yield keyed_state(info, key or _UNKNOWN_KEY)
 
     def _raw_keyed_states(self, handle: KeyGroupsHandle) -> Iterator[State]:
         file = self.directory.file(handle.stream)
@@ -272,10 +278,8 @@ _UNKNOWN_KEY = Opaque("", "no file of the operator names the serializer of its k
 
 
 def _key_of(states: Iterable[State]) -> Layout | None:
-    """The layout of keys, if one of the states tells it; timers do by their own."""
+    """The layout of keys, if there are timers: their serializer tells it."""
     for state in states:
-        if state.key not in (None, _UNKNOWN_KEY):
-            return state.key
         if state.kind is StateKind.TIMERS and isinstance(state.stored, Struct):
             return dict(zip(state.stored.names, state.stored.fields, strict=True)).get("key")
     return None

@@ -17,6 +17,7 @@
     ├── TableNotFoundError
     ├── ColumnNotFoundError
     ├── KeyTypeError                  a key is looked for that no row of the table can have
+    ├── StateTypeError                subtasks differ in the type of a state
     └── UnstableHashError             nobody but the writing JVM knows the key's hash code
 
 A wrong call is a ``ValueError`` or a ``TypeError``, as anywhere in Python.
@@ -24,11 +25,46 @@ A wrong call is a ``ValueError`` or a ``TypeError``, as anywhere in Python.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    _Reduced = tuple[type["FormatError"], tuple[str | int, ...], dict[str, tuple[str, ...]]]
 
 
 class SavepointError(Exception):
-    """The root: everything that a savepoint can be wrong in."""
+    """The root: everything that a savepoint can be wrong in.
+
+    Attributes:
+        places: What of the savepoint it is in, from the inside out: ``state 'total'``,
+            ``key group 17``, ``operator summarize``.
+    """
+
+    places: tuple[str, ...] = ()
+
+    def within(self, *places: str) -> Self:
+        """The error, after it was told what it is in."""
+        self.places += tuple(place for place in places if place not in self.places)
+        return self
+
+    def __str__(self) -> str:
+        return self._placed(super().__str__())
+
+    def _placed(self, message: str) -> str:
+        return f"{message}; in {', '.join(self.places)}" if self.places else message
+
+
+@contextmanager
+def within(*places: str) -> Iterator[None]:
+    """Tells every ``SavepointError`` that comes out of it what it is in."""
+    try:
+        yield
+    except SavepointError as error:
+        error.within(*places)
+        raise
 
 
 class SavepointNotFoundError(SavepointError):
@@ -67,6 +103,10 @@ class KeyTypeError(SavepointError, ValueError):
     """A key is looked for that is none of the type of the table's keys."""
 
 
+class StateTypeError(SavepointError):
+    """Subtasks differ in the type of a state, so that no table can show it."""
+
+
 @dataclass
 class FormatError(SavepointError):
     """The bytes of a file are not what its format says.
@@ -75,20 +115,25 @@ class FormatError(SavepointError):
         message: What was found and what was expected.
         path: The file, or the name of the bytes inside another file.
         offset: The byte in it, from 0.
+        record: The index of its record among those that were decoded together; -1 = of none.
+        state: The number of its state in its file; -1 = of none that is known.
     """
 
     message: str
     path: str
     offset: int
 
+    record = -1
+    state = -1
+
     def __str__(self) -> str:
-        return f"{self.path} at byte {self.offset}: {self.message}"
+        return self._placed(f"{self.path} at byte {self.offset}: {self.message}")
 
     # A dataclass is compared by value, which would take the hash away that `raise from` needs.
     __hash__ = Exception.__hash__
 
-    def __reduce__(self) -> tuple[type[FormatError], tuple[str | int, ...]]:
-        return type(self), (self.message, self.path, self.offset)
+    def __reduce__(self) -> _Reduced:
+        return type(self), (self.message, self.path, self.offset), {"places": self.places}
 
 
 class TruncatedError(FormatError):
@@ -114,9 +159,9 @@ class UnknownSnapshotError(FormatError):
         self.class_name = class_name
         self.version = version
 
-    def __reduce__(self) -> tuple[type[FormatError], tuple[str | int, ...]]:
+    def __reduce__(self) -> _Reduced:
         facts = (self.message, self.path, self.offset, self.class_name, self.version)
-        return type(self), facts
+        return type(self), facts, {"places": self.places}
 
 
 class UndecodableError(FormatError):

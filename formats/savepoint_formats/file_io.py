@@ -67,7 +67,11 @@ class Location:
 
     def file_size(self) -> int | None:
         """The size in bytes of the file that is there; None if there is none."""
-        info = self.filesystem.get_file_info(self.path)
+        try:
+            info = self.filesystem.get_file_info(self.path)
+        except pa.ArrowInvalid:
+            # A path with a NUL, which no file has; it comes from a damaged handle.
+            return None
         return int(info.size) if info.type == fs.FileType.File else None
 
 
@@ -129,9 +133,12 @@ class StateFile:
         if self.location is None:
             raise self._missing()
         limit = self.size if end is None else end if self.size is None else min(end, self.size)
-        with self.location.filesystem.open_input_file(self.location.path) as file:
-            file.seek(self.start + start)
-            return bytes(file.read(None if limit is None else max(limit - start, 0)))
+        try:
+            with self.location.filesystem.open_input_file(self.location.path) as file:
+                file.seek(self.start + start)
+                return bytes(file.read(None if limit is None else max(limit - start, 0)))
+        except FileNotFoundError as error:
+            raise self._missing() from error
 
     def _missing(self) -> StateFileNotFoundError:
         return StateFileNotFoundError(

@@ -68,7 +68,8 @@ def _filtered(batch: pa.RecordBatch, where: str) -> pa.RecordBatch:
         found = duckdb.from_arrow(pa.Table.from_batches([numbered])).filter(where)
         rows = found.project('"$row"').fetchnumpy()["$row"]
     except duckdb.Error as error:
-        reason = " ".join(str(error).split())
+        # Behind it comes the place in a statement that the user did not write.
+        reason = " ".join(str(error).partition("LINE ")[0].split())
         raise ConditionError(f"condition {where!r}: {reason}") from error
     return batch.take(pa.array(rows))
 

@@ -232,7 +232,14 @@ class Savepoint:
         from savepoint_formats.scan import ScanOptions, TableScan  # noqa: PLC0415  # numba is slow
 
         operator, found = self.table(table)
-        return TableScan(self.directory, operator.record, found, ScanOptions(**options), self._kryo)
+        return TableScan(
+            self.directory,
+            operator.record,
+            found,
+            ScanOptions(**options),
+            self._kryo,
+            operator.name,
+        )
 
     @property
     def _kryo(self) -> KryoDialect:

@@ -123,3 +123,18 @@ def test_the_order_of_states_is_that_of_columns() -> None:
         Column("b", MapOf(Text(), Nullable(Long()))),
         Column("a", Long()),
     )
+
+
+def test_raw_state_has_tables_of_fixed_names() -> None:
+    raw = [
+        State("raw_keyed_state", StateKind.RAW_KEYED, Opaque("", "raw")),
+        State("raw_operator_state", StateKind.RAW_OPERATOR, Opaque("", "raw")),
+        State("coordinator_state", StateKind.COORDINATOR, Opaque("", "raw")),
+    ]
+    tables = tables_of([operator_list("raw_keyed_state"), *raw])
+    assert [(table.name, [column.name for column in table.columns]) for table in tables] == [
+        ("operator_state.raw_keyed_state", ["value"]),
+        ("raw_keyed_state", ["key_group", "value"]),
+        ("raw_operator_state", ["value"]),
+        ("coordinator_state", ["value"]),
+    ]

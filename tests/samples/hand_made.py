@@ -126,7 +126,7 @@ def canonical_base(
     head: bytes, entries: Iterable[tuple[int, int, bytes, bytes]]
 ) -> KeyGroupsHandle:
     """A canonical file of entries: key group, state, key behind the prefix, value."""
-    data, starts = head, {}
+    data, starts = bytearray(head), {}
     groups: dict[int, list[tuple[int, bytes, bytes]]] = {}
     for group, state, key, value in entries:
         groups.setdefault(group, []).append((state, bytes([group]) + key, value))
@@ -140,7 +140,7 @@ def canonical_base(
             first = key[0] | 0x80 if is_last else key[0]
             data += i32(len(key)) + bytes([first]) + key[1:] + i32(len(value)) + value
             data += struct.pack(">H", following) if is_last else b""
-    return base_handle(data, starts, KeyedHandleType.CANONICAL_SAVEPOINT)
+    return base_handle(bytes(data), starts, KeyedHandleType.CANONICAL_SAVEPOINT)
 
 
 def heap_base(
@@ -148,7 +148,7 @@ def heap_base(
 ) -> KeyGroupsHandle:
     """A heap file of entries: key group, state, all bytes."""
     found = list(entries)
-    data, starts = head, {}
+    data, starts = bytearray(head), {}
     for group in EVERYTHING:
         starts[group] = len(data)
         data += i32(group)
@@ -157,7 +157,7 @@ def heap_base(
                 one for entry_group, number, one in found if (entry_group, number) == (group, state)
             ]
             data += struct.pack(">H", state) + i32(len(mine)) + b"".join(mine)
-    return base_handle(data, starts, KeyedHandleType.KEY_GROUPS)
+    return base_handle(bytes(data), starts, KeyedHandleType.KEY_GROUPS)
 
 
 def entry_identity(key: Any, namespace: Any, layouts: tuple[Layout, Layout]) -> bytes:

@@ -34,8 +34,10 @@ def keyed_state(spark: SparkSession, **options: str | int | bool) -> DataFrame:
 def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
     before = spark.conf.get(name)
     spark.conf.set(name, value)
-    yield
-    spark.conf.set(name, str(before))
+    try:
+        yield
+    finally:
+        spark.conf.set(name, str(before))
 
 
 def partitions(frame: DataFrame) -> int:
@@ -234,6 +236,7 @@ class TestFilterPushdown:
         assert frame.where("key = '0'").collect() == []
 
     def test_that_spark_does_not_allow_names_its_setting(self, spark: SparkSession) -> None:
+        source = spark.read.format("savepoint").option("filterPushdown", "true")
+        frame = source.option("table", "summarize.keyed_state").load(CURRENCY.path)
         with setting(spark, PUSHDOWN, "false"), pytest.raises(PySparkException, match=PUSHDOWN):
-            source = spark.read.format("savepoint").option("filterPushdown", "true")
-            source.option("table", "summarize.keyed_state").load(CURRENCY.path).collect()
+            frame.collect()

@@ -168,6 +168,7 @@ class _Decoding:
                 view.expect_end()
         except FormatError as error:
             error.message += f", in record {self.record}"
+            error.record = self.record
             raise
         self.refused.append(self.record)
         self.refused_values.append(value)
@@ -189,7 +190,8 @@ class _Decoding:
         except FormatError as error:
             if self.spans:
                 is_around = (self.spans[0] <= start) & (start <= self.spans[1])
-                error.message += f", in record {np.argmax(is_around)}"
+                error.record = int(np.flatnonzero(is_around)[-1])
+                error.message += f", in record {error.record}"
             raise
         return value
 

@@ -125,7 +125,9 @@ def frames(chunk: Chunk, start: FramesStart, states: int, *, limit: int | None =
         raise chunk.error(f"state {state} of {states}", position, FormatError)
     if status == BAD_SIZE:
         size = chunk.view(position, len(chunk)).read_int()
-        raise chunk.error(f"a key or value of {size} bytes", position, FormatError)
+        error = chunk.error(f"a key or value of {size} bytes", position, FormatError)
+        error.state = state
+        raise error
     return Frames(
         state_ids=state_ids[:found],
         key_starts=spans[0, :found],

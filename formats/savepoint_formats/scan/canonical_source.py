@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ import numpy as np
 
 from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.frames import FramesStart, frames
-from savepoint_formats.errors import TruncatedError
+from savepoint_formats.errors import FormatError, TruncatedError, within
 from savepoint_formats.scan.entry_source import BATCH_SIZE, EntrySource, SourceSettings
 from savepoint_formats.scan.state_rows import EntrySpans
 from savepoint_formats.state_files.sections import (
@@ -71,12 +72,29 @@ class CanonicalSource(EntrySource):
 
     def _part(self, names: frozenset[str], batch: tuple[Section, ...]) -> Part:
         data, starts, base = self._read(batch)
-        chunk = Chunk(np.frombuffer(data, np.uint8), self._file.path, base)
-        found = [
-            section_entries(chunk, start, end, len(self.states))
-            for start, end in zip(starts, [*starts[1:], len(data)], strict=True)
-        ]
+        chunk = Chunk(np.frombuffer(data, np.uint8), self._path_of(batch), base)
+        found: list[Frames] = []
+        for section, start, end in zip(batch, starts, [*starts[1:], len(data)], strict=True):
+            with self._in_section(section):
+                found.append(section_entries(chunk, start, end, len(self.states)))
         return chunk, self._by_state(names, found)
+
+    @contextmanager
+    def _in_section(self, section: Section) -> Iterator[None]:
+        """Tells errors in the entries of a section what they are in."""
+        try:
+            yield
+        except FormatError as error:
+            if error.state >= 0:
+                error.within(f"state {self.states[error.state].name!r}")
+            error.within(f"key group {section.key_group}")
+            raise
+
+    def _path_of(self, batch: tuple[Section, ...]) -> str:
+        """What errors call the bytes of sections; decompressed, they have offsets of their own."""
+        if not self._is_compressed:
+            return self._file.path
+        return f"{self._file.path}, decompressed from byte {batch[0].start}"
 
     def _by_state(self, names: frozenset[str], found: list[Frames]) -> dict[str, EntrySpans]:
         """The entries of each state that has any."""
@@ -95,10 +113,11 @@ class CanonicalSource(EntrySource):
         starts = [section.start - base for section in batch]
         if not self._is_compressed:
             return data, starts, base
-        parts = [
-            decompress(data[start : start + section.size], self._file.path, section.start)
-            for start, section in zip(starts, batch, strict=True)
-        ]
+        parts: list[bytes] = []
+        for start, section in zip(starts, batch, strict=True):
+            with within(f"key group {section.key_group}"):
+                stored = data[start : start + section.size]
+                parts.append(decompress(stored, self._file.path, section.start))
         positions = np.cumsum([0, *map(len, parts[:-1])]).tolist()
         return b"".join(parts), positions, 0
 
@@ -112,19 +131,25 @@ class CanonicalSource(EntrySource):
         self, names: frozenset[str], section: Section, whole: bytes | None
     ) -> Iterator[Part]:
         """The section from its beginning, a few MB at a time."""
+        path = self._path_of((section,))
         first, end = (section.start, section.end) if whole is None else (0, len(whole))
         position, size, start = first, BATCH_SIZE, FramesStart(0)
         while True:
             stop = min(position + size, end)
-            data = self._file.read(position, stop) if whole is None else whole[position:stop]
-            chunk = Chunk(np.frombuffer(data, np.uint8), self._file.path, position)
-            found = frames(chunk, start, len(self.states))
+            data = (
+                read_sections(self._file, (replace(section, start=position, end=stop),))
+                if whole is None
+                else whole[position:stop]
+            )
+            chunk = Chunk(np.frombuffer(data, np.uint8), path, position)
+            with self._in_section(section):
+                found = frames(chunk, start, len(self.states))
+                if stop == end and not found.is_end:
+                    raise _no_end(chunk, found)
             if len(found):
                 yield chunk, self._by_state(names, [found])
             if found.is_end:
                 return
-            if stop == end:
-                raise _no_end(chunk, found)
             position += found.next.position
             start = FramesStart(0, found.next.state)
             size = max(BATCH_SIZE, found.wanted)
@@ -145,4 +170,6 @@ def section_entries(chunk: Chunk, start: int, end: int, states: int) -> Frames:
 
 def _no_end(chunk: Chunk, found: Frames) -> TruncatedError:
     message = "the key group has no end mark"
-    return TruncatedError(message, chunk.path, chunk.base + found.next.position)
+    error = TruncatedError(message, chunk.path, chunk.base + found.next.position)
+    error.state = found.next.state
+    return error

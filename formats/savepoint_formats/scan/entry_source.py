@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,9 +10,10 @@ from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.decode import decode
 from savepoint_formats.columns.state_entries import KeyPrefix
+from savepoint_formats.errors import FormatError
 from savepoint_formats.key_groups import prefix_size
 from savepoint_formats.layout import Struct
-from savepoint_formats.scan.keyed_batch import KeyedBatch
+from savepoint_formats.scan.keyed_batch import KeyedBatch, key_groups_at
 from savepoint_formats.scan.large_key_groups import portions
 from savepoint_formats.scan.state_rows import EntryDecoder, EntrySpans
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from savepoint_formats.columns.chunk import Chunk
     from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.key_groups import KeyGroupRange
+    from savepoint_formats.scan.state_rows import StateRows
 
     Part = tuple[Chunk, dict[str, EntrySpans]]
 
@@ -71,7 +74,10 @@ class EntrySource:
         """The entries of these states and key groups, batch by batch."""
         decoders = self._decoders(names)
         for chunk, found in self.parts(names, key_groups):
-            rows = {name: decoders[name].rows(chunk, spans) for name, spans in found.items()}
+            rows: dict[str, StateRows] = {}
+            for name, spans in found.items():
+                with self._in_entries(name, chunk, spans):
+                    rows[name] = decoders[name].rows(chunk, spans)
             if rows:
                 identity = decoders[next(iter(rows))].identity
                 yield KeyedBatch(chunk, identity, rows, prefix_size=self.prefix_size)
@@ -88,8 +94,22 @@ class EntrySource:
         }
         for chunk, found in self.parts(frozenset(decoders), key_groups):
             for name, spans in found.items():
-                entries = decode(decoders[name], chunk, spans.key_starts, spans.key_ends)
+                with self._in_entries(name, chunk, spans):
+                    entries = decode(decoders[name], chunk, spans.key_starts, spans.key_ends)
                 yield name, entries.field("timer")
+
+    @contextmanager
+    def _in_entries(self, state: str, chunk: Chunk, spans: EntrySpans) -> Iterator[None]:
+        """Tells errors in entries of a state what they are in."""
+        try:
+            yield
+        except FormatError as error:
+            error.within(f"state {state!r}")
+            if error.record >= 0:
+                start = spans.key_starts[error.record : error.record + 1]
+                (key_group,) = key_groups_at(chunk, start, self.prefix_size)
+                error.within(f"key group {key_group}")
+            raise
 
     def is_large(self, size: int) -> bool:
         """Whether a key group of so many bytes is to be read in portions."""

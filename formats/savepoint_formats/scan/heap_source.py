@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.decode import decode_sequence
-from savepoint_formats.errors import UndecodableError
+from savepoint_formats.errors import UndecodableError, within
 from savepoint_formats.layout import opaque_parts
 from savepoint_formats.scan.keyed_batch import KeyedBatch
 from savepoint_formats.scan.state_rows import HeapDecoder, StateRows
@@ -65,12 +65,13 @@ class HeapSource:
     def batches(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[KeyedBatch]:
         """The entries of these states and key groups, a batch per key group."""
         for section in sections_of(self._handle.groups, self._file, key_groups):
-            part = HeapSection.of(self._file, section, is_compressed=self._is_compressed)
-            rows = {
-                self._states[state_id].name: found
-                for state_id, found in self._entries(part, section)
-                if isinstance(found, StateRows) and self._states[state_id].name in names
-            }
+            with within(f"key group {section.key_group}"):
+                part = HeapSection.of(self._file, section, is_compressed=self._is_compressed)
+                rows = {
+                    self._states[state_id].name: found
+                    for state_id, found in self._entries(part, section)
+                    if isinstance(found, StateRows) and self._states[state_id].name in names
+                }
             if rows:
                 identity = self._identity(next(iter(rows)))
                 yield KeyedBatch(part.chunk, identity, rows, section.key_group)
@@ -78,10 +79,11 @@ class HeapSource:
     def timers(self, key_groups: KeyGroupRange) -> Iterator[tuple[str, pa.StructArray]]:
         """The timers of these key groups: name of the state, and decoded timers."""
         for section in sections_of(self._handle.groups, self._file, key_groups):
-            part = HeapSection.of(self._file, section, is_compressed=self._is_compressed)
-            for state_id, found in self._entries(part, section):
-                if not isinstance(found, StateRows):
-                    yield self._states[state_id].name, found
+            with within(f"key group {section.key_group}"):
+                part = HeapSection.of(self._file, section, is_compressed=self._is_compressed)
+                for state_id, found in self._entries(part, section):
+                    if not isinstance(found, StateRows):
+                        yield self._states[state_id].name, found
 
     def _identity(self, name: str) -> Program:
         return next(
@@ -99,16 +101,21 @@ class HeapSource:
             if not count:
                 continue
             self._check(state_id, section)
-            found: StateRows | pa.StructArray
-            if state_id in self._timers:
-                found, part.position = decode_sequence(
-                    self._timers[state_id], part.chunk, part.position, count
-                )
-            else:
-                found, part.position = self._decoders[state_id].rows(
-                    part.chunk, part.position, count
-                )
+            with within(f"state {self._states[state_id].name!r}"):
+                found = self._state_entries(part, state_id, count)
             yield state_id, found
+
+    def _state_entries(
+        self, part: HeapSection, state_id: int, count: int
+    ) -> StateRows | pa.StructArray:
+        found: StateRows | pa.StructArray
+        if state_id in self._timers:
+            found, part.position = decode_sequence(
+                self._timers[state_id], part.chunk, part.position, count
+            )
+        else:
+            found, part.position = self._decoders[state_id].rows(part.chunk, part.position, count)
+        return found
 
     def _check(self, state_id: int, section: Section) -> None:
         """Raises ``UndecodableError`` for a state whose entries have no ends that one can tell."""

@@ -121,7 +121,7 @@ class WaitingChanges:
 
     def __init__(self, kryo: KryoDialect | None) -> None:
         self._kryo = kryo
-        self._readers: dict[State, EditReader] = {}
+        self._readers: dict[str, EditReader] = {}
         self._unread: dict[int, list[StateChange]] = {}
         self._read: dict[int, KeyGroupChanges] = {}
 
@@ -149,6 +149,8 @@ class WaitingChanges:
             self._read.pop(key_group, None)
 
     def _reader(self, state: State) -> EditReader:
-        if state not in self._readers:
-            self._readers[state] = EditReader(state, self._kryo)
-        return self._readers[state]
+        """What reads the changes of a state; a name may come to mean another state."""
+        reader = self._readers.get(state.name)
+        if reader is None or reader.state is not state:
+            reader = self._readers[state.name] = EditReader(state, self._kryo)
+        return reader

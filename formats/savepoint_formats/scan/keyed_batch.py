@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from savepoint_formats.columns.decode import decode
 from savepoint_formats.columns.key_rows import KeyRows
+from savepoint_formats.errors import FormatError, StateTypeError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,25 +66,44 @@ class KeyedBatch:
 
         Raises:
             FormatError: An identity is damaged.
+            StateTypeError: The values of a state are of another type.
         """
+        for name, entries in self.states.items():
+            if entries.column_type(types[name]) != types[name]:
+                message = f"values are {entries.values.type} here, {types[name]} elsewhere"
+                raise StateTypeError(f"{self.chunk.path}: {message}").within(f"state {name!r}")
         keys = KeyRows(self.chunk)
         rows = {name: keys.rows(found.starts, found.ends) for name, found in self.states.items()}
         columns = {
             name: _column(rows[name], len(keys), found, types[name])
             for name, found in self.states.items()
         }
-        decoded = decode(self.identity, self.chunk, keys.key_starts, keys.key_ends)
-        return JoinedRows(decoded, self.key_groups_at(keys.key_starts), columns)
+        key_groups = self.key_groups_at(keys.key_starts)
+        try:
+            decoded = decode(self.identity, self.chunk, keys.key_starts, keys.key_ends)
+        except FormatError as error:
+            if error.record >= 0:
+                start = keys.key_starts[error.record]
+                states = (name for name, found in self.states.items() if start in found.starts)
+                error.within(*(f"state {name!r}" for name in states))
+                error.within(f"key group {key_groups[error.record]}")
+            raise
+        return JoinedRows(decoded, key_groups, columns)
 
     def key_groups_at(self, starts: NDArray[np.int64]) -> NDArray[np.int32]:
         """The key groups of the identities that begin there."""
         if not self.prefix_size:
             return np.full(len(starts), self.key_group, np.int32)
-        groups = np.zeros(len(starts), np.int32)
-        for distance in range(self.prefix_size, 0, -1):
-            groups = groups << 8 | self.chunk.data[starts - distance]
-        # The highest bit of the first byte says that an entry is its state's last.
-        return groups & ((1 << (8 * self.prefix_size - 1)) - 1)
+        return key_groups_at(self.chunk, starts - self.prefix_size, self.prefix_size)
+
+
+def key_groups_at(chunk: Chunk, starts: NDArray[np.int64], size: int) -> NDArray[np.int32]:
+    """The key groups of the prefixes of ``size`` bytes that begin there."""
+    groups = np.zeros(len(starts), np.int32)
+    for distance in range(size):
+        groups = groups << 8 | chunk.data[starts + distance]
+    # The highest bit of the first byte says that an entry is its state's last.
+    return groups & ((1 << (8 * size - 1)) - 1)
 
 
 def _column(

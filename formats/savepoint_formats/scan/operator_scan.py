@@ -12,7 +12,7 @@ from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.decode import decode
-from savepoint_formats.errors import SavepointError
+from savepoint_formats.errors import within
 from savepoint_formats.layout import Layout, Repeated, Struct
 from savepoint_formats.state_files.header import HeaderBytes, OperatorBackendHeader
 from savepoint_formats.state_files.operator_state import read_elements
@@ -54,7 +54,7 @@ def read_operator_state(
     pieces = read_elements(
         file, split.handle, state.name, is_compressed=header.is_compressed, size=PIECE_SIZE
     )
-    try:
+    with within(f"state {state.name!r}"):
         for piece in pieces:
             chunk = Chunk(piece.data, file.path, piece.base)
             values = decode(decoder, chunk, piece.starts, piece.ends)
@@ -62,9 +62,6 @@ def read_operator_state(
                 yield pc.list_flatten(values).flatten()
             else:
                 yield [values]
-    except SavepointError as error:
-        error.add_note(f"state {state.name!r} of subtask {split.subtask}")
-        raise
 
 
 def _stored(state: State) -> Layout:

@@ -16,6 +16,7 @@ from savepoint_formats.catalog import StateKind, raw_keyed_handle
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.decode import decode_sequence
+from savepoint_formats.errors import within
 from savepoint_formats.metadata.references import COORDINATOR
 from savepoint_formats.state_files.operator_state import read_elements
 from savepoint_formats.state_files.raw_timers import first_section, has_timers, read_timers
@@ -178,7 +179,8 @@ class RawKeyedSource:
             return
         for sections in self.sections(key_groups):
             for section, data in sections:
-                yield from self._section_timers(section, data)
+                with within(f"key group {section.key_group}"):
+                    yield from self._section_timers(section, data)
 
     def _section_timers(
         self, section: Section, data: bytes
@@ -189,7 +191,8 @@ class RawKeyedSource:
             if service.timer not in self._programs:
                 self._programs[service.timer] = program(service.timer, self._kryo)
             decoder = self._programs[service.timer]
-            timers, view.position = decode_sequence(decoder, chunk, view.position, count)
+            with within(f"timers {service.name!r}"):
+                timers, view.position = decode_sequence(decoder, chunk, view.position, count)
             return timers
 
         for service, domain, timers in read_timers(data, self._file.path, section, read):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.errors import within
 from savepoint_formats.scan.entry_source import BATCH_SIZE, EntrySource, SourceSettings
 from savepoint_formats.scan.state_rows import EntrySpans
 from savepoint_formats.state_files.rocksdb import RocksDbState
@@ -47,25 +48,34 @@ class RocksDbSource(EntrySource):
     def parts(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
         wanted = [state.name for state in self.states if state.name in names]
         max_parallelism = self.settings.max_parallelism
-        with RocksDbState(self._directory, self._handle, max_parallelism) as files:
+        with (
+            within(f"key groups {key_groups}"),
+            RocksDbState(self._directory, self._handle, max_parallelism) as files,
+        ):
             for part in files.batches(wanted, key_groups, size=BATCH_SIZE):
                 size = files.size(wanted, part) if len(part) == 1 else 0
                 if self.is_large(size):
                     yield from self._large_parts(files, wanted, part, size)
                 else:
-                    chunks = {
-                        name: list(files.chunks(name, part, chunk_size=sys.maxsize))
-                        for name in wanted
-                    }
-                    yield one_chunk(chunks, self._directory.uri)
+                    yield one_chunk(self._chunks(files, wanted, part), self._directory.uri)
+
+    def _chunks(
+        self, files: RocksDbState, wanted: list[str], part: KeyGroupRange
+    ) -> dict[str, list[EntryChunk]]:
+        found: dict[str, list[EntryChunk]] = {}
+        for name in wanted:
+            with within(f"state {name!r}"):
+                found[name] = list(files.chunks(name, part, chunk_size=sys.maxsize))
+        return found
 
     def _large_parts(
         self, files: RocksDbState, wanted: list[str], key_group: KeyGroupRange, size: int
     ) -> Iterator[Part]:
         def blocks() -> Iterator[Part]:
             for name in wanted:
-                for chunk in files.chunks(name, key_group, chunk_size=BATCH_SIZE):
-                    yield one_chunk({name: [chunk]}, self._directory.uri)
+                with within(f"state {name!r}"):
+                    for chunk in files.chunks(name, key_group, chunk_size=BATCH_SIZE):
+                        yield one_chunk({name: [chunk]}, self._directory.uri)
 
         yield from self.portions(frozenset(wanted), size, blocks)
 

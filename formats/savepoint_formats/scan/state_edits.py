@@ -89,7 +89,7 @@ class EditReader:
     """
 
     def __init__(self, state: State, kryo: KryoDialect | None) -> None:
-        self._state = state
+        self.state = state
         self._kryo = kryo
         self._key = key_layout(state)
         self._namespace = namespace_layout(state)
@@ -108,7 +108,8 @@ class EditReader:
             key = self._bytes_of(self._key, view)
             return self._behind_key(key, operation, view)
         except FormatError as error:
-            error.add_note(f"in a change of state {self._state.name!r}")
+            error.add_note(f"in a change of state {self.state.name!r}")
+            error.within(f"state {self.state.name!r}")
             raise
 
     def _behind_key(self, key: bytes, operation: Operation, view: DataInputView) -> IdentifiedEdit:
@@ -134,7 +135,7 @@ class EditReader:
                 return found[0]
         view.position = start
         reason = next(part.reason for part in opaque_parts(self._key))
-        message = f"a change of state {self._state.name!r} has a key of unknown size: {reason}"
+        message = f"a change of state {self.state.name!r} has a key of unknown size: {reason}"
         raise view.error(message, UndecodableError)
 
     def _bytes_of(self, layout: Layout, view: DataInputView) -> bytes:
@@ -151,7 +152,7 @@ class EditReader:
         return value
 
     def _payload(self, operation: Operation, view: DataInputView) -> Edit:
-        kind, stored = self._state.kind, self._state.stored
+        kind, stored = self.state.kind, self.state.stored
         if operation is Operation.CLEAR:
             return _CLEAR
         if operation is Operation.MERGE_NS and kind is not StateKind.VALUE:
@@ -168,17 +169,17 @@ class EditReader:
                 return self._single(operation, view)
 
     def _unknown(self, operation: Operation, view: DataInputView) -> FormatError:
-        state = f"state {self._state.name!r}, a {self._state.kind} state"
+        state = f"state {self.state.name!r}, a {self.state.kind} state"
         return view.error(f"a change {operation.name} of {state}, which has no such change")
 
     def _undecodable(self, reason: str, view: DataInputView) -> UndecodableError:
-        message = f"a change of state {self._state.name!r} cannot be read: {reason}"
+        message = f"a change of state {self.state.name!r} cannot be read: {reason}"
         return view.error(message, UndecodableError)
 
     def _single(self, operation: Operation, view: DataInputView) -> Edit:
-        is_internal = self._state.kind is not StateKind.VALUE
+        is_internal = self.state.kind is not StateKind.VALUE
         if operation is Operation.SET or (is_internal and operation is Operation.SET_INTERNAL):
-            value = self._value(self._state.stored, view, is_last=True)
+            value = self._value(self.state.stored, view, is_last=True)
             return Edit(EditKind.REPLACE, (None,), (value,))
         raise self._unknown(operation, view)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.columns.assembly import program
@@ -19,7 +20,6 @@ from savepoint_formats.columns.state_entries import Delimited, NullableRest, Siz
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Struct, VoidNamespace
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from savepoint_formats.columns.chunk import Chunk
@@ -55,6 +55,16 @@ class StateRows:
     ends: NDArray[np.int64]
     values: pa.Array
     user_keys: pa.Array | None = None
+
+    def column_type(self, wanted: pa.DataType) -> pa.DataType:
+        """The type that the column has; ``wanted`` says only which kind of collection a map is."""
+        if self.user_keys is None:
+            return self.values.type
+        if pa.types.is_map(wanted):
+            return pa.map_(self.user_keys.type, self.values.type)
+        names = ("key", "value")
+        types = (self.user_keys.type, self.values.type)
+        return pa.list_(pa.struct(list(zip(names, types, strict=True))))
 
 
 def key_layout(state: State) -> Layout:

@@ -16,18 +16,20 @@ import pyarrow as pa
 
 from savepoint_formats.catalog import State, StateKind, raw_keyed_handle
 from savepoint_formats.columns.arrow_types import arrow_type
-from savepoint_formats.errors import ColumnNotFoundError, SavepointError
+from savepoint_formats.errors import ColumnNotFoundError, StateTypeError, within
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.layout import opaque_parts
-from savepoint_formats.metadata.references import keyed_streams
+from savepoint_formats.metadata.references import COORDINATOR, keyed_streams
 from savepoint_formats.scan.entry_source import PORTION_SIZE, SourceSettings
 from savepoint_formats.scan.flat import flat_fields, flat_state, flattened
 from savepoint_formats.scan.key_filter import KeyFilter
 from savepoint_formats.scan.keyed_source import keyed_source
 from savepoint_formats.scan.operator_scan import OperatorStateSplit, read_operator_state
 from savepoint_formats.scan.raw_state import (
+    CoordinatorSplit,
     RawKeyedSource,
     RawKeyedSplit,
+    RawOperatorSplit,
     RawSplit,
     raw_splits,
     read_raw_state,
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.file_io import SnapshotDirectory
     from savepoint_formats.layout import Layout
-    from savepoint_formats.metadata import KeyedStateHandle, OperatorState
+    from savepoint_formats.metadata import KeyedStateHandle, OperatorState, StreamHandle
     from savepoint_formats.scan.keyed_source import KeyedSource
     from savepoint_formats.tables import Table
 
@@ -69,7 +71,7 @@ class ScanOptions:
         keys: Only rows of these keys, as ``to_pylist`` would give them.
         key_groups: Only rows of these key groups.
         flat: Name of a list or map state of a table of keyed state: a row per element or entry.
-        with_key_group: Adds the column ``key_group``, i32, to tables of keyed state.
+        with_key_group: Adds the column ``key_group``, i32, to tables of keyed state, but not of timers.
         with_subtask: Adds the column ``subtask``, i32; each copy of broadcast state is then read.
         with_times: Values with TTL are ``struct<timestamp, value>``.
         portion_size: Bytes of the largest key group that is held in memory as a whole; a larger
@@ -108,6 +110,7 @@ class TableScan:
         table: The table.
         options: What of it is read.
         kryo: What is known of the Kryo that wrote object graphs.
+        name: What errors call the operator; its uid or hash by default.
     """
 
     directory: SnapshotDirectory
@@ -115,6 +118,7 @@ class TableScan:
     table: Table
     options: ScanOptions = ScanOptions()
     kryo: KryoDialect | None = None
+    name: str = ""
 
     @property
     def kind(self) -> StateKind:
@@ -142,7 +146,7 @@ class TableScan:
                 yield pa.field(column.name, found, metadata=reasons(layout))
             elif state == self._flat_state:
                 yield from flat_fields(state.name, found)
-        if self.options.with_key_group and self.kind.is_keyed:
+        if self.options.with_key_group and self.kind.is_keyed and self.kind is not StateKind.TIMERS:
             yield pa.field(KEY_GROUP, pa.int32())
         if self.options.with_subtask:
             yield pa.field(SUBTASK, pa.int32())
@@ -218,15 +222,15 @@ class TableScan:
 
         Raises:
             StateFileNotFoundError: A file is gone.
-            FormatError: A file is damaged; a note of the error names operator, subtask and table.
+            FormatError: A file is damaged; names state, key group, operator, table and subtask.
         """
-        try:
+        operator = self.name or self.operator.uid or str(self.operator.operator_id)
+        places = [f"operator {operator}", f"table {self.table.name}"]
+        if split.subtask != COORDINATOR:
+            places.append(f"subtask {split.subtask}")
+        with within(*places):
             for columns in self._read(split):
                 yield self._batch(columns, split)
-        except SavepointError as error:
-            operator = self.operator.uid or str(self.operator.operator_id)
-            error.add_note(f"in {operator}.{self.table.name}, subtask {split.subtask}")
-            raise
 
     def _read(self, split: Split) -> Iterator[dict[str, pa.Array]]:
         if isinstance(split, OperatorStateSplit):
@@ -239,7 +243,7 @@ class TableScan:
             yield from map(self._key_filter.apply, self._keyed(split))
         elif isinstance(split, RawKeyedSplit) and self.kind is StateKind.TIMERS:
             source = RawKeyedSource(self.directory, split.handle, self.kryo)
-            yield from map(self._key_filter.apply, self._timers(source.timers(split.key_groups)))
+            yield from map(self._key_filter.apply, self._timers(source, split.key_groups))
         else:
             yield from read_raw_state(self.directory, split)
 
@@ -250,7 +254,7 @@ class TableScan:
         key = key_layout(self.table.states[0])
         source = keyed_source(self.directory, split.handle, key, settings)
         if self.kind is StateKind.TIMERS:
-            return self._timers(source.timers(split.key_groups))
+            return self._timers(source, split.key_groups)
         return self._rows(source, split.key_groups)
 
     def _rows(
@@ -277,11 +281,21 @@ class TableScan:
                         columns = flattened(columns, values)
             yield columns
 
-    def _timers(self, found: Iterator[tuple[str, pa.StructArray]]) -> Iterator[dict[str, pa.Array]]:
+    def _timers(
+        self, source: KeyedSource | RawKeyedSource, key_groups: KeyGroupRange
+    ) -> Iterator[dict[str, pa.Array]]:
         names = {state.name for state in self.table.states}
-        for name, timers in found:
-            if name in names:
-                yield timer_columns(name, timers)
+        # Timers don't tell their key group; who asks for it gets them group by group.
+        singly = (KeyGroupRange(group, group) for group in key_groups)
+        for part in singly if self.options.with_key_group else (key_groups,):
+            for name, timers in source.timers(part):
+                if name in names:
+                    columns = timer_columns(name, timers)
+                    columns[KEY_GROUP] = pa.array(np.full(len(timers), part.start, np.int32))
+                    yield columns
+
+    def _path(self, split: Split) -> str:
+        return self.directory.file(_stream(split)).path
 
     def _batch(self, columns: dict[str, pa.Array], split: Split) -> pa.RecordBatch:
         rows = len(next(iter(columns.values())))
@@ -291,7 +305,24 @@ class TableScan:
             columns[field.name] if field.name in columns else pa.nulls(rows, field.type)
             for field in self.schema
         ]
+        for field, array in zip(self.schema, arrays, strict=True):
+            if array.type != field.type:
+                raise StateTypeError(
+                    f"{self._path(split)}: column {field.name!r} is {array.type} here,"
+                    f" {field.type} elsewhere"
+                )
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _stream(split: Split) -> StreamHandle:
+    """The file that a split is read from, or the first of several."""
+    match split:
+        case KeyedSplit() | RawKeyedSplit():
+            return next(stream for _, stream in keyed_streams(split.handle, ""))
+        case CoordinatorSplit():
+            return split.stream
+        case OperatorStateSplit() | RawOperatorSplit():
+            return split.handle.stream
 
 
 def reasons(layout: Layout) -> dict[str, str] | None:

@@ -183,14 +183,16 @@ class KeyedChange:
 
 def _read_operation(view: DataInputView, *, is_registration: bool) -> StateChangeOperation:
     code = view.read_unsigned_byte()
-    is_known = code in StateChangeOperation.__members__.values()
-    if not is_known or (code == StateChangeOperation.METADATA) != is_registration:
+    operation = _OPERATIONS.get(code)
+    if operation is None or (operation is StateChangeOperation.METADATA) != is_registration:
         view.position -= 1
         where = "outside of any key group" if is_registration else "of a key group"
         expected = "8" if is_registration else "0 to 7"
         raise view.error(f"a change {where} of operation {code}, expected {expected}")
-    return StateChangeOperation(code)
+    return operation
 
+
+_OPERATIONS = {operation.value: operation for operation in StateChangeOperation}
 
 Change = StateRegistration | KeyedChange
 

@@ -1,0 +1,257 @@
+"""The commands that show rows, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from sample_rows import SAMPLES, Sample, copy_of, file_of
+
+from savepoint_cli.main import main
+from savepoint_cli.output import Output, OutputFormat
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+CURRENCY = SAMPLES / "currency-1.20.5-rocksdb-canonical"
+STATES = SAMPLES / "states-2.2.1-rocksdb-native"
+SQL = SAMPLES / "sql-2.2.1-hashmap-canonical"
+WINDOWS = SAMPLES / "windows-2.2.1-hashmap-native"
+
+
+def run(*arguments: str | Path) -> tuple[int, str]:
+    """Exit code and all that was printed."""
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+def lines(*arguments: str | Path) -> list[dict[str, Any]]:
+    """The JSON lines that a command printed."""
+    code, output = run(*arguments, "--output", "json")
+    assert code == 0, output
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def fails(message: str, *arguments: str | Path) -> None:
+    """The command ends with exit code 1 and one line."""
+    code, output = run(*arguments)
+    assert code == 1, output
+    assert message in output
+    assert output.count("\n") == 1, output
+
+
+class TestShow:
+    def test_a_table_for_people(self) -> None:
+        code, output = run("show", CURRENCY, "summarize.keyed_state")
+        assert code == 0
+        heading, *rows = [line.split() for line in output.splitlines() if line.split()][1:]
+        assert heading == ["key", "total", "count"]
+        assert len([row for row in rows if len(row) == 3]) == 20
+
+    def test_a_json_object_per_row(self) -> None:
+        rows = lines("show", CURRENCY, "summarize.keyed_state", "-n", "1000")
+        expected = Sample(CURRENCY.name).keyed_state("summarize")
+        assert sorted(rows, key=lambda row: row["key"]) == expected
+
+    def test_no_more_rows_than_wanted(self) -> None:
+        assert len(lines("show", CURRENCY, "summarize.keyed_state", "-n", "3")) == 3
+        assert lines("show", CURRENCY, "summarize.keyed_state", "-n", "0") == []
+
+    def test_some_columns(self) -> None:
+        columns = ("--column", "count", "--column", "key")
+        rows = lines("show", CURRENCY, "summarize.keyed_state", *columns, "--key", "-7")
+        assert [list(row.items()) for row in rows] == [[("count", 14), ("key", -7)]]
+
+    def test_rows_of_keys(self) -> None:
+        keys = ("--key", "", "--key", "𝄞 clef", "--key", "nobody")
+        rows = lines("show", STATES, "stateful.keyed_state", *keys, "--column", "key")
+        assert sorted(row["key"] for row in rows) == ["", "𝄞 clef"]
+
+    def test_a_row_whose_key_is_one(self) -> None:
+        (row,) = lines("show", SQL, "4_group-aggregate.keyed_state", "--key", '{"f0": "Zoë"}')
+        assert row["key"] == {"f0": "Zoë"}
+        assert row["accState"]["f1"] == "59902.00"
+
+    def test_rows_of_a_condition(self) -> None:
+        rows = lines("show", CURRENCY, "summarize.keyed_state", "--where", "count > 16")
+        expected = [
+            row for row in Sample(CURRENCY.name).keyed_state("summarize") if row["count"] > 16
+        ]
+        assert sorted(rows, key=lambda row: row["key"]) == expected
+
+    def test_nulls_and_texts_look_different(self) -> None:
+        table = ("show", STATES, "stateful.keyed_state", "--key", "refunds only")
+        (row,) = lines(*table, "--column", "recent_memo", "--column", "key")
+        _, output = run(*table, "--column", "recent_memo", "--column", "key")
+        expected = Sample(STATES.name).keyed_state("stateful")
+        (known,) = [one for one in expected if one["key"] == "refunds only"]
+        assert row["recent_memo"] is known.get("recent_memo") is None
+        assert "null" in output
+
+    def test_windows(self) -> None:
+        (row,) = lines(
+            "show", WINDOWS, "count_window.window_state", "--where", "key.f0 = 1007 AND key.f1 = 0"
+        )
+        assert row == {
+            "key": {"f0": 1007, "f1": 0},
+            "namespace": None,
+            "window-contents": {"f0": "customer-010", "f1": 1007, "f2": 0, "f3": 1445525},
+            "count": 2,
+        }
+
+    def test_an_operator_by_its_hash(self) -> None:
+        (operator,) = [
+            one for one in Sample(CURRENCY.name).open().operators() if one.name == "summarize"
+        ]
+        assert len(lines("show", CURRENCY, f"{operator.id}.keyed_state", "-n", "99")) == 24
+
+    def test_never_starts_spark(self) -> None:
+        arguments = ["show", str(CURRENCY), "summarize.keyed_state", "--where", "key > 0"]
+        program = (
+            "import sys; from savepoint_cli.main import main;"
+            f"main({arguments!r}, standalone_mode=False);"
+            "assert 'pyspark' not in sys.modules"
+        )
+        subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+class TestShowWhatIsWrong:
+    def test_an_unknown_table(self) -> None:
+        fails("has no table 'state'; it has: keyed_state", "show", CURRENCY, "summarize.state")
+
+    def test_an_unknown_operator(self) -> None:
+        fails("has no operator 'sum'; it has: ", "show", CURRENCY, "sum.keyed_state")
+
+    def test_a_table_without_an_operator(self) -> None:
+        fails("has no operator 'keyed_state'; it has: ", "show", CURRENCY, "keyed_state")
+
+    def test_an_unknown_column(self) -> None:
+        table = ("show", CURRENCY, "summarize.keyed_state")
+        fails("has no column 'sum'; it has: key, total, count", *table, "--column", "sum")
+
+    @pytest.mark.parametrize("key", ["a", "1.5", "99999999999"])
+    def test_a_key_of_another_type(self, key: str) -> None:
+        table = ("show", CURRENCY, "summarize.keyed_state")
+        fails(f"'{key}' is no key of type int32", *table, "--key", key)
+
+    def test_a_key_that_is_no_json(self) -> None:
+        table = ("show", SQL, "4_group-aggregate.keyed_state")
+        fails("'Zoë' is no key of type struct<f0: string>", *table, "--key", "Zoë")
+
+    def test_keys_of_a_list(self) -> None:
+        fails("elements has no column 'key'", "show", STATES, "buffer.elements", "--key", "a")
+
+    @pytest.mark.parametrize("condition", ["sum > 5", "total >", "total = 'much'"])
+    def test_a_condition(self, condition: str) -> None:
+        table = ("show", CURRENCY, "summarize.keyed_state")
+        fails(f"condition {condition!r}: ", *table, "--where", condition)
+
+    def test_a_damaged_file(self, tmp_path: Path) -> None:
+        savepoint = copy_of(Sample("currency-2.2.1-hashmap-native"), tmp_path)
+        file = file_of(savepoint, "summarize 0: keyed state")
+        file.write_bytes(file.read_bytes()[:-2])
+        fails(f"{file.name} at byte", "show", savepoint.path, "summarize.keyed_state", "-n", "99")
+
+    def test_a_missing_file(self, tmp_path: Path) -> None:
+        savepoint = copy_of(Sample("currency-2.2.1-hashmap-native"), tmp_path)
+        file = file_of(savepoint, "summarize 0: keyed state")
+        file.unlink()
+        fails(f"{file.name} does not exist", "show", savepoint.path, "summarize.keyed_state")
+
+    def test_a_number_of_rows_is_a_wrong_call(self) -> None:
+        assert run("show", CURRENCY, "summarize.keyed_state", "-n", "-1")[0] == 2
+
+
+class TestValues:
+    """Values that no sample has, from the table to what is printed."""
+
+    def shown(
+        self,
+        form: OutputFormat,
+        values: list[Any],
+        data_type: pa.DataType | None,
+        capsys: pytest.CaptureFixture[str],
+    ) -> str:
+        rows = pa.table({"value": pa.array(values, data_type)}).to_pylist()
+        Output(form).values("", ["value"], rows)
+        return capsys.readouterr().out
+
+    @pytest.mark.parametrize(
+        ("value", "text"),
+        [
+            (b"\x00\xff", '"00ff"'),
+            (None, "null"),
+            ("null", '"null"'),
+            (float("nan"), '"NaN"'),
+            (float("-inf"), '"-Infinity"'),
+            ([1.5, float("inf"), None], '[1.5, "Infinity", null]'),
+            ({"bytes": b"\x01", "nothing": None}, '{"bytes": "01", "nothing": null}'),
+            ("𝄞 [red]", '"𝄞 [red]"'),
+        ],
+    )
+    def test_in_json(self, value: Any, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert self.shown(OutputFormat.JSON, [value], None, capsys) == f'{{"value": {text}}}\n'
+
+    @pytest.mark.parametrize(
+        ("value", "text"),
+        [
+            (b"\x00\xff", "00ff"),
+            (None, "null"),
+            ("[red]text[/red]", "[red]text[/red]"),
+            ([b"\x01"], '["01"]'),
+            (True, "true"),
+        ],
+    )
+    def test_for_people(self, value: Any, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert text in self.shown(OutputFormat.TEXT, [value], None, capsys).split()
+
+
+class TestQuery:
+    def test_prints_rows(self, spark: SparkSession) -> None:
+        query = "SELECT key, total FROM summarize.keyed_state ORDER BY count DESC, key LIMIT 1"
+        assert lines("query", CURRENCY, query, "--uid", "summarize") == [
+            {"key": 127, "total": 1250268.8125}
+        ]
+
+    def test_knows_operators_by_their_hash_where_no_uid_is_told(self, spark: SparkSession) -> None:
+        (operator,) = [
+            one for one in Sample(CURRENCY.name).open().operators() if one.name == "summarize"
+        ]
+        query = f"SELECT count(*) AS n FROM `{operator.id}`.keyed_state"
+        assert lines("query", CURRENCY, query) == [{"n": 24}]
+
+    def test_a_table_for_people(self, spark: SparkSession) -> None:
+        code, output = run("query", STATES, "SELECT value FROM buffer.elements ORDER BY value")
+        assert code == 0
+        assert "226: " in output
+
+    def test_no_more_rows_than_wanted(self, spark: SparkSession) -> None:
+        assert len(lines("query", STATES, "SELECT * FROM stateful.timers", "-n", "5")) == 5
+
+    @pytest.mark.parametrize(
+        ("query", "message"),
+        [
+            ("SELEKT 1", "Syntax error at or near 'SELEKT'"),
+            ("SELECT * FROM nothing.at_all", "cannot be found"),
+            ("SELECT sum FROM stateful.keyed_state", "cannot be resolved"),
+            ("SELECT last_id / 0 FROM stateful.keyed_state", "Division by zero"),
+        ],
+    )
+    def test_that_is_wrong(self, spark: SparkSession, query: str, message: str) -> None:
+        fails(message, "query", STATES, query)
+
+    def test_of_a_damaged_savepoint(self, spark: SparkSession, tmp_path: Path) -> None:
+        savepoint = copy_of(Sample("currency-2.2.1-hashmap-native"), tmp_path)
+        file = file_of(savepoint, "summarize 0: keyed state")
+        file.write_bytes(file.read_bytes()[:-2])
+        query = "SELECT * FROM summarize.keyed_state"
+        fails(f"{file.name} at byte", "query", savepoint.path, query)

@@ -1,0 +1,309 @@
+"""Raw state: timers on the heap beside a RocksDB backend, and what only its operator knows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hand_made import (
+    LONG,
+    STRING,
+    UNKNOWN,
+    VOID,
+    header,
+    heap_base,
+    i32,
+    meta_info,
+    operator_of,
+    rows,
+    timers_of,
+    utf,
+)
+
+from savepoint_formats.catalog import OperatorCatalog, StateKind
+from savepoint_formats.data_view import DataInputView
+from savepoint_formats.errors import (
+    FormatError,
+    SavepointError,
+    UnknownSnapshotError,
+    UnsupportedVersionError,
+)
+from savepoint_formats.file_io import SnapshotDirectory
+from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.layout import Long, Struct, Text, TimerTimestamp, VoidNamespace
+from savepoint_formats.metadata import (
+    CheckpointMetadata,
+    DistributionMode,
+    InlineStream,
+    KeyedHandleType,
+    KeyGroupRangeOffsets,
+    KeyGroupsHandle,
+    OperatorState,
+    OperatorStateHandle,
+    OperatorStateOffsets,
+    SubtaskState,
+)
+from savepoint_formats.operator_id import OperatorId
+from savepoint_formats.scan import TableScan
+from savepoint_formats.state_files.raw_timers import has_timers, read_timers, skip_timers
+from savepoint_formats.state_files.sections import Section
+from savepoint_formats.tables import tables_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+START = bytes.fromhex("f1cd859f 00000002")
+
+
+def timer(key: bytes, namespace: bytes, time: int) -> bytes:
+    return key + namespace + time.to_bytes(8, "big", signed=True)
+
+
+def service(name: str, event: list[bytes], processing: list[bytes], *types: bytes) -> bytes:
+    queues = [i32(len(timers)) + b"".join(timers) for timers in (event, processing)]
+    return utf(name) + b"".join(types or (STRING, LONG)) + b"".join(queues)
+
+
+def section(*services: bytes) -> bytes:
+    return START + i32(len(services)) + b"".join(services)
+
+
+TIMERS = section(
+    service(
+        "a", [timer(b"\2x", bytes(8), -5), timer(b"\1", bytes(8), 7)], [timer(b"\2y", bytes(8), 1)]
+    ),
+    service("b", [], [timer(b"\2z", b"\0", 2)], STRING, VOID),
+)
+
+
+def raw(*sections: bytes | None, junk: bytes = b"") -> KeyGroupsHandle:
+    """A handle of the sections of the first key groups; of None nothing was written."""
+    data, offsets = junk, []
+    for one in sections:
+        offsets.append(-1 if one is None else len(data))
+        data += one or b""
+    groups = KeyGroupRangeOffsets(KeyGroupRange(0, len(sections) - 1), tuple(offsets))
+    return KeyGroupsHandle(KeyedHandleType.KEY_GROUPS, groups, InlineStream("raw", data), "id")
+
+
+def with_raw(*handles: KeyGroupsHandle) -> OperatorState:
+    return operator_of(
+        *(SubtaskState(i, raw_keyed_state=handle) for i, handle in enumerate(handles))
+    )
+
+
+def catalog(operator: OperatorState) -> OperatorCatalog:
+    return OperatorCatalog.of(SnapshotDirectory.of("/"), operator)
+
+
+def in_order(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(found, key=lambda row: json.dumps(row, sort_keys=True))
+
+
+class TestTimers:
+    def test_come_out_as_managed_ones(self) -> None:
+        found = rows(with_raw(raw(TIMERS, junk=b"junk")), "timers")
+        shared = {"namespace": 0, "service": "a"}
+        event, processing = "EVENT_TIME", "PROCESSING_TIME"
+        assert in_order(found) == in_order(
+            [
+                {"key": "x", "timestamp": -5, "time_domain": event, **shared},
+                {"key": "", "timestamp": 7, "time_domain": event, **shared},
+                {"key": "y", "timestamp": 1, "time_domain": processing, **shared},
+            ]
+        )
+        (other,) = rows(with_raw(raw(TIMERS)), "timers_2")
+        assert other == {
+            "key": "z",
+            "timestamp": 2,
+            "time_domain": processing,
+            "service": "b",
+        }
+
+    def test_have_the_states_that_they_would_have_elsewhere(self) -> None:
+        states = catalog(with_raw(raw(None, TIMERS))).states
+        assert {state.kind for state in states} == {StateKind.TIMERS}
+        names = ("timestamp", "key", "namespace")
+        timer_a = Struct(names, (TimerTimestamp(), Text(), Long()))
+        timer_b = Struct(names, (TimerTimestamp(), Text(), VoidNamespace()))
+        assert [(state.name, state.stored, state.namespace) for state in states] == [
+            ("_timer_state/event_a", timer_a, Long()),
+            ("_timer_state/processing_a", timer_a, Long()),
+            ("_timer_state/event_b", timer_b, None),
+            ("_timer_state/processing_b", timer_b, None),
+        ]
+
+    def test_of_several_key_groups_and_subtasks_are_read(self) -> None:
+        empty = section(service("a", [], []))
+        operator = with_raw(raw(TIMERS, None, empty, TIMERS), raw(empty, TIMERS))
+        found = rows(operator, "timers")
+        assert len(found) == 9
+        assert rows(operator, "timers", key_groups=KeyGroupRange(1, 2)) == found[:3]
+
+    def test_are_none_where_there_is_no_service(self) -> None:
+        found = catalog(with_raw(raw(section())))
+        assert (found.states, found.problems) == ((), ())
+
+    def test_stand_beside_managed_ones(self) -> None:
+        name = "_timer_state/event_a"
+        managed = (4 ^ (1 << 63)).to_bytes(8, "big") + b"\2m" + bytes(8)
+        base = heap_base(
+            header(meta_info(name, "TIMERS", timers_of(STRING, LONG))), 1, [(0, 0, managed)]
+        )
+        operator = operator_of(
+            SubtaskState(0, managed_keyed_state=base, raw_keyed_state=raw(TIMERS))
+        )
+        assert sorted(row["key"] for row in rows(operator, "timers")) == ["", "m", "x", "y"]
+
+
+class TestDamage:
+    def read(self, data: bytes) -> list[Any]:
+        return list(read_timers(data, "raw", Section(0, 0, len(data)), skip_timers))
+
+    def test_every_cut_is_noticed(self) -> None:
+        assert len(self.read(TIMERS)) == 4
+        for cut in range(1, len(TIMERS)):
+            assert has_timers(TIMERS[:cut])
+            with pytest.raises(SavepointError):
+                self.read(TIMERS[:cut])
+        with pytest.raises(FormatError, match="1 bytes too many"):
+            self.read(TIMERS + b"\0")
+
+    def test_every_cut_of_a_file_is_noticed(self) -> None:
+        operator = with_raw(raw(TIMERS, TIMERS))
+        tables = {table.name: table for table in tables_of(catalog(operator).states)}
+        whole = raw(TIMERS, TIMERS)
+        assert isinstance(whole.stream, InlineStream)
+        for cut in range(1, len(whole.stream.data)):
+            cut_stream = replace(whole.stream, data=whole.stream.data[:cut])
+            damaged = with_raw(replace(whole, stream=cut_stream))
+            scan = TableScan(SnapshotDirectory.of("/"), damaged, tables["timers"])
+            with pytest.raises(SavepointError):
+                [list(scan.read(split)) for split in scan.splits()]
+
+    def test_another_version_is_named(self) -> None:
+        with pytest.raises(UnsupportedVersionError, match="timers of version 1, expected 2"):
+            self.read(TIMERS[:4] + i32(1) + TIMERS[8:])
+
+    def test_an_unknown_serializer_is_a_problem(self) -> None:
+        data = section(service("a", [], [], UNKNOWN, LONG))
+        with pytest.raises(UnknownSnapshotError, match=r"com\.acme\.UnknownSnapshot"):
+            self.read(data)
+        (problem,) = catalog(with_raw(raw(data))).problems
+        assert problem.startswith("subtask 0: raw at byte")
+
+
+class TestRawKeyedState:
+    def test_is_bytes_per_key_group(self) -> None:
+        operator = with_raw(raw(b"one", None, b"", b"more"), raw(b"two"))
+        assert rows(operator, "raw_keyed_state") == [
+            {"key_group": 0, "value": b"one"},
+            {"key_group": 2, "value": b""},
+            {"key_group": 3, "value": b"more"},
+            {"key_group": 0, "value": b"two"},
+        ]
+
+    def test_can_be_read_by_key_groups_and_subtask(self) -> None:
+        operator = with_raw(raw(b"one", b"more"))
+        options = {"key_groups": KeyGroupRange(1, 3), "with_subtask": True}
+        assert rows(operator, "raw_keyed_state", **options) == [
+            {"key_group": 1, "value": b"more", "subtask": 0}
+        ]
+
+    def test_says_why_it_is_bytes(self) -> None:
+        operator = with_raw(raw(b"one"))
+        (table,) = tables_of(catalog(operator).states)
+        scan = TableScan(SnapshotDirectory.of("/"), operator, table)
+        assert b"only its operator knows" in scan.schema.field("value").metadata[b"reason"]
+
+    def test_behind_the_end_of_its_file_is_noticed(self) -> None:
+        handle = raw(b"one", b"more")
+        damaged = with_raw(replace(handle, stream=InlineStream("raw", b"o")))
+        (problem,) = catalog(damaged).problems
+        assert "key group 1 begins behind the end of the file" in problem
+
+
+class TestRawOperatorState:
+    def operator(self, *offsets: int) -> OperatorState:
+        mode = DistributionMode.SPLIT_DISTRIBUTE
+        states = (OperatorStateOffsets("_default_", mode, offsets),)
+        handle = OperatorStateHandle(states, InlineStream("raw", b"onethree"))
+        return operator_of(SubtaskState(0, raw_operator_state=handle))
+
+    def test_is_bytes_per_partition(self) -> None:
+        found = rows(self.operator(0, 3), "raw_operator_state")
+        assert found == [{"value": b"one"}, {"value": b"three"}]
+
+    def test_shows_its_subtask(self) -> None:
+        found = rows(self.operator(0), "raw_operator_state", with_subtask=True)
+        assert found == [{"value": b"onethree", "subtask": 0}]
+
+    def test_outside_of_its_file_is_noticed(self) -> None:
+        with pytest.raises(FormatError, match="expected 0 to 8"):
+            rows(self.operator(0, 9), "raw_operator_state")
+
+
+def test_coordinator_state_is_one_row() -> None:
+    operator = replace(operator_of(), coordinator_state=InlineStream("id", b"bytes"))
+    assert rows(operator, "coordinator_state") == [{"value": b"bytes"}]
+
+
+def operators_of(folder: Path) -> tuple[SnapshotDirectory, tuple[OperatorState, ...]]:
+    directory = SnapshotDirectory.of(str(folder))
+    metadata = CheckpointMetadata.read(DataInputView(directory.read_metadata()))
+    return directory, metadata.operators
+
+
+def test_timers_of_the_sample_are_what_the_job_registered(samples: Path) -> None:
+    folder = samples / "states-2.2.1-rocksdb-heaptimers"
+    expected = json.loads((folder / "expected.json").read_text())["operators"]["stateful"]["timers"]
+    directory, operators = operators_of(folder / "chk-2")
+    (operator,) = (one for one in operators if one.operator_id == OperatorId.from_uid("stateful"))
+    tables = {one.name: one for one in tables_of(OperatorCatalog.of(directory, operator).states)}
+    scan = TableScan(directory, operator, tables["timers"])
+    found = [
+        (row["key"], row["timestamp"], row["time_domain"].lower(), row["service"])
+        for split in scan.splits()
+        for batch in scan.read(split)
+        for row in batch.to_pylist()
+    ]
+    assert sorted(found) == sorted(
+        (one["key"], one["timestamp"], one["domain"], "user-timers") for one in expected
+    )
+
+
+CORPUS = [
+    "new-stateful-udf-migration-itcase-flink1.8-rocksdb-savepoint",
+    "new-stateful-broadcast-udf-migration-itcase-flink1.8-rocksdb-savepoint",
+]
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_timers_of_flink_1_8_are_what_later_releases_wrote_as_managed_state(
+    corpus: Path, name: str
+) -> None:
+    later = name.replace("1.8-rocksdb-savepoint", "1.20-rocksdb-savepoint")
+    assert timers_below(corpus / "savepoints" / name) == timers_below(corpus / "savepoints" / later)
+
+
+def timers_below(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """Id of an operator -> its event timers; times of others are those of a clock."""
+    directory, operators = operators_of(folder)
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for operator in operators:
+        catalog = OperatorCatalog.of(directory, operator)
+        assert catalog.problems == ()
+        for table in tables_of(catalog.states):
+            if table.states[0].kind is StateKind.TIMERS:
+                scan = TableScan(directory, operator, table)
+                timers = [
+                    tuple(row.values())
+                    for split in scan.splits()
+                    for batch in scan.read(split)
+                    for row in batch.to_pylist()
+                    if row["time_domain"] == "EVENT_TIME"
+                ]
+                found[str(operator.operator_id)] = sorted(timers, key=str)
+    return found
