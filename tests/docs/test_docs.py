@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,9 +30,10 @@ def python_blocks() -> list[ParameterSet]:
 
 
 @pytest.mark.parametrize("block", python_blocks())
-def test_every_python_block_runs(block: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    exec(compile(block, "<documentation>", "exec"), {"__name__": "documentation"})
+def test_every_python_block_runs(block: str) -> None:
+    # In a process of its own: a page that stops its session would stop that of all tests.
+    done = subprocess.run([sys.executable, "-c", block], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_page_of_the_command_line_is_what_help_says() -> None:

@@ -71,7 +71,7 @@ class ScanOptions:
         keys: Only rows of these keys, as ``to_pylist`` would give them.
         key_groups: Only rows of these key groups.
         flat: Name of a list or map state of a table of keyed state: a row per element or entry.
-        with_key_group: Adds the column ``key_group``, i32, to tables of keyed state, but not of timers.
+        with_key_group: Adds the column ``key_group``, i32, to tables of keyed state.
         with_subtask: Adds the column ``subtask``, i32; each copy of broadcast state is then read.
         with_times: Values with TTL are ``struct<timestamp, value>``.
         portion_size: Bytes of the largest key group that is held in memory as a whole; a larger
@@ -146,7 +146,8 @@ class TableScan:
                 yield pa.field(column.name, found, metadata=reasons(layout))
             elif state == self._flat_state:
                 yield from flat_fields(state.name, found)
-        if self.options.with_key_group and self.kind.is_keyed and self.kind is not StateKind.TIMERS:
+        is_free = KEY_GROUP not in {column.name for column in self.table.columns}
+        if self.options.with_key_group and self.kind.is_keyed and is_free:
             yield pa.field(KEY_GROUP, pa.int32())
         if self.options.with_subtask:
             yield pa.field(SUBTASK, pa.int32())
@@ -265,11 +266,14 @@ class TableScan:
         types = {state.name: arrow_type(state.stored) for state in states}
         for batch in source.batches(frozenset(types), key_groups):
             rows = batch.joined(types)
-            columns: dict[str, pa.Array] = {
+            found = {
                 KEY: visible_key(rows.keys.field(KEY)),
                 NAMESPACE: rows.keys.field(NAMESPACE),
                 KEY_GROUP: pa.array(rows.key_groups),
             }
+            # A state may bear the name of a column that the table has not.
+            shown = {column.name for column, state in self._columns() if state is not None}
+            columns = {name: values for name, values in found.items() if name not in shown}
             for column, state in self._columns():
                 if state is not None and state.name in rows.columns:
                     values = rows.columns[state.name]

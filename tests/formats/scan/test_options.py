@@ -159,9 +159,13 @@ class TestKeyGroups:
         assert rows_of(scan) == expected
         assert key_groups_of(scan) == list(wanted)
 
-    def test_of_timers_are_not_told(self) -> None:
-        scan = STORED[0].open().scan("stateful.timers", with_key_group=True)
-        assert "key_group" not in scan.schema.names
+    @pytest.mark.parametrize("kind", ["hashmap-canonical", "hashmap-native", "rocksdb-native"])
+    def test_of_timers_are_those_of_their_keys(self, kind: str) -> None:
+        savepoint = Sample(f"states-2.2.1-{kind}").open()
+        rows = rows_of(savepoint.scan("stateful.timers", with_key_group=True))
+        assert [row["key_group"] for row in rows] == [
+            key_group(java_hash(Text(), row["key"]), 300) for row in rows
+        ]
 
 
 class TestSubtasks:
