@@ -135,7 +135,8 @@ class StateFile:
         limit = self.size if end is None else end if self.size is None else min(end, self.size)
         try:
             with self.location.filesystem.open_input_file(self.location.path) as file:
-                file.seek(self.start + start)
+                # A damaged handle may lead anywhere.
+                file.seek(min(self.start + start, file.size()))
                 return bytes(file.read(None if limit is None else max(limit - start, 0)))
         except FileNotFoundError as error:
             raise self._missing() from error

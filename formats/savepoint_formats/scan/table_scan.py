@@ -288,12 +288,15 @@ class TableScan:
     def _timers(
         self, source: KeyedSource | RawKeyedSource, key_groups: KeyGroupRange
     ) -> Iterator[dict[str, pa.Array]]:
-        names = {state.name for state in self.table.states}
+        types = {state.name: arrow_type(state.stored) for state in self.table.states}
         # Timers don't tell their key group; who asks for it gets them group by group.
         singly = (KeyGroupRange(group, group) for group in key_groups)
         for part in singly if self.options.with_key_group else (key_groups,):
             for name, timers in source.timers(part):
-                if name in names:
+                if name in types:
+                    if timers.type != types[name]:
+                        message = f"timers are {timers.type} here, {types[name]} elsewhere"
+                        raise StateTypeError(message).within(f"state {name!r}")
                     columns = timer_columns(name, timers)
                     columns[KEY_GROUP] = pa.array(np.full(len(timers), part.start, np.int32))
                     yield columns
@@ -350,8 +353,11 @@ def timer_columns(state: str, timers: pa.StructArray) -> dict[str, pa.Array]:
     """The columns of timers of a state: ``_timer_state/<domain>_<service>``."""
     domain, _, service = state.removeprefix(TIMER_STATE_PREFIX).partition("_")
     rows = len(timers)
+    if not pa.types.is_struct(timers.type):
+        return {"value": timers}
     columns: dict[str, pa.Array] = {name: timers.field(name) for name in timers.type.names}
-    columns[KEY] = visible_key(columns[KEY])
+    if KEY in columns:
+        columns[KEY] = visible_key(columns[KEY])
     columns["time_domain"] = pa.repeat(TIME_DOMAINS.get(domain, domain), rows)
     columns["service"] = pa.repeat(service, rows)
     return columns

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.errors import FormatError
+from savepoint_formats.errors import FormatError, TruncatedError
 from savepoint_formats.state_files.snappy import decompress
 
 if TYPE_CHECKING:
@@ -55,11 +55,15 @@ def read_elements(
 
     Raises:
         StateFileNotFoundError: The file is gone.
+        TruncatedError: The file ends before its elements do.
         FormatError: An offset lies outside the file, or compressed bytes are damaged.
     """
     for spans in _pieces(_spans(file, handle, state), size):
         base, end = spans[0][0], spans[-1][1]
         data = file.read(base, end)
+        if len(data) != end - base:
+            message = f"{len(data)} bytes of the {end - base} that elements have"
+            raise TruncatedError(message, file.path, base + len(data))
         if is_compressed:
             yield _decompressed(data, spans, file)
         else:
