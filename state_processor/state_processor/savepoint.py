@@ -76,7 +76,9 @@ class Operator:
             if table.name == name:
                 return table
         known = ", ".join(table.name for table in self.tables) or "none"
-        raise StateNotFoundError(f"operator {self.name} has no table {name!r}; it has: {known}")
+        unread = "".join(f"; could not be read: {problem}" for problem in self.catalog.problems)
+        message = f"operator {self.name} has no table {name!r}; it has: {known}{unread}"
+        raise StateNotFoundError(message)
 
 
 @dataclass(frozen=True, repr=False)

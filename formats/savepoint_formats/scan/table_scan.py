@@ -294,7 +294,8 @@ class TableScan:
         for part in singly if self.options.with_key_group else (key_groups,):
             for name, timers in source.timers(part):
                 if name in types:
-                    if timers.type != types[name]:
+                    # Raw timers have their fields in another order.
+                    if pa.types.is_struct(timers.type) != pa.types.is_struct(types[name]):
                         message = f"timers are {timers.type} here, {types[name]} elsewhere"
                         raise StateTypeError(message).within(f"state {name!r}")
                     columns = timer_columns(name, timers)
