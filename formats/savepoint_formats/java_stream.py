@@ -42,8 +42,9 @@ _MAX_DEPTH = 100
 
 T = TypeVar("T")
 
-_WRITE_METHOD = 0x01
-_EXTERNALIZABLE = 0x04
+WRITE_METHOD = 0x01
+SERIALIZABLE = 0x02
+EXTERNALIZABLE = 0x04
 _BLOCK_DATA = 0x08
 
 
@@ -76,14 +77,16 @@ class JavaClass:
     Attributes:
         name: The binary name; of an array as ``[I`` or ``[Ljava.lang.String;``.
         flags: How its objects were written.
-        fields: Pairs of type character and name, in order.
+        fields: Pairs of type and name, in order: ``I`` or ``Ljava/util/List;``.
         ancestors: The classes that it extends, topmost first.
+        uid: The version that its objects were written with.
     """
 
     name: str
     flags: int = 0
     fields: tuple[tuple[str, str], ...] = ()
     ancestors: tuple[JavaClass, ...] = ()
+    uid: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -204,8 +207,7 @@ class JavaStreamReader:
         raise self.view.error("another Java object where a class is described")
 
     def _new_class(self, depth: int) -> JavaClass:
-        description = JavaClass(self.view.read_utf())
-        self.view.read_long()
+        description = JavaClass(self.view.read_utf(), uid=self.view.read_long())
         self._handles.append(description)
         description.flags = self.view.read_unsigned_byte()
         count = self.view.read_unsigned_short()
@@ -231,11 +233,11 @@ class JavaStreamReader:
 
     def _field(self, depth: int) -> tuple[str, str]:
         kind, name = chr(self.view.read_unsigned_byte()), self.view.read_utf()
-        if kind in "L[":
-            self._content(depth)  # the declared class
-        elif kind not in _PRIMITIVES:
+        declared = self._content(depth) if kind in "L[" else kind
+        is_class = kind in "L[" and isinstance(declared, str) and declared.startswith(kind)
+        if not is_class and kind not in _PRIMITIVES:
             raise self.view.error(f"a Java field of type {kind!r}")
-        return kind, name
+        return declared, name
 
     def _proxy_class(self, depth: int) -> JavaClass:
         description = JavaClass("java.lang.reflect.Proxy")
@@ -255,14 +257,14 @@ class JavaStreamReader:
         return found
 
     def _class_data(self, part: JavaClass, found: JavaObject, depth: int) -> None:
-        if part.flags & _EXTERNALIZABLE:
+        if part.flags & EXTERNALIZABLE:
             if not part.flags & _BLOCK_DATA:
                 raise self.view.error(f"a {part.name}, which wrote itself without a frame")
             found.annotations += self._annotation(depth)
             return
         for kind, name in part.fields:
-            found.fields[name] = self._value(kind, depth)
-        if part.flags & _WRITE_METHOD:
+            found.fields[name] = self._value(kind[0], depth)
+        if part.flags & WRITE_METHOD:
             found.annotations += self._annotation(depth)
 
     def _value(self, kind: str, depth: int) -> Any:

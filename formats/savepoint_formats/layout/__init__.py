@@ -24,10 +24,13 @@ from savepoint_formats.layout.composites import (
     Struct,
     Tagged,
     Ttl,
+    Varying,
 )
 from savepoint_formats.layout.general import (
     JavaObject,
     Kryo,
+    KryoClass,
+    KryoField,
     KryoRegistration,
     Opaque,
 )
@@ -37,9 +40,13 @@ from savepoint_formats.layout.node import (
 )
 from savepoint_formats.layout.properties import (
     VARIABLE,
+    as_records,
     opaque_parts,
     parts,
     serializer_length,
+    stream_record,
+    varying,
+    with_kryo_classes,
     without_ttl,
 )
 from savepoint_formats.layout.scalars import (
@@ -106,6 +113,8 @@ __all__ = [
     "JavaObject",
     "JavaUtf",
     "Kryo",
+    "KryoClass",
+    "KryoField",
     "KryoRegistration",
     "Layout",
     "LocalDate",
@@ -134,10 +143,15 @@ __all__ = [
     "Ttl",
     "Utf8",
     "Variant",
+    "Varying",
     "VoidNamespace",
+    "as_records",
     "node",
     "opaque_parts",
     "parts",
     "serializer_length",
+    "stream_record",
+    "varying",
+    "with_kryo_classes",
     "without_ttl",
 ]

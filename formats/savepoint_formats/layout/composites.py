@@ -109,6 +109,17 @@ class Framed(Layout):
     inner: Layout
 
 
+@node
+class Varying(Layout):
+    """A value as ``inner`` lies, of a serializer that says that sizes vary, though they do not.
+
+    Avro's and those of classes that write themselves say so of every class. It matters to keys:
+    ``serializer_length`` decides how they are stored.
+    """
+
+    inner: Layout
+
+
 # --- Avro, as Flink writes it
 
 

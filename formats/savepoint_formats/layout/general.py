@@ -17,14 +17,50 @@ class KryoRegistration:
 
 
 @node
+class KryoField:
+    """A field of a class.
+
+    Attributes:
+        name: Its name; Kryo orders fields by it.
+        type: The declared type as ``Class.getName`` gives it: ``int``, ``java.lang.String``,
+            ``[B``, ``[Ljava.lang.String;``.
+        arguments: Of a collection or map, the declared types of its elements, or of its keys and
+            values: ``("java.lang.String",)`` of a ``List<String>``.
+    """
+
+    name: str
+    type: str
+    arguments: tuple[str, ...] = ()
+
+
+@node
+class KryoClass:
+    """A class whose objects Kryo writes field by field, or an enum.
+
+    Attributes:
+        class_name: As ``Class.getName`` gives it.
+        fields: Those that are neither static nor transient, of superclasses too.
+        is_final: Whether the class is final; so is an enum of constants without bodies.
+        constants: The names of an enum's constants.
+    """
+
+    class_name: str
+    fields: tuple[KryoField, ...] = ()
+    is_final: bool = False
+    constants: tuple[str, ...] = ()
+
+
+@node
 class Kryo(Layout):
     """An object graph of Kryo; its version (2.24 or 5.6) is that of the savepoint's Flink.
 
     ``registrations`` are the snapshot's, in order; their numbers follow the built-in ones.
+    ``classes`` are the user's, if ``class_name`` is one of them: no snapshot has their fields.
     """
 
     class_name: str
     registrations: tuple[KryoRegistration, ...] = ()
+    classes: tuple[KryoClass, ...] = ()
 
 
 @node

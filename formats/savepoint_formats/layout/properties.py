@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import TYPE_CHECKING
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, TypeVar
 
-from savepoint_formats.layout.composites import MapOf, Nullable, Repeated, Struct, Ttl
-from savepoint_formats.layout.general import Opaque
+from savepoint_formats.layout.composites import (
+    MapOf,
+    Nullable,
+    Repeated,
+    Struct,
+    Tagged,
+    Ttl,
+    Varying,
+)
+from savepoint_formats.layout.general import Kryo, KryoClass, Opaque
 from savepoint_formats.layout.node import Layout
 from savepoint_formats.layout.scalars import (
     Boolean,
@@ -57,6 +65,24 @@ def opaque_parts(layout: Layout) -> Iterator[Opaque]:
         yield from opaque_parts(part)
 
 
+ValueT = TypeVar("ValueT")
+
+
+def with_kryo_classes(value: ValueT, classes: tuple[KryoClass, ...]) -> ValueT:
+    """The layout, or tuple of layouts, with these classes wherever one of them is an object's."""
+    found: object = value
+    if isinstance(value, tuple):
+        found = tuple(with_kryo_classes(item, classes) for item in value)
+    elif isinstance(value, Kryo):
+        is_known = any(one.class_name == value.class_name for one in classes)
+        found = replace(value, classes=classes if is_known else ())
+    elif isinstance(value, Layout):
+        names = [part.name for part in fields(value)]  # type: ignore[arg-type]  # as above
+        changed = {name: with_kryo_classes(getattr(value, name), classes) for name in names}
+        found = replace(value, **changed)  # type: ignore[type-var]
+    return found  # type: ignore[return-value]  # each is rebuilt as what it was
+
+
 def without_ttl(layout: Layout) -> Layout:
     """The layout as a reader sees it, without the times of the last access.
 
@@ -71,6 +97,27 @@ def without_ttl(layout: Layout) -> Layout:
             return MapOf(key, value)
         case MapOf(key, Nullable(Ttl(value), is_null, padding)):
             return MapOf(key, Nullable(value, is_null, padding))
+        case _:
+            return layout
+
+
+def stream_record(layout: Layout) -> Layout | None:
+    """The layout of the value in a stream element, if the layout is that of stream elements."""
+    match layout:
+        case Tagged(_, ("record", "record_without_timestamp", *_), (_, record, *_)):
+            return record
+        case _:
+            return None
+
+
+def as_records(layout: Layout) -> Layout:
+    """The layout as a reader sees it, where it is a list of stream elements.
+
+    A window with an evictor keeps its elements so, and none of them but records.
+    """
+    match layout:
+        case Repeated(element) if record := stream_record(element):
+            return Repeated(Struct(("timestamp", "value"), (Long(), record)))
         case _:
             return layout
 
@@ -118,3 +165,8 @@ def serializer_length(layout: Layout) -> int:
             return VARIABLE if VARIABLE in lengths else sum(lengths)
         case _:
             return _LENGTHS.get(type(layout), VARIABLE)
+
+
+def varying(layout: Layout) -> Layout:
+    """The layout, where a serializer says that sizes vary."""
+    return layout if serializer_length(layout) == VARIABLE else Varying(layout)

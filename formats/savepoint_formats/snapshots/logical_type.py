@@ -1,19 +1,88 @@
 """SQL types, as ``RowDataSerializer`` snapshots hold them: Java objects, read as inert data.
 
-Flink: ``org.apache.flink.table.types.logical``.
+Flink: ``org.apache.flink.table.types.logical``. Each type is of a class of its own below
+``LogicalType``, which holds the root of the type and whether it admits null.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.java_stream import JavaArray, JavaClass, JavaEnum, JavaObject
+from savepoint_formats.java_stream import (
+    SERIALIZABLE,
+    WRITE_METHOD,
+    JavaArray,
+    JavaClass,
+    JavaEnum,
+    JavaObject,
+)
 from savepoint_formats.layout import LogicalType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 UNKNOWN = "UNKNOWN"
+LOGICAL = "org.apache.flink.table.types.logical."
+TYPE = "Lorg/apache/flink/table/types/logical/LogicalType;"
+
+# The classes as Flink 1.20 and 2.2 describe them, which is the same.
+_KIND = ("Lorg/apache/flink/table/types/logical/TimestampKind;", "kind")
+_LENGTH, _PRECISION, _SCALE = ("I", "length"), ("I", "precision"), ("I", "scale")
+_ROOT = JavaClass(
+    f"{LOGICAL}LogicalType",
+    SERIALIZABLE,
+    (("Z", "isNullable"), ("Lorg/apache/flink/table/types/logical/LogicalTypeRoot;", "typeRoot")),
+    uid=1,
+)
+_CLASSES: dict[str, JavaClass] = {
+    root: JavaClass(f"{LOGICAL}{name}Type", SERIALIZABLE, fields, (_ROOT,), uid=1)
+    for root, name, fields in [
+        ("CHAR", "Char", (_LENGTH,)),
+        ("VARCHAR", "VarChar", (_LENGTH,)),
+        ("BOOLEAN", "Boolean", ()),
+        ("TINYINT", "TinyInt", ()),
+        ("SMALLINT", "SmallInt", ()),
+        ("INTEGER", "Int", ()),
+        ("BIGINT", "BigInt", ()),
+        ("FLOAT", "Float", ()),
+        ("DOUBLE", "Double", ()),
+        ("DECIMAL", "Decimal", (_PRECISION, _SCALE)),
+        ("DATE", "Date", ()),
+        ("TIME_WITHOUT_TIME_ZONE", "Time", (_PRECISION,)),
+        ("TIMESTAMP_WITHOUT_TIME_ZONE", "Timestamp", (_PRECISION, _KIND)),
+        ("TIMESTAMP_WITH_LOCAL_TIME_ZONE", "LocalZonedTimestamp", (_PRECISION, _KIND)),
+        ("BINARY", "Binary", (_LENGTH,)),
+        ("VARBINARY", "VarBinary", (_LENGTH,)),
+        ("ARRAY", "Array", ((TYPE, "elementType"),)),
+        ("MULTISET", "Multiset", ((TYPE, "elementType"),)),
+        ("MAP", "Map", ((TYPE, "keyType"), (TYPE, "valueType"))),
+        ("ROW", "Row", (("Ljava/util/List;", "fields"),)),
+    ]
+}
+_TEXT = "Ljava/lang/String;"
+_ROW_FIELD = JavaClass(
+    f"{LOGICAL}RowType$RowField",
+    SERIALIZABLE,
+    ((_TEXT, "description"), (_TEXT, "name"), (TYPE, "type")),
+    uid=1,
+)
+_ARRAY_LIST = JavaClass(
+    "java.util.ArrayList", SERIALIZABLE | WRITE_METHOD, (("I", "size"),), uid=8683452581122892189
+)
+_UNMODIFIABLE_COLLECTION = JavaClass(
+    "java.util.Collections$UnmodifiableCollection",
+    SERIALIZABLE,
+    (("Ljava/util/Collection;", "c"),),
+    uid=1820017752578914078,
+)
+_UNMODIFIABLE_LIST = JavaClass(
+    "java.util.Collections$UnmodifiableList",
+    SERIALIZABLE,
+    (("Ljava/util/List;", "list"),),
+    (_UNMODIFIABLE_COLLECTION,),
+    uid=-283967356065247728,
+)
+
 _CHILDREN = {
     "ARRAY": ("elementType",),
     "MULTISET": ("elementType",),
@@ -105,3 +174,47 @@ def list_items(value: Any) -> list[Any]:
             case _:
                 return []
     return []
+
+
+class LogicalTypeObjects:
+    """The Java objects of SQL types; one type is one object, wherever it is asked for."""
+
+    def __init__(self) -> None:
+        self._objects: dict[int, tuple[LogicalType, JavaObject]] = {}
+
+    def of(self, found: LogicalType) -> JavaObject:
+        """The object of a type; raises ``ValueError`` for one that no row of new state can have."""
+        if found.root not in _CLASSES:
+            raise ValueError(
+                f"the SQL type {found.root}, expected one of {', '.join(sorted(_CLASSES))}"
+            )
+        # By identity, as in Java, where types that are equal are objects of their own.
+        if id(found) not in self._objects:
+            self._objects[id(found)] = found, self._new(found)
+        return self._objects[id(found)][1]
+
+    def _new(self, found: LogicalType) -> JavaObject:
+        java_class = _CLASSES[found.root]
+        facts = {
+            "isNullable": found.is_nullable,
+            "typeRoot": JavaEnum(f"{LOGICAL}LogicalTypeRoot", found.root),
+            "length": found.length,
+            "precision": found.precision,
+            "scale": found.scale,
+            "kind": JavaEnum(f"{LOGICAL}TimestampKind", "REGULAR"),
+            **self._parts(found),
+        }
+        names = [name for part in (_ROOT, java_class) for _, name in part.fields]
+        return JavaObject(java_class, {name: facts[name] for name in names})
+
+    def _parts(self, found: LogicalType) -> dict[str, JavaObject]:
+        children = [self.of(child) for child in found.children]
+        if found.root != "ROW":
+            return dict(zip(_CHILDREN.get(found.root, ()), children, strict=True))
+        fields: list[Any] = [
+            JavaObject(_ROW_FIELD, {"description": None, "name": name, "type": child})
+            for name, child in zip(found.names, children, strict=True)
+        ]
+        count = len(fields).to_bytes(4, "big")
+        items = JavaObject(_ARRAY_LIST, {"size": len(fields)}, [count, *fields])
+        return {"fields": JavaObject(_UNMODIFIABLE_LIST, {"c": items, "list": items})}

@@ -25,7 +25,9 @@ from savepoint_formats.layout import (
     Opaque,
     Struct,
     Utf8,
+    Varying,
     opaque_parts,
+    serializer_length,
 )
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot
 
@@ -61,7 +63,7 @@ def record(name: str, /, *fields: Any, **more: Any) -> dict[str, Any]:
 def test_every_version_holds_the_schema(version: int) -> None:
     data = snapshot('"long"', version)
     found = TypeSerializerSnapshot.read(SnapshotView(data))
-    assert found.layout() == Long()
+    assert found.layout() == Varying(Long())
     view = DataOutputView()
     found.write(view)
     assert view.to_bytes() == data
@@ -70,28 +72,30 @@ def test_every_version_holds_the_schema(version: int) -> None:
 @pytest.mark.parametrize(
     ("schema", "expected"),
     [
-        ("null", Marker(None)),
+        ("null", Varying(Marker(None))),
         ("string", Utf8()),
         ({"type": "bytes", "logicalType": "decimal", "precision": 4}, Bytes()),
         ({"type": {"type": "string"}}, Utf8()),
         ({"type": "array", "items": "int"}, BlockRepeated(Int())),
         ({"type": "map", "values": "int"}, BlockMap(Int())),
-        ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, Enum("E", ("A", "B"))),
-        ({"type": "fixed", "name": "F", "size": 16}, FixedBytes(16)),
+        ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, Varying(Enum("E", ("A", "B")))),
+        ({"type": "fixed", "name": "F", "size": 16}, Varying(FixedBytes(16))),
         (["null", "long"], IndexedUnion(("null", "long"), (Marker(None), Long()))),
-        (record("R", "int", "long"), Struct(("f0", "f1"), (Int(), Long()))),
+        (record("R", "int", "long"), Varying(Struct(("f0", "f1"), (Int(), Long())))),
     ],
 )
 def test_a_schema_is_a_layout(schema: Any, expected: Layout) -> None:
     assert layout(schema) == expected
+    # AvroSerializer.getLength() is -1 for every schema.
+    assert serializer_length(layout(schema)) == -1
 
 
 def test_a_name_is_looked_for_in_the_namespace_around_it_then_in_none() -> None:
     inner = {"type": "enum", "name": "E", "symbols": ["A"]}
     inside = layout(record("R", inner, "E", "a.E", namespace="a"))
-    assert inside == Struct(("f0", "f1", "f2"), (Enum("a.E", ("A",)),) * 3)
+    assert inside == Varying(Struct(("f0", "f1", "f2"), (Enum("a.E", ("A",)),) * 3))
     outside = layout(record("R", {**inner, "namespace": ""}, "E", namespace="a"))
-    assert outside == Struct(("f0", "f1"), (Enum("E", ("A",)),) * 2)
+    assert outside == Varying(Struct(("f0", "f1"), (Enum("E", ("A",)),) * 2))
 
 
 def test_a_dotted_name_brings_its_namespace_along() -> None:
@@ -99,7 +103,7 @@ def test_a_dotted_name_brings_its_namespace_along() -> None:
     found = layout(record("a.R", inner, "b.F", "b.S"))
     fixed = FixedBytes(2)
     part = Struct(("f0", "f1"), (fixed, fixed))
-    assert found == Struct(("f0", "f1", "f2"), (part, fixed, part))
+    assert found == Varying(Struct(("f0", "f1", "f2"), (part, fixed, part)))
 
 
 def test_a_record_that_contains_itself_ends_in_bytes() -> None:

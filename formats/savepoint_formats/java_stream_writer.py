@@ -1,0 +1,200 @@
+"""Java's object serialization stream, written from the records that ``java_stream`` reads.
+
+The table of tags is there. What appears again is a reference: the same object, an equal string or
+enum constant, a class of the same name. Java compares strings and boxes by identity too, but what
+is in a snapshot are constants, each of which is there once.
+
+Source: Java Object Serialization Specification, chapter 6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.java_stream import (
+    EXTERNALIZABLE,
+    FIRST_HANDLE,
+    SERIALIZABLE,
+    STREAM_HEADER,
+    WRITE_METHOD,
+    JavaArray,
+    JavaClass,
+    JavaEnum,
+    JavaObject,
+    Tag,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+_ENUM = 0x10
+_MAX_SHORT_BLOCK = 0xFF
+
+_ENUM_ROOT = JavaClass("java.lang.Enum", SERIALIZABLE | _ENUM)
+
+
+@dataclass(slots=True)
+class JavaStreamWriter:
+    """Writes one stream, whose handles go on from object to object."""
+
+    view: DataOutputView
+    _handles: dict[Hashable, int] = field(default_factory=dict)
+
+    def write_header(self) -> None:
+        """``AC ED 00 05``."""
+        self.view.write_int(STREAM_HEADER)
+
+    def write_object(self, value: Any) -> None:
+        """The next object, string, array, enum constant, class or null.
+
+        Raises:
+            ValueError: Its class has a way of its own to write, of which there is no record.
+        """
+        if value is None:
+            self._write_tag(Tag.NULL)
+        elif not self._write_reference(_identity(value)):
+            self._write_new(value)
+
+    def _write_new(self, value: Any) -> None:
+        match value:
+            case str():
+                self._write_tag(Tag.STRING)
+                self._keep(value)
+                self.view.write_utf(value)
+            case JavaClass():
+                self._write_tag(Tag.CLASS)
+                self._write_class_description(value)
+                self._keep(value)
+            case JavaEnum():
+                self._write_enum(value)
+            case JavaArray():
+                self._write_array(value)
+            case JavaObject():
+                self._write_java_object(value)
+            case _:
+                raise TypeError(f"{type(value).__name__} is no record of a Java object")
+
+    def _write_tag(self, tag: Tag) -> None:
+        self.view.write_byte(tag)
+
+    def _keep(self, value: Any) -> None:
+        self._handles[_identity(value)] = FIRST_HANDLE + len(self._handles)
+
+    def _write_reference(self, identity: Hashable) -> bool:
+        """Whether it was there before, and so is a reference."""
+        handle = self._handles.get(identity)
+        if handle is not None:
+            self._write_tag(Tag.REFERENCE)
+            self.view.write_int(handle)
+        return handle is not None
+
+    def _write_class_description(self, description: JavaClass | None) -> None:
+        if description is None:
+            self._write_tag(Tag.NULL)
+            return
+        identity = "class description", description.name
+        if self._write_reference(identity):
+            return
+        self._write_tag(Tag.CLASS_DESCRIPTION)
+        self.view.write_utf(description.name)
+        self.view.write_long(description.uid)
+        self._handles[identity] = FIRST_HANDLE + len(self._handles)
+        self.view.write_byte(description.flags)
+        self.view.write_unsigned_short(len(description.fields))
+        for declared, name in description.fields:
+            self.view.write_byte(ord(declared[0]))
+            self.view.write_utf(name)
+            if declared[0] in "L[":
+                self.write_object(declared)
+        self._write_tag(Tag.END_BLOCK_DATA)
+        self._write_class_description(next(reversed(description.ancestors), None))
+
+    def _write_java_object(self, value: JavaObject) -> None:
+        self._write_tag(Tag.OBJECT)
+        self._write_class_description(value.java_class)
+        self._keep(value)
+        parts = (*value.java_class.ancestors, value.java_class)
+        writers = [part for part in parts if part.flags & (WRITE_METHOD | EXTERNALIZABLE)]
+        # The annotations of a record are not told apart by class.
+        if len(writers) > 1 or any(part.flags & EXTERNALIZABLE for part in writers):
+            raise ValueError(f"a {value.class_name}, of which no record says what each class wrote")
+        for part in parts:
+            for declared, name in part.fields:
+                self._write_value(declared[0], value.fields[name])
+            if part in writers:
+                self._write_annotations(value.annotations)
+
+    def _write_annotations(self, annotations: list[Any]) -> None:
+        for part in annotations:
+            if isinstance(part, bytes):
+                self._write_block(part)
+            else:
+                self.write_object(part)
+        self._write_tag(Tag.END_BLOCK_DATA)
+
+    def _write_block(self, data: bytes) -> None:
+        if len(data) <= _MAX_SHORT_BLOCK:
+            self._write_tag(Tag.BLOCK_DATA)
+            self.view.write_byte(len(data))
+        else:
+            self._write_tag(Tag.LONG_BLOCK_DATA)
+            self.view.write_int(len(data))
+        self.view.write_bytes(data)
+
+    def _write_value(self, kind: str, value: Any) -> None:
+        if kind in "L[":
+            self.write_object(value)
+        else:
+            _PRIMITIVES[kind](self.view, value)
+
+    def _write_array(self, value: JavaArray) -> None:
+        self._write_tag(Tag.ARRAY)
+        self._write_class_description(value.java_class)
+        self._keep(value)
+        self.view.write_int(len(value.elements))
+        if isinstance(value.elements, bytes):
+            self.view.write_bytes(value.elements)
+            return
+        for element in value.elements:
+            self._write_value(value.java_class.name[1], element)
+
+    def _write_enum(self, value: JavaEnum) -> None:
+        self._write_tag(Tag.ENUM)
+        flags = SERIALIZABLE | _ENUM
+        self._write_class_description(JavaClass(value.class_name, flags, (), (_ENUM_ROOT,)))
+        self._keep(value)
+        self.write_object(value.constant)
+
+
+def _identity(value: Any) -> Hashable:
+    """What is the same for a value that appears again."""
+    match value:
+        case str() | JavaEnum():
+            return value
+        case JavaClass(name=name):
+            return "class", name
+        case _:
+            return id(value)
+
+
+_PRIMITIVES: dict[str, Callable[[DataOutputView, Any], None]] = {
+    "B": DataOutputView.write_byte,
+    "C": lambda view, value: view.write_unsigned_short(ord(value)),
+    "D": DataOutputView.write_double,
+    "F": DataOutputView.write_float,
+    "I": DataOutputView.write_int,
+    "J": DataOutputView.write_long,
+    "S": DataOutputView.write_short,
+    "Z": DataOutputView.write_bool,
+}
+
+
+def java_object_bytes(value: Any) -> bytes:
+    """One object as a stream with a header of its own."""
+    view = DataOutputView()
+    writer = JavaStreamWriter(view)
+    writer.write_header()
+    writer.write_object(value)
+    return view.to_bytes()

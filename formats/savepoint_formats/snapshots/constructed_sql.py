@@ -1,0 +1,119 @@
+"""Serializer snapshots of new state of SQL: those of Flink's internal row, and of what is in it.
+
+Flink: ``InternalSerializers``, ``RowDataSerializer.snapshotConfiguration``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats.java_stream_writer import java_object_bytes
+from savepoint_formats.snapshots import constructed
+from savepoint_formats.snapshots.basic import inner
+from savepoint_formats.snapshots.fields import JavaBytes
+from savepoint_formats.snapshots.logical_type import LogicalTypeObjects
+from savepoint_formats.snapshots.serializer_objects import SerializerObjects, count_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from savepoint_formats.java_stream import JavaObject
+    from savepoint_formats.layout import LogicalType
+    from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
+
+_TABLE = "org.apache.flink.table.runtime.typeutils."
+_TIMESTAMP_VERSION = 1
+
+
+def row_data(types: Sequence[LogicalType]) -> TypeSerializerSnapshot:
+    """Flink's internal row of fields of these types.
+
+    Raises:
+        ValueError: A type, or one inside it, is none that new rows can have.
+    """
+    return constructed.snapshot_of(
+        inner(f"{_TABLE}RowDataSerializer"),
+        {"types": tuple(map(_type, types))},
+        [internal(one) for one in types],
+    )
+
+
+def internal(found: LogicalType) -> TypeSerializerSnapshot:
+    """The serializer of Flink's internal values of a type; errors as of ``row_data``."""
+    match found.root:
+        case "DECIMAL":
+            return _decimal(found)
+        case "TIMESTAMP_WITHOUT_TIME_ZONE" | "TIMESTAMP_WITH_LOCAL_TIME_ZONE":
+            return constructed.snapshot_of(
+                inner(f"{_TABLE}TimestampDataSerializer"),
+                {"precision": found.precision},
+                version=_TIMESTAMP_VERSION,
+            )
+        case "ARRAY":
+            return _array(*found.children)
+        case "MAP":
+            return _map(found.children)
+        case "MULTISET":
+            return _map((*found.children, count_type()))
+        case "ROW":
+            return row_data(found.children)
+        case root if root in _SCALARS:
+            return _SCALARS[root]()
+        case root:
+            raise ValueError(f"a field of the SQL type {root}, which new rows cannot have")
+
+
+def string_data() -> TypeSerializerSnapshot:
+    """Flink's internal text."""
+    return constructed.snapshot_of(inner(f"{_TABLE}StringDataSerializer"))
+
+
+def _decimal(found: LogicalType) -> TypeSerializerSnapshot:
+    own = {"precision": found.precision, "scale": found.scale}
+    class_name = f"{_TABLE}DecimalDataSerializer$DecimalSerializerSnapshot"
+    return constructed.snapshot_of(class_name, own)
+
+
+def _array(element: LogicalType) -> TypeSerializerSnapshot:
+    own = {"element_type": _type(element), "element_serializer": _serializer(element)}
+    return constructed.snapshot_of(inner(f"{_TABLE}ArrayDataSerializer"), own)
+
+
+def _map(parts: tuple[LogicalType, ...]) -> TypeSerializerSnapshot:
+    key, value = parts
+    own = {
+        "key_type": _type(key),
+        "value_type": _type(value),
+        "key_serializer": _serializer(key),
+        "value_serializer": _serializer(value),
+    }
+    return constructed.snapshot_of(inner(f"{_TABLE}MapDataSerializer"), own)
+
+
+def _type(found: LogicalType) -> JavaBytes:
+    return _java_bytes(LogicalTypeObjects().of(found))
+
+
+def _serializer(found: LogicalType) -> JavaBytes:
+    return _java_bytes(SerializerObjects().of(found))
+
+
+def _java_bytes(value: JavaObject) -> JavaBytes:
+    return JavaBytes(java_object_bytes(value), value)
+
+
+_SCALARS: dict[str, Callable[[], TypeSerializerSnapshot]] = {
+    "CHAR": string_data,
+    "VARCHAR": string_data,
+    "BOOLEAN": constructed.boolean,
+    "TINYINT": constructed.byte,
+    "SMALLINT": constructed.short,
+    "INTEGER": constructed.integer,
+    "BIGINT": constructed.long,
+    "FLOAT": constructed.single,
+    "DOUBLE": constructed.double,
+    "DATE": constructed.integer,
+    "TIME_WITHOUT_TIME_ZONE": constructed.integer,
+    "BINARY": lambda: constructed.primitive_array(constructed.byte()),
+    "VARBINARY": lambda: constructed.primitive_array(constructed.byte()),
+}

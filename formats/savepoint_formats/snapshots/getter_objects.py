@@ -1,0 +1,217 @@
+"""The lambdas by which SQL's serializers take a value out of a row or an array, as Java objects.
+
+Java finds the body of a lambda by the name that its compiler made up, so the names here are facts
+of the released jars; they are the same in Flink 1.20 and 2.2. Every getter looks for a null first,
+as in 2.2; those of 1.20 do not where the type admits none.
+
+Flink: ``RowData.createFieldGetter``, ``ArrayData.createElementGetter``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from savepoint_formats.java_stream import SERIALIZABLE, JavaArray, JavaClass, JavaObject
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from savepoint_formats.layout import LogicalType
+
+# Java has one box of each of these numbers.
+_INTEGER_CACHE = range(-128, 128)
+_INVOKE_STATIC, _INVOKE_INTERFACE = 6, 9
+
+_DATA = "org/apache/flink/table/data/"
+_OBJECT_ARRAY = JavaClass("[Ljava.lang.Object;", SERIALIZABLE, uid=-8012369246846506644)
+_NUMBER = JavaClass("java.lang.Number", SERIALIZABLE, uid=-8742448824652078965)
+_INTEGER = JavaClass(
+    "java.lang.Integer", SERIALIZABLE, (("I", "value"),), (_NUMBER,), 1360826667806852920
+)
+_LAMBDA = JavaClass(
+    "java.lang.invoke.SerializedLambda",
+    SERIALIZABLE,
+    (
+        ("I", "implMethodKind"),
+        ("[Ljava/lang/Object;", "capturedArgs"),
+        ("Ljava/lang/Class;", "capturingClass"),
+        ("Ljava/lang/String;", "functionalInterfaceClass"),
+        ("Ljava/lang/String;", "functionalInterfaceMethodName"),
+        ("Ljava/lang/String;", "functionalInterfaceMethodSignature"),
+        ("Ljava/lang/String;", "implClass"),
+        ("Ljava/lang/String;", "implMethodName"),
+        ("Ljava/lang/String;", "implMethodSignature"),
+        ("Ljava/lang/String;", "instantiatedMethodType"),
+    ),
+    uid=8025925345765570181,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Getters:
+    """The getters of a class.
+
+    Attributes:
+        data: The class that a value is taken out of.
+        name: The simple name of the getters' interface.
+        method: The interface's method.
+        index: The type of the index, where the method has one.
+        bodies: Root of a type -> what is behind ``lambda$create…Getter$`` in the body's name.
+        checked: The same of the getter that looks for a null, and hands on to another one.
+    """
+
+    data: str
+    name: str
+    method: str
+    index: str
+    bodies: dict[str, str]
+    checked: str
+
+    @property
+    def interface(self) -> str:
+        return f"{_DATA}{self.data}${self.name}"
+
+    def signature(self, *captured: str) -> str:
+        """The type of the interface's method, or of a body that captures values."""
+        return f"({''.join(captured)}L{_DATA}{self.data};{self.index})Ljava/lang/Object;"
+
+    def body(self, suffix: str) -> str:
+        return f"lambda$create{self.name}${suffix}"
+
+
+_FIELD = _Getters(
+    data="RowData",
+    name="FieldGetter",
+    method="getFieldOrNull",
+    index="",
+    bodies={
+        "CHAR": "245ca7d1$1",
+        "VARCHAR": "245ca7d1$1",
+        "BOOLEAN": "245ca7d1$2",
+        "BINARY": "245ca7d1$3",
+        "VARBINARY": "245ca7d1$3",
+        "TINYINT": "245ca7d1$4",
+        "SMALLINT": "245ca7d1$5",
+        "INTEGER": "245ca7d1$6",
+        "DATE": "245ca7d1$6",
+        "TIME_WITHOUT_TIME_ZONE": "245ca7d1$6",
+        "BIGINT": "245ca7d1$7",
+        "FLOAT": "245ca7d1$8",
+        "DOUBLE": "245ca7d1$9",
+        "ARRAY": "245ca7d1$10",
+        "MAP": "245ca7d1$11",
+        "MULTISET": "245ca7d1$11",
+        "DECIMAL": "89bd9445$1",
+        "TIMESTAMP_WITHOUT_TIME_ZONE": "39385f9c$1",
+        "TIMESTAMP_WITH_LOCAL_TIME_ZONE": "39385f9c$1",
+        "ROW": "1547cee5$1",
+    },
+    checked="25774257$1",
+)
+_ELEMENT = _Getters(
+    data="ArrayData",
+    name="ElementGetter",
+    method="getElementOrNull",
+    index="I",
+    bodies={
+        "DECIMAL": "55d7a3db$1",
+        "TIMESTAMP_WITHOUT_TIME_ZONE": "644eb446$1",
+        "TIMESTAMP_WITH_LOCAL_TIME_ZONE": "644eb446$1",
+        "ROW": "3705b7fb$1",
+    },
+    checked="95d74a6c$1",
+)
+# Elements that need to know nothing but the index are taken by a method of the array itself.
+_METHODS: dict[str, tuple[str, str]] = {
+    "CHAR": ("getString", f"L{_DATA}StringData;"),
+    "VARCHAR": ("getString", f"L{_DATA}StringData;"),
+    "BOOLEAN": ("getBoolean", "Z"),
+    "BINARY": ("getBinary", "[B"),
+    "VARBINARY": ("getBinary", "[B"),
+    "TINYINT": ("getByte", "B"),
+    "SMALLINT": ("getShort", "S"),
+    "INTEGER": ("getInt", "I"),
+    "DATE": ("getInt", "I"),
+    "TIME_WITHOUT_TIME_ZONE": ("getInt", "I"),
+    "BIGINT": ("getLong", "J"),
+    "FLOAT": ("getFloat", "F"),
+    "DOUBLE": ("getDouble", "D"),
+    "ARRAY": ("getArray", f"L{_DATA}ArrayData;"),
+    "MAP": ("getMap", f"L{_DATA}MapData;"),
+    "MULTISET": ("getMap", f"L{_DATA}MapData;"),
+}
+
+
+class GetterObjects:
+    """The Java objects of getters that lie in one stream."""
+
+    def __init__(self) -> None:
+        self._boxes: dict[int, JavaObject] = {}
+        self._methods: dict[str, JavaObject] = {}
+
+    def field(self, index: int, found: LogicalType) -> JavaObject:
+        """The getter of a row's field."""
+        numbers = (index, *_facts(found))
+        inner = self._static(_FIELD, _FIELD.bodies[found.root], numbers)
+        signature = _FIELD.signature("I", f"L{_FIELD.interface};")
+        body = _FIELD.body(_FIELD.checked)
+        return _lambda(_FIELD, _INVOKE_STATIC, body, signature, [self._box(index), inner])
+
+    def element(self, found: LogicalType) -> JavaObject:
+        """The getter of an array's elements."""
+        if found.root in _METHODS:
+            inner = self._method(*_METHODS[found.root])
+        else:
+            inner = self._static(_ELEMENT, _ELEMENT.bodies[found.root], _facts(found))
+        signature = _ELEMENT.signature(f"L{_ELEMENT.interface};")
+        body = _ELEMENT.body(_ELEMENT.checked)
+        return _lambda(_ELEMENT, _INVOKE_STATIC, body, signature, [inner])
+
+    def _method(self, name: str, result: str) -> JavaObject:
+        """A reference to a method, which captures nothing, and so is one object."""
+        made = _lambda(_ELEMENT, _INVOKE_INTERFACE, name, f"(I){result}", [])
+        return self._methods.setdefault(name, made)
+
+    def _static(self, getters: _Getters, suffix: str, numbers: Sequence[int]) -> JavaObject:
+        signature = getters.signature("I" * len(numbers))
+        captured = [self._box(number) for number in numbers]
+        return _lambda(getters, _INVOKE_STATIC, getters.body(suffix), signature, captured)
+
+    def _box(self, number: int) -> JavaObject:
+        if number not in _INTEGER_CACHE:
+            return JavaObject(_INTEGER, {"value": number})
+        return self._boxes.setdefault(number, JavaObject(_INTEGER, {"value": number}))
+
+
+def _facts(found: LogicalType) -> tuple[int, ...]:
+    """What a getter must know of a type."""
+    match found.root:
+        case "DECIMAL":
+            return found.precision, found.scale
+        case "TIMESTAMP_WITHOUT_TIME_ZONE" | "TIMESTAMP_WITH_LOCAL_TIME_ZONE":
+            return (found.precision,)
+        case "ROW":
+            return (len(found.children),)
+        case _:
+            return ()
+
+
+def _lambda(
+    getters: _Getters, kind: int, method: str, signature: str, captured: list[JavaObject]
+) -> JavaObject:
+    return JavaObject(
+        _LAMBDA,
+        {
+            "implMethodKind": kind,
+            "capturedArgs": JavaArray(_OBJECT_ARRAY, list(captured)),
+            "capturingClass": JavaClass(f"{_DATA}{getters.data}".replace("/", ".")),
+            "functionalInterfaceClass": getters.interface,
+            "functionalInterfaceMethodName": getters.method,
+            "functionalInterfaceMethodSignature": getters.signature(),
+            "implClass": f"{_DATA}{getters.data}",
+            "implMethodName": method,
+            "implMethodSignature": signature,
+            "instantiatedMethodType": getters.signature(),
+        },
+    )

@@ -1,0 +1,237 @@
+"""Types of new state, under the names that PyFlink gives them.
+
+A type wraps the serializer snapshot that Flink writes for it: how values lie, and which columns
+they are, follows from that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from savepoint_formats.columns import arrow_type, spark_type_name
+from savepoint_formats.snapshots import constructed
+from savepoint_formats.snapshots.constructed_sql import row_data
+from savepoint_formats.snapshots.logical_type_text import parse_logical_type
+from savepoint_formats.snapshots.named_row import NamedRow
+from state_processor.schema import spark_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyspark.sql.types import DataType
+
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TypeInformation:
+    """The type of a state, a key or a namespace.
+
+    Attributes:
+        snapshot: What Flink stores of its serializer.
+        expression: The call that makes the type, or a description of it.
+    """
+
+    snapshot: TypeSerializerSnapshot
+    expression: str = field(compare=False)
+
+    def __repr__(self) -> str:
+        return self.expression
+
+    @classmethod
+    def of(cls, snapshot: TypeSerializerSnapshot) -> TypeInformation:
+        """The type of an existing state, by the snapshot of its serializer."""
+        name = spark_type_name(arrow_type(snapshot.layout()))
+        serializer = snapshot.class_name.rpartition(".")[2].rpartition("$")[2]
+        return cls(snapshot, f"<{serializer.removesuffix('Snapshot')} of {name}>")
+
+    @property
+    def layout(self) -> Layout:
+        """How its values lie."""
+        return self.snapshot.layout()
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """The Arrow type of a column of it."""
+        return arrow_type(self.layout)
+
+    @property
+    def spark_type(self) -> DataType:
+        """The Spark type of a column of it."""
+        return spark_schema(pa.schema({"value": self.arrow_type}))["value"].dataType
+
+
+def _made(
+    name: str, make: Callable[..., TypeSerializerSnapshot], *parts: TypeInformation
+) -> TypeInformation:
+    """A type that ``make`` makes of the snapshots of these types."""
+    snapshots = [_checked(part).snapshot for part in parts]
+    return TypeInformation(make(*snapshots), f"Types.{name}({', '.join(map(repr, parts))})")
+
+
+def _checked(value: TypeInformation) -> TypeInformation:
+    if not isinstance(value, TypeInformation):
+        raise TypeError(
+            f"a {type(value).__name__} is no type, expected a call such as Types.LONG()"
+        )
+    return value
+
+
+def _plain(
+    name: str, make: Callable[[], TypeSerializerSnapshot]
+) -> staticmethod[[], TypeInformation]:
+    return staticmethod(partial(_made, name, make))
+
+
+class Types:
+    """The types that new state can have.
+
+    | type                              | column in Spark                                   |
+    |-----------------------------------|---------------------------------------------------|
+    | STRING, CHAR                      | STRING                                            |
+    | BOOLEAN                           | BOOLEAN                                           |
+    | BYTE, SHORT, INT, LONG            | TINYINT, SMALLINT, INT, BIGINT                    |
+    | FLOAT, DOUBLE                     | FLOAT, DOUBLE                                     |
+    | BIG_INT, BIG_DEC                  | STRING: they have no bounds                       |
+    | DATE, of ``java.util``            | TIMESTAMP                                         |
+    | SQL_DATE, SQL_TIME, SQL_TIMESTAMP | TIMESTAMP, as Java keeps them                     |
+    | INSTANT, LOCAL_DATE_TIME          | TIMESTAMP, TIMESTAMP_NTZ                          |
+    | LOCAL_DATE, LOCAL_TIME            | DATE, STRING                                      |
+    | VOID; VARIANT, of Flink 2.x       | VOID; STRUCT of metadata and value                |
+    | ENUM                              | STRING, the constant's name                       |
+    | PRIMITIVE_ARRAY                   | ARRAY; of BYTE: BINARY                            |
+    | BASIC_ARRAY, OBJECT_ARRAY         | ARRAY                                             |
+    | LIST, SET; MAP                    | ARRAY; MAP                                        |
+    | TUPLE; ROW, ROW_NAMED; POJO       | STRUCT                                            |
+    | EITHER                            | STRUCT of left and right, one of which is null    |
+    | ROW_DATA                          | STRUCT                                            |
+    | NULLABLE                          | as what is in it                                  |
+    | TIME_WINDOW; GLOBAL_WINDOW        | STRUCT of start and end; VOID                     |
+
+    Example:
+        >>> Types.MAP(Types.STRING(), Types.LIST(Types.LONG()))
+    """
+
+    STRING = _plain("STRING", constructed.string)
+    BOOLEAN = _plain("BOOLEAN", constructed.boolean)
+    BYTE = _plain("BYTE", constructed.byte)
+    SHORT = _plain("SHORT", constructed.short)
+    INT = _plain("INT", constructed.integer)
+    LONG = _plain("LONG", constructed.long)
+    FLOAT = _plain("FLOAT", constructed.single)
+    DOUBLE = _plain("DOUBLE", constructed.double)
+    CHAR = _plain("CHAR", constructed.char)
+    BIG_INT = _plain("BIG_INT", constructed.big_int)
+    BIG_DEC = _plain("BIG_DEC", constructed.big_dec)
+    SQL_DATE = _plain("SQL_DATE", constructed.sql_date)
+    SQL_TIME = _plain("SQL_TIME", constructed.sql_time)
+    SQL_TIMESTAMP = _plain("SQL_TIMESTAMP", constructed.sql_timestamp)
+    INSTANT = _plain("INSTANT", constructed.instant)
+    LOCAL_DATE = _plain("LOCAL_DATE", constructed.local_date)
+    LOCAL_TIME = _plain("LOCAL_TIME", constructed.local_time)
+    LOCAL_DATE_TIME = _plain("LOCAL_DATE_TIME", constructed.local_date_time)
+    DATE = _plain("DATE", constructed.date)
+    VARIANT = _plain("VARIANT", constructed.variant)
+    VOID = _plain("VOID", constructed.void)
+    TIME_WINDOW = _plain("TIME_WINDOW", constructed.time_window)
+    GLOBAL_WINDOW = _plain("GLOBAL_WINDOW", constructed.global_window)
+
+    @staticmethod
+    def PRIMITIVE_ARRAY(element_type: TypeInformation) -> TypeInformation:
+        """An array of a primitive of Java, such as ``long[]``."""
+        return _made("PRIMITIVE_ARRAY", constructed.primitive_array, element_type)
+
+    @staticmethod
+    def BASIC_ARRAY(element_type: TypeInformation) -> TypeInformation:
+        """An array of a box of Java or of strings, such as ``Long[]``; elements may be null."""
+        return _made("BASIC_ARRAY", constructed.basic_array, element_type)
+
+    @staticmethod
+    def OBJECT_ARRAY(element_type: TypeInformation, component_class: str) -> TypeInformation:
+        """An array of objects of this Java class; elements may be null."""
+        snapshot = constructed.object_array(component_class, _checked(element_type).snapshot)
+        return TypeInformation(
+            snapshot, f"Types.OBJECT_ARRAY({element_type!r}, {component_class!r})"
+        )
+
+    @staticmethod
+    def LIST(element_type: TypeInformation) -> TypeInformation:
+        """A ``java.util.List``."""
+        return _made("LIST", constructed.list_of, element_type)
+
+    @staticmethod
+    def SET(element_type: TypeInformation) -> TypeInformation:
+        """A ``java.util.Set``, which Flink 2.x alone restores."""
+        return _made("SET", constructed.set_of, element_type)
+
+    @staticmethod
+    def MAP(key_type: TypeInformation, value_type: TypeInformation) -> TypeInformation:
+        """A ``java.util.Map``; values may be null."""
+        return _made("MAP", constructed.map_of, key_type, value_type)
+
+    @staticmethod
+    def NULLABLE(value_type: TypeInformation) -> TypeInformation:
+        """A value that may be null, with a flag in front that says so."""
+        return _made("NULLABLE", constructed.nullable, value_type)
+
+    @staticmethod
+    def EITHER(left_type: TypeInformation, right_type: TypeInformation) -> TypeInformation:
+        """Flink's ``Either``."""
+        return _made("EITHER", constructed.either, left_type, right_type)
+
+    @staticmethod
+    def TUPLE(field_types: Sequence[TypeInformation]) -> TypeInformation:
+        """A tuple of up to 25 fields, none of which is null."""
+        snapshots = [_checked(one).snapshot for one in field_types]
+        return TypeInformation(constructed.tuple_of(snapshots), f"Types.TUPLE({list(field_types)})")
+
+    @staticmethod
+    def ROW(field_types: Sequence[TypeInformation]) -> TypeInformation:
+        """A ``Row`` whose columns are ``f0``, ``f1``...; fields may be null."""
+        snapshots = [_checked(one).snapshot for one in field_types]
+        return TypeInformation(constructed.row_of(snapshots), f"Types.ROW({list(field_types)})")
+
+    @staticmethod
+    def ROW_NAMED(
+        field_names: Sequence[str], field_types: Sequence[TypeInformation]
+    ) -> TypeInformation:
+        """A ``Row`` whose columns have names, which the savepoint does not keep."""
+        row = Types.ROW(field_types)
+        return TypeInformation(
+            NamedRow.of(row.snapshot, field_names),
+            f"Types.ROW_NAMED({list(field_names)}, {list(field_types)})",
+        )
+
+    @staticmethod
+    def ROW_DATA(fields: Sequence[tuple[str, str]]) -> TypeInformation:
+        """A row of Flink SQL: names, which the savepoint does not keep, and SQL types.
+
+        Example:
+            >>> Types.ROW_DATA([("id", "BIGINT NOT NULL"), ("tags", "ARRAY<STRING>")])
+        """
+        row = row_data([parse_logical_type(text) for _, text in fields])
+        return TypeInformation(
+            NamedRow.of(row, [name for name, _ in fields]), f"Types.ROW_DATA({list(fields)})"
+        )
+
+    @staticmethod
+    def POJO(class_name: str, field_types: Mapping[str, TypeInformation]) -> TypeInformation:
+        """A POJO: the Java class, and the types of its fields, which may be null."""
+        snapshots = {name: _checked(one).snapshot for name, one in field_types.items()}
+        return TypeInformation(
+            constructed.pojo(class_name, snapshots),
+            f"Types.POJO({class_name!r}, {dict(field_types)})",
+        )
+
+    @staticmethod
+    def ENUM(class_name: str, constants: Sequence[str]) -> TypeInformation:
+        """An enum: the Java class and its constants, in the order of their declaration."""
+        return TypeInformation(
+            constructed.enum_of(class_name, constants),
+            f"Types.ENUM({class_name!r}, {list(constants)})",
+        )
