@@ -48,11 +48,16 @@ from savepoint_formats.columns.entries import pairs_of
 from savepoint_formats.columns.scalars import canonical, unscaled_at
 from savepoint_formats.columns.values import write_value
 from savepoint_formats.data_view import DataOutputView, utf16_units
-from savepoint_formats.errors import UnstableHashError
 from savepoint_formats.key_groups import finish, mix_word
+from savepoint_formats.unstable_hashes import (
+    check_field_of_case_class,
+    check_field_of_row,
+    check_null,
+    unstable,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from savepoint_formats.columns.codec import Value
     from savepoint_formats.layout import Layout, LogicalType
@@ -62,21 +67,13 @@ _LONG = 0xFFFFFFFFFFFFFFFF
 _SIGN = 0x80000000
 
 _TRUE, _FALSE = 1231, 1237
-_NULL_VALUE = 53
-_MURMUR_SEED = 42
-_PRODUCT_SEED = 0xCAFEBABE
-_YEAR_BITS = 0xFFFFF800
+NULL_VALUE = 53
+NONE_HASH = 2433880
+"""That of Scala's ``None``, which is that of its name."""
 
-_PRIMITIVES = (
-    layouts.Boolean,
-    layouts.Byte,
-    layouts.Short,
-    layouts.Int,
-    layouts.Long,
-    layouts.Float,
-    layouts.Double,
-    layouts.Char,
-)
+PRODUCT_SEED = 0xCAFEBABE
+_MURMUR_SEED = 42
+_YEAR_BITS = 0xFFFFF800
 
 
 def java_hash(layout: Layout, value: Value) -> int:  # noqa: PLR0912 - the table of layouts
@@ -85,24 +82,29 @@ def java_hash(layout: Layout, value: Value) -> int:  # noqa: PLR0912 - the table
     Raises:
         UnstableHashError: It does not depend on the value alone, or on code of the user.
     """
+    if value is None and not isinstance(layout, layouts.Marker | layouts.Nullable):
+        return 0
     rule = _RULES.get(type(layout))
     if rule is not None:
-        return 0 if value is None else _signed(rule(value))
+        return _signed(rule(value))
     match layout:
         case layouts.Marker(marker):
             # NullValue has no bytes; null and the empty tuple hash to 0.
-            return _NULL_VALUE if marker is None else 0
+            return NULL_VALUE if marker is None else 0
         case layouts.Nullable(inner, is_null):
             return java_hash(inner, value) if is_null else _option_hash(inner, value)
-        case layouts.Struct(names, fields):
-            return _struct_hash(names, fields, value)
+        case layouts.Struct(names) if is_tuple(names):
+            # The first field is not multiplied by 31, so that it is the start of the chain.
+            return _signed(_chain((java_hash(*one) for one in _fields(layout, value)), 0))
+        case layouts.Struct(names) if is_case_class(names):
+            return _product_hash([_scala_hash(*one) for one in _fields(layout, value)])
         case layouts.MaskedStruct():
             return _row_hash(layout, value)
         case layouts.Tagged(_, ("left", "right") as names, fields):
             index = 0 if value[names[0]] is not None else 1
             return java_hash(fields[index], value[names[index]])
         case layouts.Repeated(layouts.Nullable()):
-            raise UnstableHashError("a list, a set or an array; their hash codes differ")
+            raise unstable(layout)
         case layouts.Repeated(element) | layouts.MaskedRepeated(element):
             return _signed(_chain((java_hash(element, one) for one in value), 1))
         case layouts.MapOf(key, item):
@@ -123,10 +125,15 @@ def java_hash(layout: Layout, value: Value) -> int:  # noqa: PLR0912 - the table
             return java_hash(inner, value)
         case layouts.Framed(inner):
             return bytes_hash(_content(inner, value))
-        case layouts.Kryo(class_name) if class_name in _KRYO_RULES:
-            return 0 if value is None else java_hash(*_KRYO_RULES[class_name](value))
+        case layouts.Kryo(class_name) if class_name in KRYO_LAYOUTS:
+            return java_hash(KRYO_LAYOUTS[class_name], value)
+        case layouts.Kryo("java.util.UUID"):
+            number = UUID(value).int
+            return _signed(_fold(number >> 64 ^ number))
+        case layouts.Kryo("java.time.Duration"):
+            return _signed(_seconds_hash(times.from_duration(value, "ns")))
         case _:
-            raise UnstableHashError(_reason(layout))
+            raise unstable(layout)
 
 
 def bytes_hash(data: bytes) -> int:
@@ -141,18 +148,6 @@ def bytes_hash(data: bytes) -> int:
     for byte in data[words_end:]:
         state = mix_word(state, byte | 0xFFFFFF00 if byte > 127 else byte)
     return _signed(finish(state ^ len(data)))
-
-
-def _reason(layout: Layout) -> str:
-    match layout:
-        case layouts.Enum(class_name):
-            return f"{class_name} is an enum: its hash codes differ in each JVM"
-        case layouts.Bytes() | layouts.FixedBytes():
-            return "an array: its hash codes differ in each JVM"
-        case layouts.Pojo(class_name) | layouts.Kryo(class_name) | layouts.Opaque(class_name):
-            return f"{class_name} has a hash code of its own making"
-        case _:
-            return f"the hash code of {type(layout).__name__} is not known"
 
 
 # --- numbers and texts ------------------------------------------------------------------------
@@ -243,22 +238,26 @@ def _date_time_hash(value: Value) -> int:
 # --- composites -------------------------------------------------------------------------------
 
 
-def _struct_hash(names: tuple[str, ...], fields: tuple[Layout, ...], value: Value) -> int:
-    if names == tuple(f"f{index}" for index in range(len(names))):
-        hashes = (java_hash(field, value[name]) for name, field in zip(names, fields, strict=True))
-        # The first field is not multiplied by 31, so that it is the start of the chain.
-        return _signed(_chain(hashes, 0))
-    if names == tuple(f"_{index + 1}" for index in range(len(names))):
-        return _product_hash(
-            [_scala_hash(field, value[name]) for name, field in zip(names, fields, strict=True)]
-        )
-    raise UnstableHashError(f"a structure of {', '.join(names)} has a hash code of its own making")
+def is_tuple(names: tuple[str, ...]) -> bool:
+    """Whether a structure of such fields is a tuple of Flink."""
+    return names == tuple(f"f{index}" for index in range(len(names)))
+
+
+def is_case_class(names: tuple[str, ...]) -> bool:
+    """Whether a structure of such fields is a tuple or a case class of Scala."""
+    return names == tuple(f"_{index + 1}" for index in range(len(names)))
+
+
+def _fields(
+    layout: layouts.Struct | layouts.MaskedStruct, value: dict[str, Value]
+) -> Iterator[tuple[Layout, Value]]:
+    for name, field in zip(layout.names, layout.fields, strict=True):
+        yield field, value[name]
 
 
 def _row_hash(row: layouts.MaskedStruct, value: dict[str, Value]) -> int:
     kind = ROW_KINDS.index(value.get(ROW_KIND) or ROW_KINDS[0])
-    fields = zip(row.names, row.fields, strict=True)
-    return _signed(31 * kind + _chain((_deep_hash(one, value[name]) for name, one in fields), 1))
+    return _signed(31 * kind + _chain((_deep_hash(*one) for one in _fields(row, value)), 1))
 
 
 def _deep_hash(layout: Layout, value: Value) -> int:
@@ -268,15 +267,12 @@ def _deep_hash(layout: Layout, value: Value) -> int:
     """
     if value is None:
         return 0
+    check_field_of_row(layout)
     match layout:
         case layouts.Nullable(inner, is_null) if is_null:
             return _deep_hash(inner, value)
         case layouts.Bytes():
             return 31 + _chain((byte - 256 if byte > 127 else byte for byte in value), 1)
-        case layouts.Repeated(element) if isinstance(element, _PRIMITIVES):
-            raise UnstableHashError("a list or an array inside a row; their hash codes differ")
-        case layouts.Repeated(layouts.Nullable(_, True)):
-            raise UnstableHashError("a list or a set inside a row; their hash codes differ")
         case layouts.Repeated(layouts.Nullable(element, False)) | layouts.Repeated(element):
             return _chain((_deep_hash(element, one) for one in value), 1)
         case layouts.MapOf(key, item):
@@ -287,14 +283,12 @@ def _deep_hash(layout: Layout, value: Value) -> int:
 
 
 def _option_hash(inner: Layout, value: Value) -> int:
-    return (
-        _signed(_text_hash("None")) if value is None else _product_hash([_scala_hash(inner, value)])
-    )
+    return NONE_HASH if value is None else _product_hash([_scala_hash(inner, value)])
 
 
 def _product_hash(field_hashes: list[int]) -> int:
     """Scala's ``MurmurHash3.productHash``, which case classes and tuples have."""
-    state = _PRODUCT_SEED
+    state = PRODUCT_SEED
     for one in field_hashes:
         state = mix_word(state, one & _WORD)
     return _signed(finish(state ^ len(field_hashes)))
@@ -302,13 +296,11 @@ def _product_hash(field_hashes: list[int]) -> int:
 
 def _scala_hash(layout: Layout, value: Value) -> int:
     """Scala's ``##``, which is the same for equal numbers of different types."""
-    match layout:
-        case layouts.Long() if -_SIGN <= value < _SIGN:
+    if value is not None:
+        check_field_of_case_class(layout)
+        if isinstance(layout, layouts.Long) and -_SIGN <= value < _SIGN:
             return int(value)
-        case layouts.Float() | layouts.Double():
-            raise UnstableHashError("a case class with a float or a double")
-        case _:
-            return java_hash(layout, value)
+    return java_hash(layout, value)
 
 
 # --- SQL --------------------------------------------------------------------------------------
@@ -322,13 +314,9 @@ def _content(layout: Layout, value: Value) -> bytes:
 
 def _check_nulls(types: Iterable[LogicalType], values: Iterable[Value]) -> None:
     for one, value in zip(types, values, strict=True):
-        is_decimal = one.root == "DECIMAL" and one.precision > 18
-        is_timestamp = one.root.startswith("TIMESTAMP") and one.precision > 3
-        if value is None and (is_decimal or is_timestamp):
-            raise UnstableHashError(
-                f"a null {one.root}: its bytes depend on the code that wrote it"
-            )
-        if value is not None and one.root in ("ROW", "STRUCTURED_TYPE"):
+        if value is None:
+            check_null(one)
+        elif one.root in ("ROW", "STRUCTURED_TYPE"):
             _check_nulls(one.children, [value[name] for name in one.names])
 
 
@@ -357,34 +345,19 @@ _RULES: dict[type[Layout], Callable[[Value], int]] = {
     layouts.Utf8: lambda value: bytes_hash(value.encode("utf-8")),
 }
 
-
-def _plain(layout: Layout) -> Callable[[Value], tuple[Layout, Value]]:
-    return lambda value: (layout, value)
-
-
-def _of_uuid(value: str) -> tuple[Layout, Value]:
-    number = UUID(value).int
-    return layouts.Long(), number >> 64 ^ number & _LONG
-
-
-def _of_duration(value: Value) -> tuple[Layout, Value]:
-    return layouts.Instant(), times.from_duration(value, "ns")
-
-
-_KRYO_RULES: dict[str, Callable[[Value], tuple[Layout, Value]]] = {
-    "java.lang.Boolean": _plain(layouts.Boolean()),
-    "java.lang.Byte": _plain(layouts.Byte()),
-    "java.lang.Short": _plain(layouts.Short()),
-    "java.lang.Integer": _plain(layouts.Int()),
-    "java.lang.Long": _plain(layouts.Long()),
-    "java.lang.Float": _plain(layouts.Float()),
-    "java.lang.Double": _plain(layouts.Double()),
-    "java.lang.Character": _plain(layouts.Char()),
-    "java.lang.String": _plain(layouts.Text()),
-    "java.util.UUID": _of_uuid,
-    "java.time.Instant": _plain(layouts.Instant()),
-    "java.time.Duration": _of_duration,
-    "java.time.LocalDate": _plain(layouts.LocalDate()),
-    "java.time.LocalTime": _plain(layouts.LocalTime()),
-    "java.time.LocalDateTime": _plain(layouts.LocalDateTime()),
+KRYO_LAYOUTS: dict[str, Layout] = {
+    "java.lang.Boolean": layouts.Boolean(),
+    "java.lang.Byte": layouts.Byte(),
+    "java.lang.Short": layouts.Short(),
+    "java.lang.Integer": layouts.Int(),
+    "java.lang.Long": layouts.Long(),
+    "java.lang.Float": layouts.Float(),
+    "java.lang.Double": layouts.Double(),
+    "java.lang.Character": layouts.Char(),
+    "java.lang.String": layouts.Text(),
+    "java.time.Instant": layouts.Instant(),
+    "java.time.LocalDate": layouts.LocalDate(),
+    "java.time.LocalTime": layouts.LocalTime(),
+    "java.time.LocalDateTime": layouts.LocalDateTime(),
 }
+"""Classes that Kryo writes -> a layout whose values are of the same class."""

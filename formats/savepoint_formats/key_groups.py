@@ -80,10 +80,10 @@ def key_group(java_hash: int, max_parallelism: int) -> int:
     return murmur(java_hash) % max_parallelism
 
 
-def key_groups(java_hashes: NDArray[np.int32], max_parallelism: int) -> NDArray[np.int32]:
+def key_groups_of(java_hashes: NDArray[np.int32], max_parallelism: int) -> NDArray[np.uint16]:
     """The key group of each hash code; a column's form of ``key_group``."""
     _check_max_parallelism(max_parallelism)
-    return murmurs(java_hashes) % np.int32(max_parallelism)
+    return (murmurs(java_hashes) % np.int32(max_parallelism)).astype(np.uint16)
 
 
 def murmur(java_hash: int) -> int:
@@ -101,16 +101,10 @@ def murmur(java_hash: int) -> int:
 
 def murmurs(java_hashes: NDArray[np.int32]) -> NDArray[np.int32]:
     """A column's form of ``murmur``."""
-    k = java_hashes.astype(np.int32, copy=False).view(np.uint32) * np.uint32(0xCC9E2D51)
-    k = (k << np.uint32(15) | k >> np.uint32(17)) * np.uint32(0x1B873593)
-    k = (k << np.uint32(13) | k >> np.uint32(19)) * np.uint32(5) + np.uint32(0xE6546B64)
-    k ^= np.uint32(4)
-    k = (k ^ k >> np.uint32(16)) * np.uint32(0x85EBCA6B)
-    k = (k ^ k >> np.uint32(13)) * np.uint32(0xC2B2AE35)
-    k ^= k >> np.uint32(16)
-    signed = k.view(np.int32)
-    smallest = signed == np.int32(-(1 << 31))
-    return np.abs(np.where(smallest, np.int32(0), signed))
+    words = java_hashes.astype(np.int32, copy=False).view(np.uint32)
+    mixed = finish_words(mix_words(np.uint32(0), words) ^ np.uint32(4)).view(np.int32)
+    smallest = mixed == np.int32(-(1 << 31))
+    return np.abs(np.where(smallest, np.int32(0), mixed))
 
 
 def mix_word(state: int, word: int) -> int:
@@ -129,12 +123,39 @@ def finish(state: int) -> int:
     return state ^ state >> 16
 
 
+def mix_words(
+    states: NDArray[np.uint32] | np.uint32, words: NDArray[np.uint32]
+) -> NDArray[np.uint32]:
+    """A column's form of ``mix_word``."""
+    words = words * np.uint32(0xCC9E2D51)
+    words = (words << np.uint32(15) | words >> np.uint32(17)) * np.uint32(0x1B873593)
+    mixed = states ^ words
+    return (mixed << np.uint32(13) | mixed >> np.uint32(19)) * np.uint32(5) + np.uint32(0xE6546B64)
+
+
+def finish_words(states: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """A column's form of ``finish``."""
+    states = (states ^ states >> np.uint32(16)) * np.uint32(0x85EBCA6B)
+    states = (states ^ states >> np.uint32(13)) * np.uint32(0xC2B2AE35)
+    return states ^ states >> np.uint32(16)
+
+
 def subtask_of(key_group: int, parallelism: int, max_parallelism: int) -> int:
     """The index of the subtask that owns the key group."""
     _check_parallelism(parallelism, max_parallelism)
     if not 0 <= key_group < max_parallelism:
         raise ValueError(f"key group {key_group}, expected 0 to {max_parallelism - 1}")
     return key_group * parallelism // max_parallelism
+
+
+def subtasks_of(
+    key_groups: NDArray[np.uint16], parallelism: int, max_parallelism: int
+) -> NDArray[np.int32]:
+    """The subtask of each key group; a column's form of ``subtask_of``."""
+    _check_parallelism(parallelism, max_parallelism)
+    if len(key_groups) and int(key_groups.max()) >= max_parallelism:
+        raise ValueError(f"key group {key_groups.max()}, expected 0 to {max_parallelism - 1}")
+    return key_groups.astype(np.int32) * np.int32(parallelism) // np.int32(max_parallelism)
 
 
 def default_max_parallelism(parallelism: int) -> int:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 from savepoint_formats.errors import (
     NotASavepointError,
     SavepointError,
     SavepointNotFoundError,
     StateFileNotFoundError,
+    TruncatedError,
 )
 from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.metadata import (
@@ -25,8 +24,9 @@ from savepoint_formats.metadata import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
+
+    from s3_server import S3Server
 
 
 @pytest.fixture
@@ -73,6 +73,25 @@ def test_a_segment_is_a_piece_of_its_file(checkpoint: Path) -> None:
     assert file.read(0, 100) == b"1/s"
 
 
+def test_a_file_is_passed_on_in_chunks(checkpoint: Path) -> None:
+    directory = SnapshotDirectory.of(str(checkpoint))
+    chunks = directory.file(RelativeFile("state", 11)).chunks(4)
+    assert [chunk.to_pybytes() for chunk in chunks] == [b"chk-", b"1/st", b"ate"]
+    segment = directory.file(SegmentStream(4, 3, 0, f"file:{checkpoint}/state", "id"))
+    assert [chunk.to_pybytes() for chunk in segment.chunks(2)] == [b"1/", b"s"]
+
+
+def test_a_file_that_ends_while_it_is_passed_on_is_named(checkpoint: Path) -> None:
+    directory = SnapshotDirectory.of(str(checkpoint))
+    segment = directory.file(SegmentStream(4, 100, 0, f"file:{checkpoint}/state", "id"))
+    with pytest.raises(TruncatedError, match="state at byte 11: the file ends here"):
+        list(segment.chunks(4))
+    file = directory.file(RelativeFile("state", 11))
+    (checkpoint / "state").unlink()
+    with pytest.raises(StateFileNotFoundError, match="state does not exist"):
+        list(file.chunks(4))
+
+
 @pytest.mark.parametrize("name", ["chk-1/state", "shared/sst", "dstl/change"])
 def test_an_absolute_path_is_found_after_a_move(checkpoint: Path, name: str) -> None:
     written = f"file:{checkpoint.parent}/{name}"
@@ -115,27 +134,13 @@ def test_an_unknown_file_system_is_named() -> None:
         SnapshotDirectory.of("gopher://host/savepoint")
 
 
-@pytest.fixture(scope="module")
-def s3() -> Iterator[str]:
-    """The URI parameters that lead pyarrow to an S3 server on this machine."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ACCESS_KEY_ID", "test")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-        client = boto3.client("s3", endpoint_url=f"http://{host}:{port}", region_name="us-east-1")
-        client.create_bucket(Bucket="jobs")
-        for name in ("chk-1/_metadata", "chk-1/a b", "shared/sst"):
-            client.put_object(Bucket="jobs", Key=f"job-1/{name}", Body=name.encode())
-        yield f"scheme=http&endpoint_override={host}:{port}&region=us-east-1"
-    server.stop()
-
-
 @pytest.mark.parametrize("scheme", ["s3", "s3a", "s3p"])
-def test_a_checkpoint_in_s3(s3: str, scheme: str) -> None:
-    directory = SnapshotDirectory.of(f"{scheme}://jobs/job-1/chk-1?{s3}")
+def test_a_checkpoint_in_s3(s3_server: S3Server, scheme: str) -> None:
+    bucket = s3_server.bucket(f"read-{scheme}")
+    for name in ("chk-1/_metadata", "chk-1/a b", "shared/sst"):
+        s3_server.put(bucket, f"job-1/{name}", name.encode())
+    directory = SnapshotDirectory.of(s3_server.uri(bucket, "job-1/chk-1", scheme))
     assert directory.read_metadata() == b"chk-1/_metadata"
     assert directory.file(RelativeFile("a b", 1)).read() == b"chk-1/a b"
-    assert directory.file(FileStream(1, "s3://jobs/job-1/shared/sst")).read(0, 6) == b"shared"
+    assert directory.file(FileStream(1, f"s3://{bucket}/job-1/shared/sst")).read(0, 6) == b"shared"
     assert directory.list_files() == {"_metadata": 15, "a b": 9}

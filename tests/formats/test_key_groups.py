@@ -13,11 +13,12 @@ from savepoint_formats.key_groups import (
     KeyGroupRange,
     default_max_parallelism,
     key_group,
-    key_groups,
+    key_groups_of,
     murmur,
     murmurs,
     prefix_size,
     subtask_of,
+    subtasks_of,
 )
 
 # hash code, its group of 128, its group of 1000; from the classes of Flink 2.2
@@ -55,8 +56,8 @@ def test_a_key_group_is_that_of_flink(java_hash: int, of_128: int, of_1000: int)
 
 @given(st.lists(JAVA_INTS), st.integers(1, MAX_PARALLELISM))
 def test_a_column_of_hashes_has_the_groups_of_each(hashes: list[int], max_parallelism: int) -> None:
-    groups = key_groups(np.array(hashes, dtype=np.int32), max_parallelism)
-    assert groups.dtype == np.int32
+    groups = key_groups_of(np.array(hashes, dtype=np.int32), max_parallelism)
+    assert groups.dtype == np.uint16
     assert groups.tolist() == [key_group(one, max_parallelism) for one in hashes]
 
 
@@ -98,6 +99,15 @@ def test_the_subtask_of_a_key_group_has_it_in_its_range(
 ) -> None:
     group = data.draw(st.integers(0, case[1] - 1))
     assert group in KeyGroupRange.of_subtask(subtask_of(group, *case), *case)
+
+
+@given(parallelisms(), st.data())
+def test_a_column_of_key_groups_has_the_subtasks_of_each(
+    case: tuple[int, int], data: st.DataObject
+) -> None:
+    groups = data.draw(st.lists(st.integers(0, case[1] - 1)))
+    found = subtasks_of(np.array(groups, np.uint16), *case)
+    assert found.tolist() == [subtask_of(group, *case) for group in groups]
 
 
 def test_a_subtasks_range_is_rounded_as_in_flink() -> None:
@@ -151,6 +161,11 @@ def test_a_key_group_or_parallelism_out_of_bounds_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match="expected"):
         subtask_of(*arguments)
+
+
+def test_a_column_with_a_key_group_out_of_bounds_is_refused() -> None:
+    with pytest.raises(ValueError, match="key group 4, expected 0 to 3"):
+        subtasks_of(np.array([0, 4], np.uint16), 2, 4)
 
 
 def test_a_subtask_out_of_bounds_is_refused() -> None:

@@ -5,6 +5,7 @@ path: one value at a time, and the meaning of every layout in one place.
 """
 
 from savepoint_formats.columns.arrow_types import arrow_type, spark_type_name
+from savepoint_formats.columns.kryo_descriptions import kryo_class
 from savepoint_formats.columns.kryo_dialect import KryoClass, KryoDialect, KryoField, KryoVersion
 from savepoint_formats.columns.kryo_graph import read_kryo
 from savepoint_formats.columns.kryo_objects import KryoObject, KryoReference
@@ -21,6 +22,7 @@ __all__ = [
     "UndecodedBytes",
     "ValueReader",
     "arrow_type",
+    "kryo_class",
     "read_kryo",
     "read_value",
     "spark_type_name",

@@ -16,7 +16,7 @@
 | FixedBytes, Bytes                         | binary                                            |
 | Variant                                   | struct<metadata: binary, value: binary>           |
 | Marker, VoidNamespace                     | null                                              |
-| Nullable(x), Framed(x)                    | the type of x                                     |
+| Nullable(x), Framed(x), Varying(x)        | the type of x                                     |
 | Repeated, MaskedRepeated, BlockRepeated   | list                                              |
 | PackedTexts                               | list<utf8>                                        |
 | NullCount                                 | int32, the count                                  |
@@ -32,6 +32,7 @@
 | BinaryRow                                 | struct of its fields and $row_kind                |
 | BinaryArray, BinaryMap                    | list, map                                         |
 | Kryo of a class of ``kryo_types``         | the type there                                    |
+| Kryo of a class that the user described   | struct, see ``kryo_structs``                      |
 | other Kryo, JavaObject, Opaque            | binary, the bytes as they are                     |
 
 | SQL type                                  | Arrow                                             |
@@ -55,7 +56,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns.kryo_types import KRYO_TYPES
+from savepoint_formats.columns.kryo_structs import column_type
 from savepoint_formats.columns.pojo_columns import CLASS, has_subclasses, pojo_columns
 from savepoint_formats.errors import UndecodableError
 
@@ -155,7 +156,7 @@ def arrow_type(layout: Layout) -> pa.DataType:
 def _arrow_type(layout: Layout, depth: int) -> pa.DataType:  # noqa: PLR0912 - a table
     depth = _deeper(depth)
     match layout:
-        case layouts.Nullable(inner) | layouts.Framed(inner):
+        case layouts.Nullable(inner) | layouts.Framed(inner) | layouts.Varying(inner):
             return _arrow_type(inner, depth)
         case (
             layouts.Repeated(element)
@@ -201,9 +202,9 @@ def _arrow_type(layout: Layout, depth: int) -> pa.DataType:  # noqa: PLR0912 - a
             return pa.list_(_sql_type(element, depth))
         case layouts.BinaryMap(key, value):
             return pa.map_(_sql_type(key, depth), _sql_type(value, depth))
-        case layouts.Kryo(class_name):
-            known = KRYO_TYPES.get(class_name)
-            return known.arrow_type if known else pa.binary()
+        case layouts.Kryo():
+            column = column_type(layout)
+            return column.arrow_type if column else pa.binary()
         case _:
             return _SCALARS[type(layout)]
 
@@ -253,7 +254,11 @@ def is_nullable_key(key: Layout) -> bool:
     Keys that can be null by their own encoding, such as ``Text``, make a map all the same; a
     null among them is an error, for it is too rare to spoil the type of every such map.
     """
-    return isinstance(key, layouts.Nullable | layouts.Marker | layouts.VoidNamespace)
+    match key:
+        case layouts.Framed(inner) | layouts.Varying(inner):
+            return is_nullable_key(inner)
+        case _:
+            return isinstance(key, layouts.Nullable | layouts.Marker | layouts.VoidNamespace)
 
 
 def value_branches(union: layouts.IndexedUnion) -> tuple[int, ...]:

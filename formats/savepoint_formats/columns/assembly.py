@@ -134,6 +134,8 @@ class Assembly(Listing):
                 self._pojo(layout, draft, is_last)
             case layouts.Framed(inner):
                 self._framed(inner, draft)
+            case layouts.Varying(inner):
+                self.value(inner, draft, is_last=is_last)
             case layouts.BinaryRow() | layouts.BinaryArray() | layouts.BinaryMap() if is_last:
                 self.needs_end |= not self._frames
                 assemble_section(layout, draft, self)

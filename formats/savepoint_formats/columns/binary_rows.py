@@ -37,8 +37,9 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.columns import moments, times, unbounded
 from savepoint_formats.columns.arrow_types import MAX_DEPTH, ROW_KINDS
+from savepoint_formats.columns.codec import NullError
 from savepoint_formats.columns.entries import pairs_of
-from savepoint_formats.columns.scalars import canonical, fitting, unscaled_at
+from savepoint_formats.columns.scalars import canonical, fitting, unscaled_at, variant_parts
 from savepoint_formats.columns.texts import column_text, utf8_text
 from savepoint_formats.data_view import DataInputView
 from savepoint_formats.errors import TruncatedError, UndecodableError, ValueOutOfRangeError
@@ -326,9 +327,9 @@ def _read_variant(content: DataInputView) -> dict[str, bytes]:
     return {"metadata": content.read_bytes(content.read_count()), "value": content.read_rest()}
 
 
-def _write_variant(value: dict[str, bytes]) -> bytes:
-    size = len(value["metadata"]).to_bytes(4, "big")
-    return size + value["metadata"] + value["value"]
+def _write_variant(value: dict[str, bytes | None]) -> bytes:
+    metadata, content = variant_parts(value)
+    return len(metadata).to_bytes(4, "big") + metadata + content
 
 
 def _inline_or_piece(section: DataInputView, position: int) -> DataInputView:
@@ -379,7 +380,7 @@ def _bit(buffer: memoryview, index: int) -> int:
 
 def _set_null(sql: LogicalType, section: bytearray, index: int) -> None:
     if not sql.is_nullable:
-        raise ValueError(f"null where the type is {sql.root} NOT NULL")
+        raise NullError(f"null where the type is {sql.root} NOT NULL")
     section[index >> 3] |= 1 << (index & 7)
 
 

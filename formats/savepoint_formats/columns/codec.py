@@ -14,6 +14,10 @@ Value: TypeAlias = Any
 """A value as ``to_pylist`` gives it; no type of Python's says which."""
 
 
+class NullError(ValueError):
+    """A null for which there are no bytes."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScalarCodec:
     """A value's two functions, mirrors of each other.

@@ -18,6 +18,8 @@ def can_be_empty(layout: Layout) -> bool:
     match layout:
         case layouts.Marker(value):
             return value is None
+        case layouts.Varying(inner):
+            return can_be_empty(inner)
         case layouts.FixedBytes(size):
             return size == 0
         case layouts.Struct(_, fields):

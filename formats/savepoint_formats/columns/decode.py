@@ -15,7 +15,7 @@ from savepoint_formats.columns.buffers import Buffers, memory_size
 from savepoint_formats.columns.counts import MAX_EMPTY_ELEMENTS, can_be_empty
 from savepoint_formats.columns.kernel import REFUSED, Walk, run, walk
 from savepoint_formats.columns.state_entries import EntryReader
-from savepoint_formats.errors import FormatError
+from savepoint_formats.errors import FormatError, UndecodableError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -69,6 +69,7 @@ def decode_sequence(
 
     Raises:
         FormatError: A record is none of the program's layout.
+        UndecodableError: A record has no end that one could tell.
         ValueError: The position lies outside of the chunk.
     """
     size = chunk.size_from(position)
@@ -163,9 +164,13 @@ class _Decoding:
                 raise ValueError(f"{error} of {len(self.chunk)} bytes")
         view = self.chunk.view(start, end)
         try:
-            value = EntryReader(view, self.program.kryo).read(self.program.layout)
+            reader = EntryReader(view, self.program.kryo)
+            value = reader.read(self.program.layout)
             if self.spans:
-                view.expect_end()
+                reader.expect_end()
+            elif reader.is_lost:
+                view.position = 0
+                raise view.error(reader.reasons[-1], UndecodableError)
         except FormatError as error:
             error.message += f", in record {self.record}"
             error.record = self.record
@@ -185,8 +190,9 @@ class _Decoding:
     def _piece(self, layout: Layout, start: int, end: int) -> Any:
         view = self.chunk.view(start, end)
         try:
-            value = EntryReader(view, self.program.kryo).read(layout)
-            view.expect_end()
+            reader = EntryReader(view, self.program.kryo)
+            value = reader.read(layout)
+            reader.expect_end()
         except FormatError as error:
             if self.spans:
                 is_around = (self.spans[0] <= start) & (start <= self.spans[1])

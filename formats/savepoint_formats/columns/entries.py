@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from savepoint_formats.columns.codec import NullError
+
 if TYPE_CHECKING:
     from savepoint_formats.columns.codec import Value
 
@@ -11,4 +13,6 @@ if TYPE_CHECKING:
 def pairs_of(value: Value) -> list[tuple[Value, Value]]:
     """The entries of a map, given as a dict, as pairs, or as dicts of ``key`` and ``value``."""
     entries = value.items() if isinstance(value, dict) else value
+    if None in entries:
+        raise NullError("null, which an entry of a map cannot be")
     return [(one["key"], one["value"]) if isinstance(one, dict) else one for one in entries]

@@ -55,37 +55,116 @@ class FramesStart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frames:
-    """Entries of a section, in its order; positions count in the chunk.
+    """Entries of sections, in their order; positions count in the chunk.
 
     Attributes:
-        state_ids: Whose entry each one is.
-        key_starts: Where its key begins, with its key-group prefix.
-        key_ends: Where its key ends.
-        value_starts: Where its value begins.
-        value_ends: Where its value ends.
-        next: Where the rest of the section begins; behind its end mark if there is none.
-        is_end: Whether the end mark was found.
+        run_states: Whose entries each run of entries of one state is.
+        run_starts: Which entry is the first of each run.
+        spans: Four rows: where each key begins, with its key-group prefix, and where it ends;
+            where its value begins, and where it ends.
+        next: Where the rest of the last section begins; behind its end mark if there is none.
+        is_end: Whether its end mark was found.
         wanted: If the chunk ends within a frame, how far it must reach for that one, at least.
     """
 
-    state_ids: npt.NDArray[np.int32]
-    key_starts: npt.NDArray[np.int64]
-    key_ends: npt.NDArray[np.int64]
-    value_starts: npt.NDArray[np.int64]
-    value_ends: npt.NDArray[np.int64]
+    run_states: npt.NDArray[np.int32]
+    run_starts: npt.NDArray[np.int64]
+    spans: npt.NDArray[np.int64]
     next: FramesStart
     is_end: bool
     wanted: int
 
     def __len__(self) -> int:
-        return len(self.state_ids)
+        return len(self.spans[0])
 
     def runs(self) -> Iterator[tuple[int, slice]]:
         """Each run of entries of one state: its id, and which they are."""
-        borders = np.flatnonzero(np.diff(self.state_ids)) + 1
-        edges = [0, *borders.tolist(), len(self)] if len(self) else []
-        for start, end in pairwise(edges):
-            yield int(self.state_ids[start]), slice(start, end)
+        borders = pairwise([*self.run_starts.tolist(), len(self)])
+        for state, (start, end) in zip(self.run_states.tolist(), borders, strict=True):
+            yield state, slice(start, end)
+
+    def by_state(self) -> dict[int, npt.NDArray[np.int64]]:
+        """The spans of each state that has entries, by its id."""
+        parts: dict[int, list[npt.NDArray[np.int64]]] = {}
+        for state, entries in self.runs():
+            parts.setdefault(state, []).append(self.spans[:, entries])
+        return {
+            state: found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+            for state, found in parts.items()
+        }
+
+
+class FramesTable:
+    """Room for all entries of a chunk, section behind section.
+
+    Args:
+        chunk: The bytes.
+        states: How many states the file's header has.
+        limit: How many entries to find at most.
+    """
+
+    def __init__(self, chunk: Chunk, states: int, limit: int | None = None) -> None:
+        self._chunk = chunk
+        self._states = states
+        # One more than there can be, for the end mark to be seen.
+        count = len(chunk) // LEAST_FRAME_SIZE + 1
+        self._room = count if limit is None else min(count, limit)
+        self._spans = np.empty((4, self._room), np.int64)
+        self._run_states = np.empty(self._room, np.int32)
+        self._run_starts = np.empty(self._room, np.int64)
+        self._count = self._runs = 0
+
+    def add(self, start: FramesStart, end: int) -> Frames:
+        """Finds the entries of a section, as far as the bytes up to ``end`` hold it.
+
+        Returns:
+            All entries found so far, those of earlier sections too.
+
+        Raises:
+            FormatError: A state is unknown, or a size impossible.
+            ValueError: There are no such bytes.
+        """
+        chunk = self._chunk
+        chunk.size_from(end)
+        if start.position > end:
+            raise ValueError(f"position {start.position}, behind the end at {end}")
+        chunk.size_from(start.position)
+        status, self._count, self._runs, position, state, wanted = run(
+            find_frames, self._job(start, end)
+        )
+        if status == UNKNOWN_STATE:
+            raise chunk.error(f"state {state} of {self._states}", position, FormatError)
+        if status == BAD_SIZE:
+            size = chunk.view(position, len(chunk)).read_int()
+            error = chunk.error(f"a key or value of {size} bytes", position, FormatError)
+            error.state = state
+            raise error
+        return Frames(
+            run_states=self._run_states[: self._runs],
+            run_starts=self._run_starts[: self._runs],
+            spans=self._spans[:, : self._count],
+            next=FramesStart(position, state),
+            is_end=status == DONE,
+            wanted=wanted if status == CUT else 0,
+        )
+
+    def _job(self, start: FramesStart, end: int) -> FramesJob:
+        return FramesJob(
+            data=self._chunk.address,
+            position=start.position,
+            end=end,
+            state=start.state,
+            states=self._states,
+            first=self._count,
+            total=self._room,
+            first_run=self._runs,
+            run_states=self._run_states.ctypes.data,
+            run_starts=self._run_starts.ctypes.data,
+            key_starts=self._spans[0].ctypes.data,
+            key_ends=self._spans[1].ctypes.data,
+            value_starts=self._spans[2].ctypes.data,
+            value_ends=self._spans[3].ctypes.data,
+        )
 
 
 def frames(chunk: Chunk, start: FramesStart, states: int, *, limit: int | None = None) -> Frames:
@@ -101,43 +180,7 @@ def frames(chunk: Chunk, start: FramesStart, states: int, *, limit: int | None =
         FormatError: A state is unknown, or a size impossible.
         ValueError: The start lies outside of the chunk.
     """
-    size = chunk.size_from(start.position)
-    count = size // LEAST_FRAME_SIZE + 1
-    if limit is not None:
-        count = min(count, limit)
-    state_ids = np.empty(count, np.int32)
-    spans = np.empty((4, count), np.int64)
-    job = FramesJob(
-        data=chunk.address,
-        position=start.position,
-        end=len(chunk),
-        state=start.state,
-        states=states,
-        total=count,
-        state_ids=state_ids.ctypes.data,
-        key_starts=spans[0].ctypes.data,
-        key_ends=spans[1].ctypes.data,
-        value_starts=spans[2].ctypes.data,
-        value_ends=spans[3].ctypes.data,
-    )
-    status, found, position, state, wanted = run(find_frames, job)
-    if status == UNKNOWN_STATE:
-        raise chunk.error(f"state {state} of {states}", position, FormatError)
-    if status == BAD_SIZE:
-        size = chunk.view(position, len(chunk)).read_int()
-        error = chunk.error(f"a key or value of {size} bytes", position, FormatError)
-        error.state = state
-        raise error
-    return Frames(
-        state_ids=state_ids[:found],
-        key_starts=spans[0, :found],
-        key_ends=spans[1, :found],
-        value_starts=spans[2, :found],
-        value_ends=spans[3, :found],
-        next=FramesStart(position, state),
-        is_end=status == DONE,
-        wanted=wanted if status == CUT else 0,
-    )
+    return FramesTable(chunk, states, limit).add(start, len(chunk))
 
 
 def section_frames(chunk: Chunk, position: int, states: int) -> Frames:

@@ -31,15 +31,22 @@ class KeyRows:
 
     Keys are compared byte by byte; none is decoded. A key's bytes must be given without what is
     not the key's, such as its prefix, whose first bit differs from entry to entry.
+
+    Args:
+        chunk: Holds the keys.
+        prefix_size: The bytes in front of each key that are its key group; keys of different key
+            groups are different.
     """
 
-    def __init__(self, chunk: Chunk) -> None:
+    def __init__(self, chunk: Chunk, prefix_size: int = 0) -> None:
         self._chunk = chunk
+        self._prefix_size = prefix_size
         self._count = 0
         self._starts: Positions = np.empty(0, np.int64)
         self._ends: Positions = np.empty(0, np.int64)
-        self._table: npt.NDArray[np.int32] = np.empty(0, np.int32)
+        self._table = np.empty(0, np.int64)
         self._tabled = 0
+        self._are_sorted = 1
 
     def __len__(self) -> int:
         return self._count
@@ -54,15 +61,12 @@ class KeyRows:
         """Where the key of each row ends."""
         return self._ends[: self._count]
 
-    def rows(
-        self, starts: Positions, ends: Positions, *, are_unique: bool = False
-    ) -> npt.NDArray[np.int32]:
+    def rows(self, starts: Positions, ends: Positions) -> npt.NDArray[np.int32]:
         """The row of each key; new keys become new rows.
 
         Args:
             starts: Where each key begins.
             ends: Where each key ends.
-            are_unique: No two of them are equal, which saves a look into the table.
 
         Raises:
             ValueError: A key lies outside of the chunk.
@@ -78,11 +82,11 @@ class KeyRows:
             job = KeyRowsJob(
                 data=self._chunk.address,
                 size=len(self._chunk),
+                prefix_size=self._prefix_size,
                 starts=starts.ctypes.data,
                 ends=ends.ctypes.data,
                 first=done,
                 total=len(starts),
-                are_unique=int(are_unique),
                 rows=rows.ctypes.data,
                 row_starts=self._starts.ctypes.data,
                 row_ends=self._ends.ctypes.data,
@@ -90,8 +94,9 @@ class KeyRows:
                 table=self._table.ctypes.data,
                 places=len(self._table),
                 tabled=self._tabled,
+                are_sorted=self._are_sorted,
             )
-            status, done, self._count, self._tabled = run(assign_rows, job)
+            status, done, self._count, self._tabled, self._are_sorted = run(assign_rows, job)
             if status == REFUSED:
                 span = f"key {done} from {starts[done]} to {ends[done]}"
                 raise ValueError(f"{span}, outside of the chunk of {len(self._chunk)} bytes")
@@ -103,11 +108,17 @@ class KeyRows:
         """For so many new rows."""
         size = self._count + count
         if size > len(self._starts):
-            size = max(size, 2 * len(self._starts))
-            self._starts = np.concatenate([self.key_starts, np.empty(size, np.int64)])[:size]
-            self._ends = np.concatenate([self.key_ends, np.empty(size, np.int64)])[:size]
+            size = max(size, 2 * self._count)
+            self._starts = _enlarged(self.key_starts, size)
+            self._ends = _enlarged(self.key_ends, size)
 
     def _enlarge_table(self, rows: int) -> None:
         places = max(_LEAST_PLACES, 1 << (2 * rows).bit_length())
-        self._table = np.full(places, EMPTY, np.int32)
+        self._table = np.full(places, EMPTY, np.int64)
         self._tabled = 0
+
+
+def _enlarged(positions: Positions, size: int) -> Positions:
+    enlarged = np.empty(size, np.int64)
+    enlarged[: len(positions)] = positions
+    return enlarged

@@ -125,13 +125,17 @@ def _read_pairs(count: int, graph: KryoGraph) -> list[tuple[Value, Value]]:
 
 
 def read_generic_map(key: str, value: str, graph: KryoGraph) -> list[tuple[Value, Value]] | None:
-    """A map whose declared keys and values are of final classes, behind its own class."""
+    """A map whose declared keys or values are of a final class, behind its own class."""
     count = _read_map_count(graph)
     if count is None:
         return None
-    return [
-        (graph.read_object_or_null(key), graph.read_object_or_null(value)) for _ in range(count)
-    ]
+    return [(_read_declared(key, graph), _read_declared(value, graph)) for _ in range(count)]
+
+
+def _read_declared(class_name: str, graph: KryoGraph) -> Value:
+    if graph.is_final(class_name):
+        return graph.read_object_or_null(class_name)
+    return graph.read_class_and_object()
 
 
 def _read_objects(count: int, graph: KryoGraph) -> list[Value]:

@@ -9,46 +9,16 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from savepoint_formats.layout import KryoClass, KryoField
+
+__all__ = ["KryoClass", "KryoDialect", "KryoField", "KryoVersion"]
+
 
 class KryoVersion(enum.Enum):
     """Which Kryo wrote the bytes."""
 
     V2_24 = "2.24"
     V5_6 = "5.6"
-
-
-@dataclass(frozen=True, slots=True)
-class KryoField:
-    """A field of a class.
-
-    Attributes:
-        name: Its name; Kryo orders fields by it.
-        type: The declared type as ``Class.getName`` gives it: ``int``, ``java.lang.String``,
-            ``[B``, ``[Ljava.lang.String;``.
-        arguments: Of a list or map, the types of its elements, or of its keys and values, where
-            they are declared and final: ``List<String>``, but not ``List<Object>``.
-    """
-
-    name: str
-    type: str
-    arguments: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class KryoClass:
-    """A class whose objects Kryo writes field by field, or an enum.
-
-    Attributes:
-        class_name: As ``Class.getName`` gives it.
-        fields: Those that are neither static nor transient, of superclasses too.
-        is_final: Whether the class has no subclasses; so is an enum of constants without bodies.
-        constants: The names of an enum's constants.
-    """
-
-    class_name: str
-    fields: tuple[KryoField, ...] = ()
-    is_final: bool = False
-    constants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

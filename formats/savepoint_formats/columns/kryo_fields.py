@@ -4,7 +4,8 @@
 |----------------------------------|-----------------------------------------------------|
 | primitive                        | the value                                           |
 | final class                      | the object or null, without class                   |
-| List or Map of final classes     | class of the collection, then elements without class|
+| List of a final class            | class of the collection, then elements without class|
+| Map of final keys or values      | class of the map, then these without class          |
 | any other                        | class and object                                    |
 
 Kryo: ``FieldSerializer``.
@@ -40,9 +41,9 @@ def _read_field(field: KryoField, graph: KryoGraph) -> Value:
     if graph.is_final(field.type):
         return graph.read_object_or_null(field.type)
     match field.arguments:
-        case (element,):
+        case (element,) if graph.is_final(element):
             return graph.read_collection(lambda: read_generic_list(element, graph))
-        case (key, value):
+        case (key, value) if graph.is_final(key) or graph.is_final(value):
             return graph.read_collection(lambda: read_generic_map(key, value, graph))
         case _:
             return graph.read_class_and_object()

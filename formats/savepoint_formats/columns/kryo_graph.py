@@ -76,7 +76,7 @@ class KryoGraph:
         self._custom = {one.class_name: one.serializer for one in layout.registrations}
         fixed = FIELDS_OF_BOTH if dialect.is_5 else FIELDS_OF_BOTH + FIELDS_OF_2
         self._classes: dict[str, KryoClass] = {one.class_name: one for one in fixed}
-        self._user_classes = {one.class_name: one for one in dialect.classes}
+        self._user_classes = {one.class_name: one for one in (*dialect.classes, *layout.classes)}
         self._names: list[str] = []
         self._objects: list[Value] = []
         self._streams: dict[bool, JavaStreamReader] = {}

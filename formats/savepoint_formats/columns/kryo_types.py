@@ -20,14 +20,14 @@ They are final, so that a value declared as one of them is nothing else, and can
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 import pyarrow as pa
 
-from savepoint_formats.columns import times
+from savepoint_formats.columns import times, unbounded
 from savepoint_formats.columns.kryo_objects import KryoObject
-from savepoint_formats.columns.texts import column_text
 from savepoint_formats.columns.times import NANOS_PER_DAY, NANOS_PER_SECOND
 from savepoint_formats.errors import FormatError, UndecodableError, ValueOutOfRangeError
 
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from savepoint_formats.data_view import DataInputView
 
 
+_MOST_SHOWN = 100
+
+
 @dataclass(frozen=True, slots=True)
 class KryoType:
     """The Arrow type of a class, and the value of its objects.
@@ -46,11 +49,13 @@ class KryoType:
         arrow_type: The type.
         convert: The value of an object as ``read_kryo`` gives it.
         bits: Of the integer that Arrow keeps, if the value has to be checked against it.
+        is_open: Whether objects of any class are at home in it.
     """
 
     arrow_type: pa.DataType
     convert: Callable[[Value], Value]
     bits: int = 0
+    is_open: bool = False
 
     def value(self, class_name: str, graph: Value, start: int, view: DataInputView) -> Value:
         """The value of an object, or null.
@@ -58,25 +63,51 @@ class KryoType:
         Raises:
             UndecodableError: It is none of the class, or too large for the type.
         """
+        try:
+            return self.converted(class_name, graph)
+        except UnfitError as error:
+            view.position = start
+            raise view.error(str(error), error.kind) from error
+
+    def converted(self, class_name: str, graph: Value) -> Value:
+        """The value of an object, or null.
+
+        Raises:
+            UnfitError: It is none of the class, or too large for the type.
+        """
         if graph is None:
             return None
         try:
-            if isinstance(graph, KryoObject) and graph.class_name != class_name:
+            is_object = isinstance(graph, KryoObject)
+            if is_object and not self.is_open and graph.class_name != class_name:
                 raise TypeError(graph.class_name)
             value = self.convert(graph)
-            if self.bits and abs(value) >= 1 << self.bits - 1:
-                raise _error(view, start, f"{graph}, beyond its column", ValueOutOfRangeError)
+            if self.bits and not -1 << self.bits - 1 <= value < 1 << self.bits - 1:
+                raise UnfitError(f"{_shown(graph)}, beyond its column", ValueOutOfRangeError)
             if isinstance(value, str):
-                return column_text(value, view)
+                value.encode()  # half a surrogate pair is legal in Java, but not in UTF-8
             return times.to_date(value) if self.arrow_type == pa.date32() else value
+        except UnfitError:
+            raise
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            text = f"{graph!r} where a {class_name} is expected"
-            raise _error(view, start, text, UndecodableError) from error
+            raise UnfitError(f"{_shown(graph)} where a {class_name} is expected") from error
 
 
-def _error(view: DataInputView, start: int, message: str, kind: type[FormatError]) -> FormatError:
-    view.position = start
-    return view.error(message, kind)
+class UnfitError(ValueError):
+    """An object is none of its column.
+
+    Attributes:
+        kind: What it is to who knows where its bytes lie.
+    """
+
+    def __init__(self, message: str, kind: type[FormatError] = UndecodableError) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def _shown(graph: Value) -> str:
+    text = f"a {graph.class_name}" if isinstance(graph, KryoObject) else repr(graph)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
 def _of(kind: type) -> Callable[[Value], Value]:
@@ -160,16 +191,24 @@ def _optional(one: KryoObject) -> Value:
     return one.fields["value"] if one.fields.get("isPresent", True) else None
 
 
+def _millis(one: KryoObject) -> Value:
+    return times.to_timestamp(one.fields["millis"], "ms", is_utc=True)
+
+
+def _nanos_of_millis(one: KryoObject) -> int:
+    return int(one.fields["millis"] // 1000 * NANOS_PER_SECOND + one.fields["nanos"])
+
+
 def _texts(*formats: tuple[str, Callable[[KryoObject], str]]) -> dict[str, KryoType]:
     return {f"java.time.{name}": KryoType(pa.utf8(), convert) for name, convert in formats}
 
 
 KRYO_TYPES: dict[str, KryoType] = {
     "java.lang.Boolean": KryoType(pa.bool_(), _of(bool)),
-    "java.lang.Byte": KryoType(pa.int8(), _of(int)),
-    "java.lang.Short": KryoType(pa.int16(), _of(int)),
-    "java.lang.Integer": KryoType(pa.int32(), _of(int)),
-    "java.lang.Long": KryoType(pa.int64(), _of(int)),
+    "java.lang.Byte": KryoType(pa.int8(), _of(int), 8),
+    "java.lang.Short": KryoType(pa.int16(), _of(int), 16),
+    "java.lang.Integer": KryoType(pa.int32(), _of(int), 32),
+    "java.lang.Long": KryoType(pa.int64(), _of(int), 64),
     "java.lang.Float": KryoType(pa.float32(), _of(float)),
     "java.lang.Double": KryoType(pa.float64(), _of(float)),
     "java.lang.Character": KryoType(pa.utf8(), _of(str)),
@@ -197,3 +236,12 @@ KRYO_TYPES: dict[str, KryoType] = {
         ("ZonedDateTime", _zoned_text),
     ),
 }
+
+DECLARED_TYPES: dict[str, KryoType] = {
+    **KRYO_TYPES,
+    "java.math.BigInteger": KryoType(pa.utf8(), lambda one: unbounded.integer_text(_of(int)(one))),
+    "java.math.BigDecimal": KryoType(pa.utf8(), lambda one: str(_of(Decimal)(one))),
+    "java.util.Date": KryoType(pa.timestamp("ms", "UTC"), _millis),
+    "java.sql.Timestamp": KryoType(pa.timestamp("ns", "UTC"), _nanos_of_millis, 64),
+}
+"""Beside those, classes that are not final: a field declared as one may hold a subclass."""

@@ -37,6 +37,7 @@ class Draft:
     density: float = 0.0
     names: tuple[str, ...] = ()
     layout: Layout | None = None
+    forbids_null: bool = False
 
 
 class Listing:
@@ -156,6 +157,7 @@ def _finished(draft: Draft) -> Column:
         density=draft.density,
         names=draft.names,
         layout=draft.layout,
+        forbids_null=draft.forbids_null,
     )
 
 

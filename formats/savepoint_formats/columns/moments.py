@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from savepoint_formats import layout as layouts
 from savepoint_formats.columns import times
 from savepoint_formats.columns.arrow_types import timestamp_unit
-from savepoint_formats.columns.codec import ScalarCodec
+from savepoint_formats.columns.codec import NullError, ScalarCodec
 from savepoint_formats.columns.times import NANOS_PER_DAY, NANOS_PER_SECOND
 from savepoint_formats.errors import ValueOutOfRangeError
 
@@ -43,8 +43,10 @@ def read_timestamp_millis(view: DataInputView) -> datetime | int:
     return times.to_timestamp(view.read_long(), "ms", is_utc=True)
 
 
-def write_timestamp_millis(value: datetime | int, view: DataOutputView) -> None:
+def write_timestamp_millis(value: datetime | int | None, view: DataOutputView) -> None:
     """The mirror of ``read_timestamp_millis``."""
+    if value is None:
+        raise NullError("null, which a time of the last access has not")
     view.write_long(times.from_timestamp(value, "ms"))
 
 

@@ -70,6 +70,7 @@ class Column:
         density: The most that a byte of input becomes: bytes of a text, elements of a list.
         names: Of an enum, its constants.
         layout: Of pieces, how they lie.
+        forbids_null: Whether a null cannot be written although its bit could.
     """
 
     path: str
@@ -81,6 +82,7 @@ class Column:
     density: float = 0.0
     names: tuple[str, ...] = ()
     layout: Layout | None = None
+    forbids_null: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

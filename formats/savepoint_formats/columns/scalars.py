@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.columns import moments, unbounded
-from savepoint_formats.columns.codec import ScalarCodec
+from savepoint_formats.columns.codec import NullError, ScalarCodec
 from savepoint_formats.columns.texts import column_text, utf8_text
 from savepoint_formats.data_view import DataInputView, DataOutputView, utf16_units
 from savepoint_formats.errors import ValueOutOfRangeError
@@ -212,9 +212,11 @@ def _read_packed_texts(view: DataInputView) -> list[str]:
     return texts
 
 
-def _write_packed_texts(values: list[str], view: DataOutputView) -> None:
+def _write_packed_texts(values: list[str | None], view: DataOutputView) -> None:
     content = DataOutputView()
     for value in values:
+        if value is None:
+            raise NullError("null, which an element of PackedTexts cannot be")
         _write_mutable_text(value, content)
     view.write_int(len(values))
     _write_bytes(content.to_bytes(), view)
@@ -266,11 +268,20 @@ def _read_variant(view: DataInputView) -> dict[str, bytes]:
     return {"metadata": metadata, "value": value}
 
 
-def _write_variant(value: dict[str, bytes], view: DataOutputView) -> None:
-    view.write_int(len(value["value"]))
-    view.write_int(len(value["metadata"]))
-    view.write_bytes(value["value"])
-    view.write_bytes(value["metadata"])
+def _write_variant(value: dict[str, bytes | None], view: DataOutputView) -> None:
+    metadata, content = variant_parts(value)
+    view.write_int(len(content))
+    view.write_int(len(metadata))
+    view.write_bytes(content)
+    view.write_bytes(metadata)
+
+
+def variant_parts(value: dict[str, bytes | None]) -> tuple[bytes, bytes]:
+    """Metadata and value of a variant, which has both."""
+    metadata, content = value["metadata"], value["value"]
+    if metadata is None or content is None:
+        raise NullError("null, which a part of a Variant cannot be")
+    return metadata, content
 
 
 def read_marker(layout: layouts.Marker, view: DataInputView) -> None:

@@ -76,6 +76,7 @@ def _field(sql: LogicalType, draft: Draft, listing: Listing) -> None:
     flag = listing.emit(Op.FIELD, draft.number)
     _slot(sql, draft, listing)
     listing.after_null(flag, draft)
+    draft.forbids_null = not sql.is_nullable
 
 
 def _slot(sql: LogicalType, draft: Draft, listing: Listing) -> None:

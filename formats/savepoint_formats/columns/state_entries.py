@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from savepoint_formats.columns.arrow_types import arrow_type
-from savepoint_formats.columns.values import ValueReader, ValueWriter
+from savepoint_formats.columns.codec import NullError
+from savepoint_formats.columns.kryo_values import take_rest
+from savepoint_formats.columns.values import ValueReader, ValueWriter, has_null
 from savepoint_formats.layout import VARIABLE, Layout, Struct, node, serializer_length
 
 if TYPE_CHECKING:
@@ -144,6 +146,8 @@ class EntryReader(ValueReader):
         while view.remaining:
             if view.read_unsigned_byte() != DELIMITER:
                 view.position -= 1
+                if take_rest(self):
+                    return
                 found = view.buffer[view.position]
                 raise view.error(f"a byte of {found} between elements, expected a comma")
             yield self.read(element)
@@ -162,6 +166,8 @@ class EntryWriter(ValueWriter):
                 start = view.position
                 self.write(inner, value)
                 view.write_bytes(length_suffix(view.position - start))
+            case Delimited() if value is None:
+                raise NullError("null, which Delimited has not")
             case Delimited(element):
                 for index, one in enumerate(value):
                     if index:
@@ -173,6 +179,17 @@ class EntryWriter(ValueWriter):
                     self.write(inner, value)
             case _:
                 super().write(layout, value)
+
+
+def knows_null(layout: Layout) -> bool:
+    """Whether null is a value of the layout, be it one of the nodes here or not."""
+    match layout:
+        case KeyPrefix() | NullableRest():
+            return True
+        case Suffixed(inner):
+            return knows_null(inner)
+        case _:
+            return has_null(layout)
 
 
 def _read_suffix(size: int, view: DataInputView) -> None:

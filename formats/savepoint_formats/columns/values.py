@@ -27,10 +27,10 @@ from savepoint_formats.columns.arrow_types import (
     ROW_KINDS,
     is_nullable_key,
 )
+from savepoint_formats.columns.codec import NullError
 from savepoint_formats.columns.counts import MAX_EMPTY_ELEMENTS, can_be_empty
 from savepoint_formats.columns.entries import pairs_of
-from savepoint_formats.columns.kryo_graph import read_kryo
-from savepoint_formats.columns.kryo_types import KRYO_TYPES
+from savepoint_formats.columns.kryo_values import DescribedObject, read_kryo_value, take_rest
 from savepoint_formats.columns.masks import (
     read_masked_list,
     read_masked_struct,
@@ -86,6 +86,7 @@ class ValueReader:
         view: The bytes.
         reasons: Why values, in this order, are ``UndecodedBytes``.
         is_lost: Whether one of them took all bytes up to the end of the frame.
+        described: The last object of a class that the user described.
     """
 
     def __init__(self, view: DataInputView, kryo: KryoDialect | None = None) -> None:
@@ -94,6 +95,7 @@ class ValueReader:
         self.reasons: list[str] = []
         self.is_lost = False
         self._depth = 0
+        self.described: DescribedObject | None = None
 
     def read(self, layout: Layout) -> Value:
         """The next value."""
@@ -131,6 +133,8 @@ class ValueReader:
                 return {"timestamp": moments.read_timestamp_millis(view), "value": self.read(value)}
             case layouts.Framed(inner):
                 return self._framed(inner)
+            case layouts.Varying(inner):
+                return self.read(inner)
             case layouts.Enum():
                 return scalars.read_enum(layout, view)
             case layouts.Marker():
@@ -157,9 +161,9 @@ class ValueReader:
             case layouts.IndexedUnion():
                 return read_union(layout, self)
             case layouts.Kryo():
-                return self._kryo(layout)
+                return read_kryo_value(layout, self)
             case layouts.JavaObject():
-                return self._java_object()
+                return self.bytes_of("an object of Java", lambda: read_java_object(view))
             case layouts.Opaque(class_name, reason):
                 return self.undecoded(f"{class_name}: {reason}")
             case _:
@@ -216,7 +220,7 @@ class ValueReader:
         outer = self.view
         self.view = outer.read_view(outer.read_count())
         value = self.read(inner)
-        self.view.expect_end()
+        self.expect_end()
         self.view, self.is_lost = outer, False
         return value
 
@@ -232,18 +236,12 @@ class ValueReader:
             values += self._elements(element, count)
         return values
 
-    def _kryo(self, layout: layouts.Kryo) -> Value:
-        start = self.view.position
-        known = KRYO_TYPES.get(layout.class_name)
-        if known:
-            graph = read_kryo(layout, self.view, self.kryo)
-            return known.value(layout.class_name, graph, start, self.view)
-        return self._bytes_of(layout.class_name, lambda: read_kryo(layout, self.view, self.kryo))
+    def expect_end(self) -> None:
+        """Raises ``FormatError`` if bytes are left that are no object's."""
+        take_rest(self)
+        self.view.expect_end()
 
-    def _java_object(self) -> bytes:
-        return self._bytes_of("an object of Java", lambda: read_java_object(self.view))
-
-    def _bytes_of(self, name: str, read: Callable[[], object]) -> bytes:
+    def bytes_of(self, name: str, read: Callable[[], object]) -> bytes:
         """The bytes of an object, which is read for nothing but to know where it ends."""
         start = self.view.position
         try:
@@ -267,7 +265,7 @@ class ValueWriter:
         if scalar is None:
             self._write_composite(layout, value)
         elif value is None and not scalar.is_nullable:
-            raise ValueError(f"null, which {type(layout).__name__} has not")
+            raise NullError(f"null, which {type(layout).__name__} has not")
         else:
             scalar.write(value, self.view)
 
@@ -275,7 +273,7 @@ class ValueWriter:
         self, layout: Layout, value: Value
     ) -> None:
         if value is None and not isinstance(layout, _WITH_NULL):
-            raise ValueError(f"null, which {type(layout).__name__} has not")
+            raise NullError(f"null, which {type(layout).__name__} has not")
         view = self.view
         match layout:
             case layouts.Nullable():
@@ -300,6 +298,8 @@ class ValueWriter:
                 self.write(inner, value["value"])
             case layouts.Framed(inner):
                 self._framed(inner, value)
+            case layouts.Varying(inner):
+                self.write(inner, value)
             case layouts.Enum():
                 scalars.write_enum(layout, value, view)
             case layouts.Marker():
@@ -378,13 +378,20 @@ class ValueWriter:
         self.is_lost = isinstance(value, UndecodedBytes) or isinstance(layout, layouts.Opaque)
 
 
-_WITH_NULL = (layouts.Nullable, layouts.Marker, layouts.Pojo, layouts.Framed, layouts.IndexedUnion)
+_WITH_NULL = (
+    layouts.Nullable,
+    layouts.Marker,
+    layouts.Pojo,
+    layouts.Framed,
+    layouts.Varying,
+    layouts.IndexedUnion,
+)
 
 
 def has_null(layout: Layout) -> bool:
     """Whether null is a value of the layout."""
     match layout:
-        case layouts.Framed(inner):
+        case layouts.Framed(inner) | layouts.Varying(inner):
             return has_null(inner)
         case layouts.IndexedUnion(_, branches):
             return any(map(has_null, branches))

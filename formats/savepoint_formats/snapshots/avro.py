@@ -46,7 +46,7 @@ _MAX_TYPES = 10_000
 
 def _avro(snapshot: TypeSerializerSnapshot) -> Layout:
     try:
-        return _SchemaReader().layout(json.loads(snapshot["schema"] or ""), "", ())
+        return layouts.varying(_SchemaReader().layout(json.loads(snapshot["schema"] or ""), "", ()))
     # The parser of JSON recurses, too.
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return Opaque(snapshot.class_name, f"its Avro schema can't be read: {error!r}")

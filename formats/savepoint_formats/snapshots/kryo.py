@@ -84,7 +84,7 @@ def _serializer(definition: int, view: DataInputView) -> str:
 def _user_written(snapshot: TypeSerializerSnapshot) -> Layout:
     class_name = snapshot["type_class"]
     reason = "the class writes itself, and does not say how"
-    return _WELL_KNOWN.get(class_name) or Opaque(class_name, reason)
+    return layouts.varying(_WELL_KNOWN.get(class_name) or Opaque(class_name, reason))
 
 
 register(

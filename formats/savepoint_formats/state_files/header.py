@@ -10,11 +10,12 @@ Flink: ``KeyedBackendSerializationProxy``, ``OperatorBackendSerializationProxy``
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from savepoint_formats.errors import UnsupportedVersionError
 from savepoint_formats.metadata.keyed_handles import IncrementalHandle
+from savepoint_formats.metadata.operator_handles import DistributionMode
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView, read_resynchronised
 
 if TYPE_CHECKING:
@@ -101,6 +102,16 @@ class BackendStateType(IntEnum):
     KEY_VALUE_V2 = 4
 
 
+class KeyedStateType(StrEnum):
+    """What a state of keys is to the job: the value of ``KEYED_STATE_TYPE``."""
+
+    VALUE = "VALUE"
+    LIST = "LIST"
+    MAP = "MAP"
+    REDUCING = "REDUCING"
+    AGGREGATING = "AGGREGATING"
+
+
 _KEYED = (
     BackendStateType.KEY_VALUE,
     BackendStateType.PRIORITY_QUEUE,
@@ -124,6 +135,41 @@ class StateMetaInfo:
     type: BackendStateType
     options: tuple[tuple[str, str], ...]
     serializers: tuple[tuple[str, SerializerEntry], ...]
+
+    @classmethod
+    def of_keys(
+        cls,
+        name: str,
+        state_type: KeyedStateType,
+        namespace: TypeSerializerSnapshot,
+        value: TypeSerializerSnapshot,
+    ) -> Self:
+        """A state of keys; ``value`` is that of the whole list, map or accumulator."""
+        options = ((KEYED_STATE_TYPE, state_type.value),)
+        serializers = _entries((VALUE_SERIALIZER, value), (NAMESPACE_SERIALIZER, namespace))
+        return cls(name, BackendStateType.KEY_VALUE, options, serializers)
+
+    @classmethod
+    def of_timers(cls, name: str, timer: TypeSerializerSnapshot) -> Self:
+        """The timers of a service, of one time domain."""
+        return cls(name, BackendStateType.PRIORITY_QUEUE, (), _entries((VALUE_SERIALIZER, timer)))
+
+    @classmethod
+    def of_operator(
+        cls, name: str, mode: DistributionMode, element: TypeSerializerSnapshot
+    ) -> Self:
+        """A list, of which each subtask has a part."""
+        options = ((DISTRIBUTION_MODE, mode.name),)
+        return cls(name, BackendStateType.OPERATOR, options, _entries((VALUE_SERIALIZER, element)))
+
+    @classmethod
+    def of_broadcast(
+        cls, name: str, key: TypeSerializerSnapshot, value: TypeSerializerSnapshot
+    ) -> Self:
+        """A map that every subtask has a copy of."""
+        options = ((DISTRIBUTION_MODE, DistributionMode.BROADCAST.name),)
+        serializers = _entries((VALUE_SERIALIZER, value), (KEY_SERIALIZER, key))
+        return cls(name, BackendStateType.BROADCAST, options, serializers)
 
     def option(self, key: str, default: str = "") -> str:
         """The value of an option, or ``default`` if it is not there."""
@@ -161,6 +207,13 @@ class StateMetaInfo:
         for role, entry in self.serializers:
             view.write_utf(role)
             entry.write(view)
+
+
+def _entries(
+    *snapshots: tuple[str, TypeSerializerSnapshot],
+) -> tuple[tuple[str, SerializerEntry], ...]:
+    """Serializers by role, in the order in which Flink happens to write the roles."""
+    return tuple((role, SerializerEntry(snapshot)) for role, snapshot in snapshots)
 
 
 def _read_name(view: SnapshotView, known: tuple[str, ...]) -> str:
@@ -208,6 +261,11 @@ class KeyedBackendHeader:
     states: tuple[StateMetaInfo, ...]
 
     @classmethod
+    def of(cls, key: TypeSerializerSnapshot, states: tuple[StateMetaInfo, ...]) -> Self:
+        """The header of a new file."""
+        return cls(False, SerializerEntry(key), states)
+
+    @classmethod
     def read(cls, view: SnapshotView) -> Self:
         """Raises ``UnsupportedVersionError`` for a file of Flink 1.6 or older."""
         _read_version(view, "keyed state", (KEYED_VERSION,))
@@ -242,6 +300,13 @@ class OperatorBackendHeader:
     is_compressed: bool
     list_states: tuple[StateMetaInfo, ...]
     broadcast_states: tuple[StateMetaInfo, ...]
+
+    @classmethod
+    def of(
+        cls, list_states: tuple[StateMetaInfo, ...], broadcast_states: tuple[StateMetaInfo, ...]
+    ) -> Self:
+        """The header of a new file, of the version that every Flink from 1.8 on restores."""
+        return cls(OPERATOR_VERSION, False, list_states, broadcast_states)
 
     @classmethod
     def read(cls, view: SnapshotView) -> Self:

@@ -1,10 +1,16 @@
-"""Elements of operator state: where each lies in its file, and their bytes in bulk.
+"""Files of operator state: where each element lies, and the bytes of elements in bulk.
+
+| bytes | field            | meaning                                                           |
+|-------|------------------|-------------------------------------------------------------------|
+| …     | header           | ``OperatorBackendHeader``                                         |
+| …     | list states      | the elements of each                                              |
+| …     | broadcast states | of each, i32 count, then key and value of each entry              |
 
 The handle tells where each element of a list begins, and where the one map of a broadcast state
 does. An element ends where the next begins. In a compressed file each offset is that of a chunk
 of the snappy-framed stream, at which decompression can begin.
 
-Flink: ``OperatorStateRestoreOperation``, ``PartitionableListState``.
+Flink: ``OperatorStateRestoreOperation``, ``PartitionableListState``, ``HeapBroadcastState``.
 """
 
 from __future__ import annotations
@@ -12,20 +18,31 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from savepoint_formats.data_view import DataOutputView
 from savepoint_formats.errors import FormatError, TruncatedError
+from savepoint_formats.metadata import (
+    DistributionMode,
+    OperatorStateHandle,
+    OperatorStateOffsets,
+)
+from savepoint_formats.state_files.header import OperatorBackendHeader, StateMetaInfo
 from savepoint_formats.state_files.snappy import decompress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from savepoint_formats.file_io import StateFile
-    from savepoint_formats.metadata import OperatorStateHandle
+    from savepoint_formats.metadata import PlainStream
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.state_files.canonical_file import Output
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,3 +126,165 @@ def _decompressed(data: bytes, spans: list[tuple[int, int]], file: StateFile) ->
     ends = np.fromiter(accumulate(map(len, parts)), np.int64, len(parts))
     starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
     return Elements(np.frombuffer(b"".join(parts), np.uint8), starts, ends, 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListElements:
+    """A list state that is to be written.
+
+    Attributes:
+        name: As in its descriptor.
+        mode: How elements are spread over subtasks on restore; not ``BROADCAST``.
+        element: The serializer of elements.
+        elements: The bytes of each element.
+    """
+
+    name: str
+    mode: DistributionMode
+    element: TypeSerializerSnapshot
+    elements: pa.LargeBinaryArray
+
+    @property
+    def meta_info(self) -> StateMetaInfo:
+        """What the header says of the state."""
+        if self.mode is DistributionMode.BROADCAST:
+            raise ValueError(f"list state {self.name!r} is broadcast, expected one of maps")
+        return StateMetaInfo.of_operator(self.name, self.mode, self.element)
+
+    def write(self, output: Output, position: int) -> tuple[OperatorStateOffsets, int]:
+        """Writes the elements; returns where each begins, and where the next state does."""
+        borders, data = _contents(self.elements, self.name)
+        output.write(data)
+        starts = (borders[:-1] + position).tolist()
+        return OperatorStateOffsets(self.name, self.mode, tuple(starts)), position + data.size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BroadcastEntries:
+    """A broadcast state that is to be written.
+
+    Attributes:
+        name: As in its descriptor.
+        key: The serializer of keys.
+        value: The serializer of values.
+        keys: The bytes of each key.
+        values: The bytes of each value.
+    """
+
+    name: str
+    key: TypeSerializerSnapshot
+    value: TypeSerializerSnapshot
+    keys: pa.LargeBinaryArray
+    values: pa.LargeBinaryArray
+
+    @property
+    def meta_info(self) -> StateMetaInfo:
+        """What the header says of the state."""
+        return StateMetaInfo.of_broadcast(self.name, self.key, self.value)
+
+    def write(self, output: Output, position: int) -> tuple[OperatorStateOffsets, int]:
+        """Writes the map; returns where it begins, and where the next state does."""
+        if len(self.keys) != len(self.values):
+            counts = f"{len(self.keys)} keys and {len(self.values)} values"
+            raise ValueError(f"state {self.name!r} of {counts}")
+        nothing = pa.scalar(b"", pa.large_binary())
+        _, data = _contents(pc.binary_join_element_wise(self.keys, self.values, nothing), self.name)
+        count = DataOutputView()
+        count.write_int(len(self.keys))
+        output.write(count.to_bytes())
+        output.write(data)
+        offsets = OperatorStateOffsets(self.name, DistributionMode.BROADCAST, (position,))
+        return offsets, position + count.position + data.size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BroadcastBytes:
+    """A broadcast state that is to be written as it lies in another file.
+
+    Attributes:
+        name: As in its descriptor.
+        key: The serializer of keys.
+        value: The serializer of values.
+        data: The count of its entries, and these.
+    """
+
+    name: str
+    key: TypeSerializerSnapshot
+    value: TypeSerializerSnapshot
+    data: pa.Buffer
+
+    @property
+    def meta_info(self) -> StateMetaInfo:
+        """What the header says of the state."""
+        return StateMetaInfo.of_broadcast(self.name, self.key, self.value)
+
+    def write(self, output: Output, position: int) -> tuple[OperatorStateOffsets, int]:
+        """Writes the map; returns where it begins, and where the next state does."""
+        output.write(self.data)
+        offsets = OperatorStateOffsets(self.name, DistributionMode.BROADCAST, (position,))
+        return offsets, position + self.data.size
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorStateFile:
+    """What is known of a file once it is written.
+
+    Attributes:
+        states: Where the elements of each state begin.
+        size: The bytes of the file.
+    """
+
+    states: tuple[OperatorStateOffsets, ...]
+    size: int
+
+    def handle(self, stream: PlainStream) -> OperatorStateHandle:
+        """What refers to the file in ``_metadata``."""
+        return OperatorStateHandle(self.states, stream)
+
+    @classmethod
+    def write(
+        cls,
+        output: Output,
+        list_states: Sequence[ListElements] = (),
+        broadcast_states: Sequence[BroadcastEntries | BroadcastBytes] = (),
+    ) -> Self:
+        """Writes a whole file, of the operator state of one subtask.
+
+        Args:
+            output: Takes the bytes, in order.
+            list_states: Lists; one without elements is restored empty.
+            broadcast_states: Maps, of which Flink expects the same in every subtask.
+
+        Raises:
+            ValueError: Two states have the same name, a list state is broadcast, a null is among
+                the bytes, or there are more keys than values.
+        """
+        states: list[ListElements | BroadcastEntries | BroadcastBytes] = [*list_states, *broadcast_states]
+        names = [state.name for state in states]
+        twice = {name for name in names if names.count(name) > 1}
+        if twice:
+            raise ValueError(f"two states of the name {min(twice)!r}")
+        header = DataOutputView()
+        OperatorBackendHeader.of(
+            tuple(state.meta_info for state in list_states),
+            tuple(state.meta_info for state in broadcast_states),
+        ).write(header)
+        output.write(header.to_bytes())
+        position = header.position
+        offsets: list[OperatorStateOffsets] = []
+        for state in states:
+            found, position = state.write(output, position)
+            offsets.append(found)
+        return cls(tuple(offsets), position)
+
+
+def _contents(array: pa.LargeBinaryArray, state: str) -> tuple[NDArray[np.int64], pa.Buffer]:
+    """Where each item begins in the bytes of all, and where the last one ends; those bytes."""
+    if array.null_count:
+        raise ValueError(f"{array.null_count} nulls among the bytes of state {state!r}")
+    _, offsets, data = array.buffers()
+    if not len(array):
+        return np.zeros(1, np.int64), pa.py_buffer(b"")
+    borders = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+    size = int(borders[-1] - borders[0])
+    return borders - borders[0], data.slice(int(borders[0]), size) if size else pa.py_buffer(b"")

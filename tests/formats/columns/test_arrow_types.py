@@ -131,6 +131,7 @@ TYPES: list[tuple[Layout, str, str]] = [
         "struct<metadata: binary, value: binary>",
         "STRUCT<metadata: BINARY, value: BINARY>",
     ),
+    (layouts.Varying(LONG), "int64", "BIGINT"),
     (Kryo("java.util.UUID"), "string", "STRING"),
     (Kryo("java.time.Duration"), "duration[ns]", "INTERVAL DAY TO SECOND"),
     (Kryo("java.util.ArrayList"), "binary", "BINARY"),
@@ -184,6 +185,25 @@ def test_every_node_has_an_arrow_type() -> None:
 def test_keys_of_maps_are_never_null() -> None:
     assert not arrow_type(MapOf(TEXT, LONG)).key_field.nullable
     assert arrow_type(MapOf(TEXT, LONG)).item_field.nullable
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        layouts.Marker(None),
+        layouts.Marker(7),
+        layouts.VoidNamespace(),
+        layouts.Nullable(TEXT),
+        layouts.Varying(layouts.Marker(None)),
+        layouts.Framed(layouts.Nullable(TEXT)),
+        layouts.Framed(layouts.Marker(None)),
+    ],
+)
+def test_maps_whose_keys_can_be_null_are_lists_of_entries(key: Layout) -> None:
+    entry = arrow_type(MapOf(key, LONG)).value_type
+    assert [field.name for field in entry] == ["key", "value"]
+    assert entry.field("key").nullable
+    pa.array([[{"key": None, "value": 1}]], arrow_type(MapOf(key, LONG)))
 
 
 @pytest.mark.parametrize(

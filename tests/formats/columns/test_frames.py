@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from savepoint_formats.columns.chunk import Chunk
-from savepoint_formats.columns.frames import Frames, FramesStart, frames, section_frames
+from savepoint_formats.columns.frames import (
+    Frames,
+    FramesStart,
+    FramesTable,
+    frames,
+    section_frames,
+)
 from savepoint_formats.errors import FormatError, TruncatedError
 
 Entry = tuple[int, bytes, bytes]
@@ -47,10 +51,10 @@ def section_of(entries: list[Entry]) -> bytes:
 
 
 def entries_of(found: Frames, data: bytes) -> list[Entry]:
-    columns: Any = (found.key_starts, found.key_ends, found.value_starts, found.value_ends)
-    spans = zip(found.state_ids.tolist(), *(one.tolist() for one in columns), strict=True)
     return [
-        (state, bytes([data[a] & 0x7F]) + data[a + 1 : b], data[c:d]) for state, a, b, c, d in spans
+        (state, bytes([data[a] & 0x7F]) + data[a + 1 : b], data[c:d])
+        for state, run in found.runs()
+        for a, b, c, d in found.spans[:, run].T.tolist()
     ]
 
 
@@ -72,8 +76,9 @@ def test_reads_what_flink_wrote() -> None:
         (1, 2, 4),
         (2, 4, 6),
     ]
-    assert (found.key_ends - found.key_starts).tolist() == [17, 17, 25, 25, 25, 25]
-    assert (found.value_ends - found.value_starts).tolist() == [8, 8, 0, 0, 0, 0]
+    key_starts, key_ends, value_starts, value_ends = found.spans
+    assert (key_ends - key_starts).tolist() == [17, 17, 25, 25, 25, 25]
+    assert (value_ends - value_starts).tolist() == [8, 8, 0, 0, 0, 0]
     assert entries_of(found, GOLDEN)[0] == (0, b"\2" + GOLDEN[7:23], GOLDEN[27:35])
 
 
@@ -82,6 +87,35 @@ def test_reads_what_flink_wrote() -> None:
 def test_entries_are_those_of_the_section(entries: list[Entry]) -> None:
     data = section_of(entries)
     assert entries_of(section_frames(chunk_of(data), 0, states=4), data) == entries
+
+
+@COMPILED
+@given(st.lists(ENTRIES, min_size=1, max_size=4))
+def test_sections_are_added_to_each_other(sections: list[list[Entry]]) -> None:
+    pieces = [section_of(entries) for entries in sections]
+    data = b"".join(pieces)
+    table = FramesTable(chunk_of(data), states=4)
+    start = 0
+    for piece in pieces:
+        found = table.add(FramesStart(start), start + len(piece))
+        start += len(piece)
+        assert found.is_end
+        assert found.next.position == start
+    all_entries = [entry for entries in sections for entry in entries]
+    assert entries_of(found, data) == all_entries
+    assert {
+        state: [data[start:end] for start, end in spans[2:].T.tolist()]
+        for state, spans in found.by_state().items()
+    } == {
+        state: [value for other, _, value in all_entries if other == state]
+        for state in {state for state, _, _ in all_entries}
+    }
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 5), (-1, 2), (3, 2)])
+def test_a_section_outside_of_the_chunk_is_a_wrong_call(start: int, end: int) -> None:
+    with pytest.raises(ValueError, match="position"):
+        FramesTable(chunk_of(bytes(4)), states=1).add(FramesStart(start), end)
 
 
 @COMPILED

@@ -19,13 +19,27 @@ from savepoint_formats.columns.kernel import (
     DONE,
     FULL,
     REFUSED,
+    DistinctHashesJob,
     FramesJob,
+    HashJob,
     KeyRowsJob,
+    PortionsJob,
+    RecordsJob,
+    RunsJob,
     Walk,
     assign_rows,
+    copy_portions,
     find_frames,
+    find_portions,
+    hash_bytes,
+    hash_distinctly,
+    hash_lists,
+    hash_texts,
     run,
+    size_runs,
     walk,
+    write_records,
+    write_runs,
 )
 from savepoint_formats.columns.kernel.revision import ASKS_REVISION, REVISION
 from savepoint_formats.layout import Layout, Repeated
@@ -73,10 +87,26 @@ def test_it_stops_before_a_record_that_it_does_not_take() -> None:
     assert walked(layouts.Marker(7), b"\7\7\x08", count=3, rows=3, size=3) == (REFUSED, 2, 2, 2)
 
 
-@pytest.mark.parametrize("entry", [walk, find_frames, assign_rows])
+JOBS: dict[Any, Any] = {
+    walk: Walk,
+    find_frames: FramesJob,
+    assign_rows: KeyRowsJob,
+    find_portions: PortionsJob,
+    copy_portions: PortionsJob,
+    hash_texts: HashJob,
+    hash_bytes: HashJob,
+    hash_lists: HashJob,
+    write_records: RecordsJob,
+    size_runs: RunsJob,
+    write_runs: RunsJob,
+    hash_distinctly: DistinctHashesJob,
+}
+
+
+@pytest.mark.parametrize("entry", JOBS)
 def test_every_entry_tells_its_revision(entry: Any) -> None:
-    jobs: dict[Any, type[Any]] = {walk: Walk, find_frames: FramesJob, assign_rows: KeyRowsJob}
-    job = jobs[entry](*[0] * len(jobs[entry]._fields))
+    job = JOBS[entry](*[0] * len(JOBS[entry]._fields))
+    run(entry, job)  # compiles anew what other sources have left in the cache
     assert entry(job._replace(total=ASKS_REVISION))[0] == REVISION
 
 

@@ -15,16 +15,16 @@ COMPILED = settings(deadline=None)  # the first call may compile
 KEYS = st.binary(max_size=20) | st.sampled_from([b"a", b"aa", bytes(8), bytes(9), bytes(16)])
 
 
-def joined(states: list[list[bytes]], *, are_unique: bool = False) -> tuple[list[list[int]], int]:
+def joined(states: list[list[bytes]], prefix_size: int = 0) -> tuple[list[list[int]], int]:
     """The rows of each state's entries, and how many rows there are."""
     keys = [key for state in states for key in state]
     ends = np.cumsum([len(key) for key in keys], dtype=np.int64)
-    starts = ends - np.array([len(key) for key in keys], np.int64)
-    rows = KeyRows(Chunk(np.frombuffer(b"".join(keys), np.uint8)))
+    starts = ends - np.array([len(key) - prefix_size for key in keys], np.int64)
+    rows = KeyRows(Chunk(np.frombuffer(b"".join(keys), np.uint8)), prefix_size)
     found, first = [], 0
     for state in states:
         these = slice(first, first := first + len(state))
-        found.append(rows.rows(starts[these], ends[these], are_unique=are_unique).tolist())
+        found.append(rows.rows(starts[these], ends[these]).tolist())
     assert len(rows.key_starts) == len(rows.key_ends) == len(rows)
     return found, len(rows)
 
@@ -43,9 +43,33 @@ def test_rows_are_distinct_keys_in_the_order_in_which_they_come(states: list[lis
 
 
 @COMPILED
-@given(st.lists(st.lists(KEYS, max_size=30, unique=True), max_size=4))
-def test_that_they_are_unique_changes_nothing_but_the_speed(states: list[list[bytes]]) -> None:
-    assert joined(states, are_unique=True) == expected(states)
+@given(st.lists(st.lists(KEYS, max_size=30).map(sorted), max_size=4))
+def test_the_order_of_keys_changes_nothing_but_the_speed(states: list[list[bytes]]) -> None:
+    assert joined(states) == expected(states)
+
+
+@COMPILED
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(st.sampled_from([b"\x01", b"\x81", b"\x02"]), st.binary(max_size=2)),
+            max_size=20,
+        ),
+        max_size=3,
+    ),
+    st.booleans(),
+    st.sampled_from([1, 2]),
+)
+def test_the_key_group_in_front_of_a_key_belongs_to_it(
+    entries: list[list[tuple[bytes, bytes]]], are_sorted: bool, prefix_size: int
+) -> None:
+    if are_sorted:
+        entries = [sorted(state) for state in entries]
+    more = bytes(prefix_size - 1)
+    keys = [[group + more + key for group, key in state] for state in entries]
+    # The first bit says that an entry is its state's last, and nothing of its key.
+    bare = [[bytes([key[0] & 0x7F]) + key[1:] for key in state] for state in keys]
+    assert joined(keys, prefix_size) == expected(bare)
 
 
 @pytest.mark.parametrize("count", [1, 511, 512, 513, 5_000])
@@ -53,7 +77,7 @@ def test_the_table_grows_with_the_keys(count: int) -> None:
     keys = [number.to_bytes(8, "big") for number in range(count)]
     states = [keys, keys[::-1], keys[::2], [*keys, b"another"]]
     assert joined(states) == expected(states)
-    assert joined(states, are_unique=True) == expected(states)
+    assert joined([keys[::-1], keys]) == expected([keys[::-1], keys])
 
 
 def test_a_key_outside_of_the_chunk_is_a_wrong_call() -> None:

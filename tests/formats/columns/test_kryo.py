@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pyarrow as pa
 import pytest
+from kryo_vectors import COLORS, CORPUS, TEXT, VECTORS, layout_of, named
 
 from savepoint_formats.columns import (
     KryoClass,
@@ -33,19 +31,10 @@ from savepoint_formats.errors import (
     ValueOutOfRangeError,
 )
 from savepoint_formats.layout import Kryo, KryoRegistration, Long, Struct
-from savepoint_formats.snapshots import SerializerEntry, SnapshotView
 
-ROOT = Path(__file__).parents[3]
-CORPUS = Path(os.environ.get("SAVEPOINT_CORPUS", ROOT.parent / "shared" / "corpus"))
-VECTOR_FILE = CORPUS.parent / "spec" / "serializer-vectors.json"
-VECTORS = [
-    one
-    for one in (json.loads(VECTOR_FILE.read_text())["vectors"] if VECTOR_FILE.is_file() else [])
-    if "kryo:" in one["name"]
-]
+if TYPE_CHECKING:
+    from pathlib import Path
 
-COLORS = ("RED", "GREEN", "BLUE")
-TEXT = "java.lang.String"
 USER = KryoClass(
     "GenKryo$User",
     (
@@ -77,13 +66,6 @@ OLD, NEW = (KryoDialect(version, CLASSES) for version in KryoVersion)
 DIALECTS = {"1": OLD, "2": NEW}
 ANYTHING = Kryo("java.lang.Object", (KryoRegistration("GenKryo$User"),))
 LIST = "01 00 6a6176612e7574696c2e41727261794c6973f4"
-
-
-def named(class_name: str) -> str:
-    """A class by its name, the first of the graph."""
-    data = bytearray(class_name.encode())
-    data[-1] |= 0x80
-    return "0100" + data.hex()
 
 
 def read(data: str, dialect: KryoDialect, layout: Kryo = ANYTHING) -> Any:
@@ -427,12 +409,6 @@ def comparable(written: Any) -> Any:
             return [comparable(one) for one in written]
         case _:
             return written
-
-
-def layout_of(snapshot: str) -> Kryo:
-    layout = SerializerEntry.read(SnapshotView(bytes.fromhex(snapshot))).snapshot.layout()
-    assert isinstance(layout, Kryo)
-    return layout
 
 
 @pytest.mark.parametrize(

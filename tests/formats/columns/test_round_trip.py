@@ -272,6 +272,13 @@ def framed(fields: list[Any]) -> tuple[Layout, Strategy]:
     return Framed(fields[0][0]), fields[0][1]
 
 
+def varying(fields: list[Any]) -> tuple[Layout, Strategy]:
+    layout, values = fields[0]
+    if isinstance(layout, layouts.Marker | layouts.VoidNamespace):
+        return struct(fields)
+    return layouts.Varying(layout), values
+
+
 COMPOSITES = [
     nullable,
     repeated,
@@ -285,6 +292,7 @@ COMPOSITES = [
     pojo,
     time_to_live,
     framed,
+    varying,
 ]
 
 ANY = st.recursive(st.sampled_from(SCALARS) | binary_content(), composites, max_leaves=8)

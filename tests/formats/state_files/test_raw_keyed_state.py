@@ -15,9 +15,11 @@ from hand_made import (
     header,
     heap_base,
     i32,
+    kryo_of,
     meta_info,
     operator_of,
     rows,
+    snapshot,
     timers_of,
     utf,
 )
@@ -27,6 +29,7 @@ from savepoint_formats.data_view import DataInputView
 from savepoint_formats.errors import (
     FormatError,
     SavepointError,
+    UndecodableError,
     UnknownSnapshotError,
     UnsupportedVersionError,
 )
@@ -160,7 +163,7 @@ class TestTimers:
 
 class TestDamage:
     def read(self, data: bytes) -> list[Any]:
-        return list(read_timers(data, "raw", Section(0, 0, len(data)), skip_timers))
+        return list(read_timers(data, "raw", Section(0, 0, len(data)), skip_timers()))
 
     def test_every_cut_is_noticed(self) -> None:
         assert len(self.read(TIMERS)) == 4
@@ -187,12 +190,57 @@ class TestDamage:
         with pytest.raises(UnsupportedVersionError, match="timers of version 1, expected 2"):
             self.read(TIMERS[:4] + i32(1) + TIMERS[8:])
 
-    def test_an_unknown_serializer_is_a_problem(self) -> None:
+    def test_an_unknown_serializer_is_named(self) -> None:
         data = section(service("a", [], [], UNKNOWN, LONG))
         with pytest.raises(UnknownSnapshotError, match=r"com\.acme\.UnknownSnapshot"):
             self.read(data)
-        (problem,) = catalog(with_raw(raw(data))).problems
-        assert problem.startswith("subtask 0: raw at byte")
+
+
+class TestTimersOfUnknownSerializers:
+    KNOWN = service("a", [timer(b"\2x", bytes(8), -5)], [])
+    UNREADABLE = section(KNOWN, service("b", [b"timer"], [], UNKNOWN, LONG))
+
+    def test_are_the_bytes_of_their_key_groups(self) -> None:
+        operator = with_raw(raw(self.UNREADABLE, None, self.UNREADABLE), raw(TIMERS))
+        assert catalog(operator).problems == ()
+        assert rows(operator, "raw_timers", with_subtask=True) == [
+            {"key_group": 0, "value": self.UNREADABLE, "subtask": 0},
+            {"key_group": 2, "value": self.UNREADABLE, "subtask": 0},
+        ]
+
+    def test_stand_beside_those_that_can_be_read(self) -> None:
+        (row,) = rows(with_raw(raw(self.UNREADABLE)), "timers")
+        assert (row["key"], row["timestamp"], row["service"]) == ("x", -5, "a")
+
+    def test_say_why_they_are_bytes(self) -> None:
+        operator = with_raw(raw(self.UNREADABLE))
+        tables = {one.name: one for one in tables_of(catalog(operator).states)}
+        scan = TableScan(SnapshotDirectory.of("/"), operator, tables["raw_timers"])
+        assert b"com.acme.UnknownSnapshot" in scan.schema.field("value").metadata[b"reason"]
+
+    def test_of_a_class_that_writes_itself_hide_what_follows(self) -> None:
+        name = "org.apache.flink.api.java.typeutils.runtime.ValueSerializer"
+        users = snapshot(f"{name}$ValueSerializerSnapshot", utf("com.acme.Key"), 2)
+        one = section(service("b", [b"timer"], [], users, VOID), self.KNOWN)
+        operator = with_raw(raw(one))
+        assert [table.name for table in tables_of(catalog(operator).states)] == ["raw_timers"]
+        assert rows(operator, "raw_timers") == [{"key_group": 0, "value": one}]
+
+    def test_without_timers_hide_nothing(self) -> None:
+        name = "org.apache.flink.api.java.typeutils.runtime.ValueSerializer"
+        users = snapshot(f"{name}$ValueSerializerSnapshot", utf("com.acme.Key"), 2)
+        operator = with_raw(raw(section(service("b", [], [], users, VOID), self.KNOWN)))
+        (row,) = rows(operator, "timers")
+        assert row["key"] == "x"
+        assert len(rows(operator, "raw_timers")) == 1
+
+    def test_are_an_error_where_the_catalog_could_not_tell(self) -> None:
+        # Kryo's classes are known to the timers alone: the first key group has none.
+        kryo = kryo_of("com.acme.Key")
+        first = section(service("b", [], [], kryo, VOID))
+        later = section(service("b", [b"\x57\1timer"], [], kryo, VOID))
+        with pytest.raises(UndecodableError):
+            rows(with_raw(raw(first, later)), "timers")
 
 
 class TestRawKeyedState:

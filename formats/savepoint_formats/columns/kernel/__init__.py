@@ -1,12 +1,14 @@
 """The kernel: everything about columns that is compiled. Only this package imports numba.
 
-``walk`` runs a program over records; ``find_frames`` finds the records of a key-group section,
-``assign_rows`` the rows that they belong to. Each takes a job, a named tuple of addresses and
-numbers, through ``run``. They allocate nothing, raise nothing and touch no Python object: the
-first number that they return is a status.
+``walk`` runs a program over records, ``write_records`` the other way; ``find_frames`` finds the records of a key-group section,
+``assign_rows`` the rows that they belong to, ``find_portions`` and ``copy_portions`` divide what
+is too large. Each takes a job, a named tuple of addresses and numbers, through ``run``. They
+allocate nothing, raise nothing and touch no Python object: the first number that they return is a
+status.
 """
 
 from savepoint_formats.columns.kernel.columns import ENTRY_SIZE, SLACK
+from savepoint_formats.columns.kernel.distinct_hashes import DistinctHashesJob, hash_distinctly
 from savepoint_formats.columns.kernel.frames import (
     BAD_SIZE,
     CUT,
@@ -15,10 +17,24 @@ from savepoint_formats.columns.kernel.frames import (
     FramesJob,
     find_frames,
 )
+from savepoint_formats.columns.kernel.key_hash import (
+    HashJob,
+    hash_bytes,
+    hash_lists,
+    hash_texts,
+)
 from savepoint_formats.columns.kernel.key_rows import EMPTY, KeyRowsJob, assign_rows
+from savepoint_formats.columns.kernel.portions import (
+    PortionsJob,
+    copy_portions,
+    find_portions,
+)
 from savepoint_formats.columns.kernel.revision import run
+from savepoint_formats.columns.kernel.runs import RunsJob, size_runs, write_runs
+from savepoint_formats.columns.kernel.spans import SpansJob, copy_spans
 from savepoint_formats.columns.kernel.status import DONE, FULL, REFUSED
 from savepoint_formats.columns.kernel.walk import REGISTERS_SIZE, Walk, walk
+from savepoint_formats.columns.kernel.written_records import RecordsJob, write_records
 
 __all__ = [
     "BAD_SIZE",
@@ -32,11 +48,27 @@ __all__ = [
     "REGISTERS_SIZE",
     "SLACK",
     "UNKNOWN_STATE",
+    "DistinctHashesJob",
     "FramesJob",
+    "HashJob",
     "KeyRowsJob",
+    "PortionsJob",
+    "RecordsJob",
+    "RunsJob",
+    "SpansJob",
     "Walk",
     "assign_rows",
+    "copy_portions",
+    "copy_spans",
     "find_frames",
+    "find_portions",
+    "hash_bytes",
+    "hash_distinctly",
+    "hash_lists",
+    "hash_texts",
     "run",
+    "size_runs",
     "walk",
+    "write_records",
+    "write_runs",
 ]

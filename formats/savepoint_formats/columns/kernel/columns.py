@@ -9,6 +9,15 @@
 
 A column's next free byte or element is where its last row ends, so that a record which is given
 up halfway leaves nothing behind: the next one begins at the same row.
+
+Columns that are encoded are Arrow's own; of their rows
+
+| i64      | what                                                                            |
+|----------|---------------------------------------------------------------------------------|
+| values   | as above; bits of booleans; an i32 per name or row kind, -1 for an unknown one  |
+| offsets  | of texts, bytes and lists as above; of bytes from the general path i64          |
+| validity | a bit per row, 0 for null; no address if no row is null                         |
+| capacity | the first row's bit, in ``validity`` and among booleans                         |
 """
 
 from __future__ import annotations
@@ -65,6 +74,23 @@ def use(column: int, row: int, end: int) -> None:
 def set_valid(column: int, row: int, is_valid: bool) -> None:
     """Whether the row is not null."""
     store_byte(load_native_long(column + _VALIDITY) + row, 1 if is_valid else 0)
+
+
+@part
+def is_null(column: int, row: int) -> bool:
+    """Whether the row of a column that is encoded is null."""
+    validity = load_native_long(column + _VALIDITY)
+    if validity == 0:
+        return False
+    index = load_native_long(column + _CAPACITY) + row
+    return load_byte(validity + (index >> 3)) >> (index & 7) & 1 == 0
+
+
+@part
+def boolean(column: int, row: int) -> int:
+    """The bit of a boolean of a column that is encoded."""
+    index = load_native_long(column + _CAPACITY) + row
+    return load_byte(load_native_long(column) + (index >> 3)) >> (index & 7) & 1
 
 
 @part

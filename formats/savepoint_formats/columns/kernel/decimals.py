@@ -8,7 +8,17 @@ from __future__ import annotations
 import numpy as np
 
 from savepoint_formats.columns.kernel.columns import values
-from savepoint_formats.columns.kernel.memory import load_byte, load_int, load_long, part, store_long
+from savepoint_formats.columns.kernel.memory import (
+    load_byte,
+    load_int,
+    load_long,
+    load_native_long,
+    part,
+    store_big_int,
+    store_big_long,
+    store_byte,
+    store_long,
+)
 from savepoint_formats.columns.kernel.status import REFUSED
 
 _MIN_LONG = -(1 << 63)
@@ -44,6 +54,12 @@ def store_long_decimal(column: int, row: int, position: int, size: int, precisio
     target = values(column) + _DECIMAL_SIZE * row
     store_long(target, low)
     store_long(target + 8, high)
+    return has_digits(high, low, precision)
+
+
+@part
+def has_digits(high: int, low: int, precision: int) -> bool:
+    """Whether a number has at most so many digits."""
     if high < 0:
         high, low = ~high + (1 if low == 0 else 0), -low
     bound = _HIGH_BOUNDS[precision]
@@ -65,3 +81,47 @@ def read_decimal(column: int, row: int, position: int, end: int, precision: int)
         return REFUSED
     is_stored = store_long_decimal(column, row, position, size, precision)
     return position + size if is_stored else REFUSED
+
+
+# --- the reverse --------------------------------------------------------------------------------
+
+
+@part
+def write_twos_complement(position: int, high: int, low: int) -> int:
+    """As few bytes as a number needs; how many they are."""
+    size = 0
+    for index in range(_DECIMAL_SIZE - 1, -1, -1):
+        number = high if index >= 8 else low
+        byte = number >> 8 * (index & 7) & 0xFF
+        if size == 0 and index > 0:
+            following = (high if index > 8 else low) >> 8 * (index - 1 & 7) & 0xFF
+            if byte == (0xFF if following & 0x80 else 0):
+                continue
+        store_byte(position + size, byte)
+        size += 1
+    return size
+
+
+@part
+def long_decimal(column: int, row: int, precision: int) -> tuple[bool, int]:
+    """Whether a decimal has at most so many digits, 18 or less, and its number."""
+    source = values(column) + _DECIMAL_SIZE * row
+    low, high = load_native_long(source), load_native_long(source + 8)
+    bound = _LONG_BOUNDS[precision]
+    return bool(high == low >> 63 and -bound < low < bound), low
+
+
+@part
+def write_decimal(column: int, row: int, position: int, precision: int) -> int:
+    """The mirror of ``read_decimal``."""
+    if precision <= MAX_LONG_DIGITS:
+        fits, number = long_decimal(column, row, precision)
+        store_big_long(position, number)
+        return position + 8 if fits else REFUSED
+    source = values(column) + _DECIMAL_SIZE * row
+    low, high = load_native_long(source), load_native_long(source + 8)
+    if not has_digits(high, low, precision):
+        return REFUSED
+    size = write_twos_complement(position + 4, high, low)
+    store_big_int(position, size)
+    return position + 4 + size

@@ -44,8 +44,10 @@ class FramesJob(NamedTuple):
     | position, end        | the part of them that is searched                             |
     | state                | the state of the next frame, or NO_STATE                      |
     | states               | how many states there are                                     |
-    | total                | how many frames there is room for                             |
-    | state_ids            | i32 per frame                                                 |
+    | first, total         | frames found before, and how many there is room for           |
+    | first_run            | runs found before, for which there is as much room            |
+    | run_states           | i32 per run of frames of one state                            |
+    | run_starts           | i64 per run: its first frame                                  |
     | key_starts, …        | i64 per frame, positions in data                              |
     """
 
@@ -54,8 +56,11 @@ class FramesJob(NamedTuple):
     end: int
     state: int
     states: int
+    first: int
     total: int
-    state_ids: int
+    first_run: int
+    run_states: int
+    run_starts: int
     key_starts: int
     key_ends: int
     value_starts: int
@@ -63,48 +68,56 @@ class FramesJob(NamedTuple):
 
 
 @entry
-def find_frames(job: FramesJob) -> tuple[int, int, int, int, int]:
+def find_frames(  # noqa: PLR0912 - the kernel's loop
+    job: FramesJob,
+) -> tuple[int, int, int, int, int, int]:
     """Finds frames until the section, the bytes or the room end.
 
     Returns:
-        The status, the number of frames, the position and state to go on with, and how far the
-        bytes must reach at least for another frame.
+        The status, the number of frames and that of runs, the position and state to go on with,
+        and how far the bytes must reach at least for another frame.
     """
     if job.total == ASKS_REVISION:
-        return REVISION, 0, 0, 0, 0
+        return REVISION, 0, 0, 0, 0, 0
     data, end, state = job.data, job.end, job.state
-    position = job.position
-    for index in range(job.total):
+    position, runs = job.position, job.first_run
+    is_in_run = False
+    for index in range(job.first, job.total):
         if state == NO_STATE:
             if end - position < 2:
-                return CUT, index, position, state, position + 2
+                return CUT, index, runs, position, state, position + 2
             state = load_unsigned_short(data + position)
             if state == _END_MARK:
-                return DONE, index, position + 2, NO_STATE, 0
+                return DONE, index, runs, position + 2, NO_STATE, 0
             if state >= job.states:
-                return UNKNOWN_STATE, index, position, state, 0
+                return UNKNOWN_STATE, index, runs, position, state, 0
             position += 2
         if end - position < 4:
-            return CUT, index, position, state, position + 4
+            return CUT, index, runs, position, state, position + 4
         key_size = load_int(data + position)
         key_start = position + 4
         key_end = key_start + key_size
         if key_size < 1:
-            return BAD_SIZE, index, position, state, 0
+            return BAD_SIZE, index, runs, position, state, 0
         if end - key_end < 4:
-            return CUT, index, position, state, key_end + 4
+            return CUT, index, runs, position, state, key_end + 4
         value_size = load_int(data + key_end)
         value_start = key_end + 4
         if value_size < 0:
-            return BAD_SIZE, index, key_end, state, 0
+            return BAD_SIZE, index, runs, key_end, state, 0
         if end - value_start < value_size:
-            return CUT, index, position, state, value_start + value_size
-        store_int(job.state_ids + 4 * index, state)
+            return CUT, index, runs, position, state, value_start + value_size
+        if not is_in_run:
+            store_int(job.run_states + 4 * runs, state)
+            store_long(job.run_starts + 8 * runs, index)
+            runs += 1
+            is_in_run = True
         store_long(job.key_starts + 8 * index, key_start)
         store_long(job.key_ends + 8 * index, key_end)
         store_long(job.value_starts + 8 * index, value_start)
         store_long(job.value_ends + 8 * index, value_start + value_size)
         if load_byte(data + key_start) & _IS_LAST:
             state = NO_STATE
+            is_in_run = False
         position = value_start + value_size
-    return FULL, job.total, position, state, 0
+    return FULL, job.total, runs, position, state, 0

@@ -1,8 +1,10 @@
 """Which row an entry belongs to: rows are distinct keys, in the order in which they come.
 
 States of one operator list the same keys in the same order, as a rule: the row after the last
-one is compared first, then the last one itself, to which the next entry of a map belongs. Only
-what neither fits is looked up, in a table of row numbers with open addresses.
+one is compared first, then the last one itself, to which the next entry of a map belongs. As long
+as rows come sorted, as RocksDB has them, a key above them all is new. Only what none of this tells
+is looked up, in a table of row numbers with open addresses; a piece of the key's hash beside each
+number saves a look at most of the other keys.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ from typing import NamedTuple
 from savepoint_formats.columns.kernel.memory import (
     entry,
     load_byte,
-    load_native_int,
+    load_long,
     load_native_long,
+    load_unsigned_short,
     part,
     store_int,
     store_long,
@@ -25,6 +28,9 @@ EMPTY = -1
 """A place of the table without a row."""
 
 _FACTOR = -0x61C8864680B583EB  # 2**64 over the golden ratio, odd
+_MIN_LONG = -(1 << 63)
+_ROW = (1 << 32) - 1
+_IS_LAST = 1 << 7
 
 
 class KeyRowsJob(NamedTuple):
@@ -33,23 +39,25 @@ class KeyRowsJob(NamedTuple):
     | field                | what                                                          |
     |----------------------|---------------------------------------------------------------|
     | data, size           | the bytes, and how many they are                              |
+    | prefix_size          | 0, 1 or 2 bytes in front of each key that are its key group   |
     | starts, ends         | i64 per entry: the key, positions in data                     |
     | first, total         | the entries to do, from ``first`` up to ``total``             |
-    | are_unique           | 1 if no two entries have the same key                         |
     | rows                 | i32 per entry, to fill                                        |
     | row_starts, row_ends | i64 per row: its key, to append to                            |
     | row_count            | rows so far                                                   |
-    | table, places        | i32 each, row or EMPTY; a power of two; 0 if there is none yet|
+    | table, places        | i64 each: hash << 32 and row, or EMPTY; a power of two of     |
+    |                      | them, or 0 if there is no table yet                           |
     | tabled               | how many rows are in the table                                |
+    | are_sorted           | 1 if each row so far is above the one before                  |
     """
 
     data: int
     size: int
+    prefix_size: int
     starts: int
     ends: int
     first: int
     total: int
-    are_unique: int
     rows: int
     row_starts: int
     row_ends: int
@@ -57,45 +65,57 @@ class KeyRowsJob(NamedTuple):
     table: int
     places: int
     tabled: int
+    are_sorted: int
 
 
 @entry
-def assign_rows(job: KeyRowsJob) -> tuple[int, int, int, int]:
+def assign_rows(job: KeyRowsJob) -> tuple[int, int, int, int, int]:
     """Gives each entry its row.
 
     Returns:
         The status (FULL if the table is too small, REFUSED if a key is not within the data), the
-        next entry, how many rows there are, and how many of them are in the table.
+        next entry, how many rows there are, how many of them are in the table, and whether they
+        are sorted.
     """
     if job.total == ASKS_REVISION:
-        return REVISION, 0, 0, 0
-    row_count, tabled = job.row_count, job.tabled
-    # Where there was no row before, entries without equals need no comparison.
-    is_plain = job.are_unique != 0 and job.row_count == 0
+        return REVISION, 0, 0, 0, 0
+    row_count, tabled, are_sorted = job.row_count, job.tabled, job.are_sorted
     last = EMPTY
     for index in range(job.first, job.total):
         start = load_native_long(job.starts + 8 * index)
         size = load_native_long(job.ends + 8 * index) - start
-        if not 0 <= start <= start + size <= job.size:
-            return REFUSED, index, row_count, tabled
+        if not job.prefix_size <= start <= start + size <= job.size:
+            return REFUSED, index, row_count, tabled, are_sorted
         start += job.data
         row = last + 1
-        if is_plain:
-            row = row_count
-        elif row >= row_count or not _is_key_of(job, row, start, size):
+        if row >= row_count or not _is_key_of(job, row, start, size):
             row = last
             if last == EMPTY or not _is_key_of(job, row, start, size):
-                if 2 * row_count >= job.places:
-                    return FULL, index, row_count, tabled
-                tabled = _put_rows(job, tabled, row_count)
-                row = _find(job, start, size, row_count)
-        if row == row_count:
-            store_long(job.row_starts + 8 * row, start - job.data)
-            store_long(job.row_ends + 8 * row, start - job.data + size)
-            row_count += 1
+                if are_sorted and (row_count == 0 or _is_above(job, row_count - 1, start, size)):
+                    row = row_count
+                else:
+                    # Room for all rows so far and this one, half of the places left empty.
+                    if 2 * row_count >= job.places:
+                        return FULL, index, row_count, tabled, are_sorted
+                    _put_rows(job, tabled, row_count)
+                    row = _find_or_put(job, start, size, row_count)
+                    tabled = max(row_count, row + 1)
+                    are_sorted = are_sorted if row < row_count else 0
+                if row == row_count:
+                    store_long(job.row_starts + 8 * row, start - job.data)
+                    store_long(job.row_ends + 8 * row, start - job.data + size)
+                    row_count += 1
         store_int(job.rows + 4 * index, row)
         last = row
-    return DONE, job.total, row_count, tabled
+    return DONE, job.total, row_count, tabled, are_sorted
+
+
+@part
+def key_group_at(start: int, prefix_size: int) -> int:
+    """The key group in front of a key; the first bit says that an entry is its state's last."""
+    if prefix_size == 1:
+        return load_byte(start - 1) & (_IS_LAST - 1)
+    return load_unsigned_short(start - 2) & ((_IS_LAST << 8) - 1) if prefix_size == 2 else 0
 
 
 @part
@@ -103,21 +123,22 @@ def _is_key_of(job: KeyRowsJob, row: int, start: int, size: int) -> bool:
     """Whether these bytes are the row's key."""
     row_start = load_native_long(job.row_starts + 8 * row)
     row_size = load_native_long(job.row_ends + 8 * row) - row_start
-    return row_size == size and are_equal(job.data + row_start, start, size)
+    row_start += job.data
+    if row_size != size or not are_equal(row_start, start, size):
+        return False
+    return key_group_at(row_start, job.prefix_size) == key_group_at(start, job.prefix_size)
 
 
 @part
 def are_equal(left: int, right: int, size: int) -> bool:
     """Whether two pieces of memory hold the same bytes."""
+    if size >= 8:
+        for place in range(0, size - 8, 8):
+            if load_native_long(left + place) != load_native_long(right + place):
+                return False
+        # The last word ends with the bytes, and may have some of the one before.
+        return load_native_long(left + size - 8) == load_native_long(right + size - 8)
     done = 0
-    while size - done >= 8:
-        if load_native_long(left + done) != load_native_long(right + done):
-            return False
-        done += 8
-    if size - done >= 4:
-        if load_native_int(left + done) != load_native_int(right + done):
-            return False
-        done += 4
     while done < size:
         if load_byte(left + done) != load_byte(right + done):
             return False
@@ -126,9 +147,33 @@ def are_equal(left: int, right: int, size: int) -> bool:
 
 
 @part
-def hash_of(start: int, size: int) -> int:
+def _is_above(job: KeyRowsJob, row: int, start: int, size: int) -> bool:
+    """Whether these bytes, as RocksDB orders them, come behind the row's key."""
+    row_start = load_native_long(job.row_starts + 8 * row)
+    row_size = load_native_long(job.row_ends + 8 * row) - row_start
+    row_start += job.data
+    group = key_group_at(start, job.prefix_size)
+    row_group = key_group_at(row_start, job.prefix_size)
+    if group != row_group:
+        return group > row_group
+    least, done = min(size, row_size), 0
+    while least - done >= 8:
+        number, row_number = load_long(start + done), load_long(row_start + done)
+        if number != row_number:
+            return number ^ _MIN_LONG > row_number ^ _MIN_LONG
+        done += 8
+    while done < least:
+        byte, row_byte = load_byte(start + done), load_byte(row_start + done)
+        if byte != row_byte:
+            return byte > row_byte
+        done += 1
+    return size > row_size
+
+
+@part
+def hash_of(start: int, size: int, seed: int) -> int:
     """A hash of bytes; of no meaning outside of this process."""
-    number = size
+    number = size ^ seed << 32
     done = 0
     while size - done >= 8:
         number = _mixed(number ^ load_native_long(start + done))
@@ -147,24 +192,35 @@ def _mixed(number: int) -> int:
 
 
 @part
-def _put_rows(job: KeyRowsJob, tabled: int, row_count: int) -> int:
+def _hash_at(job: KeyRowsJob, start: int, size: int) -> int:
+    """The hash of a key and its key group."""
+    return hash_of(start, size, key_group_at(start, job.prefix_size))
+
+
+@part
+def _put_rows(job: KeyRowsJob, tabled: int, row_count: int) -> None:
     """Puts the rows that are not in the table into it."""
     for row in range(tabled, row_count):
         start = load_native_long(job.row_starts + 8 * row)
         size = load_native_long(job.row_ends + 8 * row) - start
-        place = hash_of(job.data + start, size) & job.places - 1
-        while load_native_int(job.table + 4 * place) != EMPTY:
+        key_hash = _hash_at(job, job.data + start, size)
+        place = key_hash & job.places - 1
+        while load_native_long(job.table + 8 * place) != EMPTY:
             place = place + 1 & job.places - 1
-        store_int(job.table + 4 * place, row)
-    return row_count
+        store_long(job.table + 8 * place, key_hash >> 32 << 32 | row)
 
 
 @part
-def _find(job: KeyRowsJob, start: int, size: int, row_count: int) -> int:
-    """The row of a key, or the next new one."""
-    place = hash_of(start, size) & job.places - 1
-    row = load_native_int(job.table + 4 * place)
-    while row != EMPTY and not _is_key_of(job, row, start, size):
+def _find_or_put(job: KeyRowsJob, start: int, size: int, row_count: int) -> int:
+    """The row of a key; the next new one, which is put into the table, if it has none."""
+    key_hash = _hash_at(job, start, size)
+    place = key_hash & job.places - 1
+    found = load_native_long(job.table + 8 * place)
+    while found != EMPTY:
+        row = found & _ROW
+        if found >> 32 == key_hash >> 32 and _is_key_of(job, row, start, size):
+            return row
         place = place + 1 & job.places - 1
-        row = load_native_int(job.table + 4 * place)
-    return row_count if row == EMPTY else row
+        found = load_native_long(job.table + 8 * place)
+    store_long(job.table + 8 * place, key_hash >> 32 << 32 | row_count)
+    return row_count

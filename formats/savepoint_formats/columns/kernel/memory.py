@@ -56,7 +56,7 @@ def _load(bits: int, *, is_big: bool, is_signed: bool = True) -> Callable[[int],
     return cast("Callable[[int], int]", load)
 
 
-def _store(bits: int) -> Callable[[int, int], None]:
+def _store(bits: int, *, is_big: bool = False) -> Callable[[int, int], None]:
     @intrinsic
     def store(_: Any, address: Any, number: Any) -> Any:  # noqa: ARG001 - names the arguments
         def code(context: Any, builder: Any, __: Any, arguments: Any) -> Any:
@@ -64,6 +64,7 @@ def _store(bits: int) -> Callable[[int, int], None]:
             number = arguments[1]
             if bits < _LONG.width:
                 number = builder.trunc(number, ir.IntType(bits))
+            number = builder.bswap(number) if is_big else number
             builder.store(number, pointer, align=1)
             return context.get_dummy_value()
 
@@ -99,6 +100,7 @@ load_long = _load(64, is_big=True)
 
 # As this machine keeps them, and as binary rows have them: little endian.
 load_native_short = _load(16, is_big=False)
+load_native_unsigned_short = _load(16, is_big=False, is_signed=False)
 load_native_int = _load(32, is_big=False)
 load_native_unsigned_int = _load(32, is_big=False, is_signed=False)
 load_native_long = _load(64, is_big=False)
@@ -110,6 +112,11 @@ store_byte = _store(8)
 store_short = _store(16)
 store_int = _store(32)
 store_long = _store(64)
+
+# As Java reads them.
+store_big_short = _store(16, is_big=True)
+store_big_int = _store(32, is_big=True)
+store_big_long = _store(64, is_big=True)
 
 
 @part
@@ -124,3 +131,16 @@ def store_zeros(address: int, size: int) -> None:
     else:
         for place in range(0, size, 8):
             store_long(address + place, 0)
+
+
+@part
+def clear(address: int, size: int) -> int:
+    """Zeros, so many bytes of them; where they end."""
+    done = 0
+    while size - done >= 8:
+        store_long(address + done, 0)
+        done += 8
+    while done < size:
+        store_byte(address + done, 0)
+        done += 1
+    return address + size

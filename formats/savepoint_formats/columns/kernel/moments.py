@@ -1,4 +1,4 @@
-"""Dates and times: each function reads one and stores Arrow's number for it.
+"""Dates and times: each function reads one and stores Arrow's number for it, or the reverse.
 
 A null is the smallest number of the first field. What lies beyond the range of Arrow's type is
 refused, rather early: a table of dates has no year beyond five million.
@@ -6,19 +6,25 @@ refused, rather early: a table of dates has no year beyond five million.
 
 from __future__ import annotations
 
-from savepoint_formats.columns.kernel.columns import set_valid, values
+from savepoint_formats.columns.kernel.columns import is_null, set_valid, values
 from savepoint_formats.columns.kernel.memory import (
     load_byte,
     load_int,
     load_long,
+    load_native_int,
+    load_native_long,
     load_signed_byte,
     part,
+    store_big_int,
+    store_big_long,
+    store_big_short,
+    store_byte,
     store_int,
     store_long,
 )
 from savepoint_formats.columns.kernel.status import REFUSED
 
-_MIN_BYTE, _MIN_INT, _MIN_LONG = -(1 << 7), -(1 << 31), -(1 << 63)
+_MIN_BYTE, _MIN_SHORT, _MIN_INT, _MIN_LONG = -(1 << 7), -(1 << 15), -(1 << 31), -(1 << 63)
 
 _NANOS_PER_SECOND = 1_000_000_000
 _NANOS_PER_MILLI = 1_000_000
@@ -174,3 +180,136 @@ def store_timestamp(column: int, row: int, millis: int, nanos: int, precision: i
         return False
     store_long(values(column) + 8 * row, millis * per_milli + nanos // unit)
     return True
+
+
+# --- the reverse: each function loads a row and writes it ---------------------------------------
+
+
+@part
+def write_java_date(column: int, row: int, position: int) -> int:
+    """The mirror of ``read_java_date``."""
+    is_valid = not is_null(column, row)
+    store_big_long(position, load_native_long(values(column) + 8 * row) if is_valid else _MIN_LONG)
+    return position + 8
+
+
+@part
+def write_sql_timestamp(column: int, row: int, position: int) -> int:
+    """The mirror of ``read_sql_timestamp``."""
+    millis, nanos = _MIN_LONG, 0
+    if not is_null(column, row):
+        count = load_native_long(values(column) + 8 * row)
+        millis, nanos = count // _NANOS_PER_MILLI, count % _NANOS_PER_SECOND
+    store_big_long(position, millis)
+    store_big_int(position + 8, nanos)
+    return position + 12
+
+
+@part
+def write_instant(column: int, row: int, position: int) -> int:
+    """The mirror of ``read_instant``."""
+    seconds, nanos = _MIN_LONG, _MIN_INT
+    if not is_null(column, row):
+        count = load_native_long(values(column) + 8 * row)
+        seconds, nanos = count // _NANOS_PER_SECOND, count % _NANOS_PER_SECOND
+    store_big_long(position, seconds)
+    store_big_int(position + 8, nanos)
+    return position + 12
+
+
+@part
+def write_date(position: int, days: int) -> None:
+    """The mirror of ``days_of``."""
+    days += _EPOCH_IN_ERAS
+    era, day_of_era = days // _DAYS_PER_ERA, days % _DAYS_PER_ERA
+    # What is taken off are the odd days of the years before, of which the last is 1,460 days late.
+    odd_days = day_of_era // 1_460 - day_of_era // 36_524 + day_of_era // 146_096
+    year_of_era = (day_of_era - odd_days) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    months = (5 * day_of_year + 2) // 153
+    month = months + 3 if months < 10 else months - 9
+    store_big_int(position, era * 400 + year_of_era + (1 if months >= 10 else 0))
+    store_byte(position + 4, month)
+    store_byte(position + 5, day_of_year - (153 * months + 2) // 5 + 1)
+
+
+@part
+def write_time(position: int, nanos_of_day: int) -> None:
+    """The mirror of ``nanos_of``."""
+    seconds = nanos_of_day // _NANOS_PER_SECOND
+    store_byte(position, seconds // 3_600)
+    store_byte(position + 1, seconds // 60 % 60)
+    store_byte(position + 2, seconds % 60)
+    store_big_int(position + 3, nanos_of_day % _NANOS_PER_SECOND)
+
+
+@part
+def write_no_date(position: int) -> None:
+    """A null in place of a date."""
+    store_big_int(position, _MIN_INT)
+    store_big_short(position + 4, _MIN_SHORT)
+
+
+@part
+def write_no_time(position: int) -> None:
+    """A null in place of a time."""
+    store_byte(position, _MIN_BYTE)
+    store_big_short(position + 1, _MIN_SHORT)
+    store_big_int(position + 3, _MIN_INT)
+
+
+@part
+def write_local_date(column: int, row: int, position: int) -> int:
+    """The mirror of ``read_local_date``."""
+    if is_null(column, row):
+        write_no_date(position)
+    else:
+        write_date(position, load_native_int(values(column) + 4 * row))
+    return position + 6
+
+
+@part
+def write_local_time(column: int, row: int, position: int) -> int:
+    """The mirror of ``read_local_time``."""
+    if is_null(column, row):
+        write_no_time(position)
+        return position + 7
+    nanos = load_native_long(values(column) + 8 * row)
+    if not 0 <= nanos < _NANOS_PER_DAY:
+        return REFUSED
+    write_time(position, nanos)
+    return position + 7
+
+
+@part
+def write_local_date_time(column: int, row: int, position: int) -> int:
+    """The mirror of ``read_local_date_time``."""
+    if is_null(column, row):
+        write_no_date(position)
+        write_no_time(position + 6)
+    else:
+        count = load_native_long(values(column) + 8 * row)
+        write_date(position, count // _NANOS_PER_DAY)
+        write_time(position + 6, count % _NANOS_PER_DAY)
+    return position + 13
+
+
+@part
+def write_timestamp(column: int, row: int, position: int, precision: int) -> int:
+    """The mirror of ``read_timestamp``."""
+    millis, nanos = millis_and_nanos(load_native_long(values(column) + 8 * row), precision)
+    store_big_long(position, millis)
+    if precision <= 3:
+        return position + 8
+    store_big_int(position + 8, nanos)
+    return position + 12
+
+
+@part
+def millis_and_nanos(count: int, precision: int) -> tuple[int, int]:
+    """The mirror of ``store_timestamp``: milliseconds, and the nanoseconds of the last."""
+    if precision <= 3:
+        return count, 0
+    unit = 1_000 if precision <= 6 else 1
+    per_milli = _NANOS_PER_MILLI // unit
+    return count // per_milli, count % per_milli * unit

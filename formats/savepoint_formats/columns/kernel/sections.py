@@ -5,21 +5,28 @@ All numbers are little endian; offsets count from the section's first byte.
 
 from __future__ import annotations
 
-from savepoint_formats.columns.kernel.columns import values
+from savepoint_formats.columns.kernel.columns import used, values
 from savepoint_formats.columns.kernel.decimals import (
     MAX_LONG_DIGITS,
+    has_digits,
+    long_decimal,
     store_decimal,
     store_long_decimal,
+    write_twos_complement,
 )
 from savepoint_formats.columns.kernel.memory import (
+    clear,
+    copy,
     load_byte,
     load_native_int,
     load_native_long,
     load_native_unsigned_int,
     part,
+    store_byte,
     store_int,
+    store_long,
 )
-from savepoint_formats.columns.kernel.moments import store_timestamp
+from savepoint_formats.columns.kernel.moments import millis_and_nanos, store_timestamp
 from savepoint_formats.columns.kernel.status import REFUSED
 from savepoint_formats.columns.kernel.texts import append_bytes, append_utf8
 
@@ -27,6 +34,7 @@ _SLOT = 8
 _INLINE = 0x80
 _MAX_INLINE_SIZE = 7
 _MILLIS_PER_DAY = 86_400_000
+_DECIMAL_SIZE = 16
 
 
 @part
@@ -117,3 +125,82 @@ def element_start(count: int) -> int:
 def bit(section: int, index: int) -> bool:
     """A null bit."""
     return load_byte(section + (index >> 3)) >> (index & 7) & 1 != 0
+
+
+# --- the reverse: what a slot points to is written at ``position`` -------------------------------
+
+
+@part
+def set_bit(section: int, index: int) -> None:
+    """The mirror of ``bit``."""
+    address = section + (index >> 3)
+    store_byte(address, load_byte(address) | 1 << (index & 7))
+
+
+@part
+def padded(section: int, position: int) -> int:
+    """The next place of whole longs; zeros up to there."""
+    return clear(position, section - position & _SLOT - 1)
+
+
+@part
+def write_piece(slot: int, section: int, start: int, end: int) -> int:
+    """The mirror of ``piece``, of what lies behind the section's other pieces; where it ends."""
+    store_int(slot, end - start)
+    store_int(slot + 4, start - section)
+    return padded(section, end)
+
+
+@part
+def write_slot_raw(column: int, row: int, slot: int, section: int, position: int) -> int:
+    """The mirror of ``append_slot_raw``."""
+    start = used(column, row)
+    size = used(column, row + 1) - start
+    copy(position, values(column) + start, size)
+    return write_piece(slot, section, position, position + size)
+
+
+@part
+def write_slot_bytes(column: int, row: int, slot: int, section: int, position: int) -> int:
+    """The mirror of ``append_slot_bytes`` and ``append_slot_text``."""
+    start = used(column, row)
+    size = used(column, row + 1) - start
+    if size > _MAX_INLINE_SIZE:
+        return write_slot_raw(column, row, slot, section, position)
+    copy(slot, values(column) + start, size)
+    store_byte(slot + _SLOT - 1, _INLINE | size)
+    return position
+
+
+@part
+def write_slot_decimal(
+    column: int, row: int, slot: int, section: int, position: int, precision: int
+) -> int:
+    """The mirror of ``read_slot_decimal``."""
+    if precision <= MAX_LONG_DIGITS:
+        fits, number = long_decimal(column, row, precision)
+        store_long(slot, number)
+        return position if fits else REFUSED
+    source = values(column) + _DECIMAL_SIZE * row
+    low, high = load_native_long(source), load_native_long(source + 8)
+    if not has_digits(high, low, precision):
+        return REFUSED
+    clear(position, _DECIMAL_SIZE)
+    store_int(slot, write_twos_complement(position, high, low))
+    store_int(slot + 4, position - section)
+    return position + _DECIMAL_SIZE
+
+
+@part
+def write_slot_timestamp(
+    column: int, row: int, slot: int, section: int, position: int, precision: int
+) -> int:
+    """The mirror of ``read_slot_timestamp``."""
+    millis, nanos = millis_and_nanos(load_native_long(values(column) + 8 * row), precision)
+    if precision <= 3:
+        store_long(slot, millis)
+        return position
+    store_int(slot, nanos)
+    store_int(slot + 4, position - section)
+    store_long(position, millis)
+    return position + 8

@@ -1,0 +1,164 @@
+"""Arrow to records: the kernel where it can, the general path for what it leaves.
+
+The kernel refuses a value that it does not take, be it wrong or merely rare; the general path
+decides which, so that a value means the same on both paths.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.columns.assembly import program
+from savepoint_formats.columns.codec import NullError
+from savepoint_formats.columns.kernel import DONE, REGISTERS_SIZE, RecordsJob, run, write_records
+from savepoint_formats.columns.plain_values import plain_values
+from savepoint_formats.columns.room import room
+from savepoint_formats.columns.source_columns import SourceColumns
+from savepoint_formats.columns.state_entries import EntryWriter, knows_null
+from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.errors import ColumnTypeError, NullValueError, UnencodableError
+
+if TYPE_CHECKING:
+    from savepoint_formats.columns.codec import Value
+    from savepoint_formats.columns.program import Column, Program
+    from savepoint_formats.layout import Layout
+
+_SLACK = 16
+"""Bytes behind the room, for zeros are written in whole words."""
+
+_RAW = (layouts.Kryo, layouts.JavaObject, layouts.Opaque)
+
+
+class Encoder:
+    """Encodes columns as a serializer does; small, and can be pickled.
+
+    Args:
+        layout: What the serializer writes; or one of the nodes of ``state_entries``.
+
+    Raises:
+        UndecodableError: It has no Arrow type, because it nests too deep.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self._program = program(layout)
+
+    @property
+    def type(self) -> pa.DataType:
+        """The Arrow type of the columns."""
+        return self._program.type
+
+    def encode(self, column: pa.Array) -> pa.LargeBinaryArray:
+        """The bytes of each value.
+
+        Args:
+            column: The values, of ``type``; fields that cannot be null may say so.
+
+        Raises:
+            NullValueError: A null for which the serializer has no bytes.
+            UnencodableError: A value that is none of the serializer's, or one that only Java
+                can write: objects of Kryo and Java are copied where the column has their bytes.
+            ColumnTypeError: The column is of another type.
+        """
+        if not _is_like(column.type, self.type):
+            raise ColumnTypeError(f"a column of {column.type}, expected {self.type}")
+        if not len(column):
+            return pa.array([], pa.large_binary())
+        return _Encoding(self._program, column).run()
+
+
+class _Encoding:
+    """Where an encoding is."""
+
+    def __init__(self, prepared: Program, column: pa.Array) -> None:
+        self.program = prepared
+        self.column = column
+        self.sources = SourceColumns(prepared, column, _pieces)
+        self.offsets = np.zeros(len(column) + 1, np.int64)
+        self.data = np.empty(room(prepared, self.sources) + _SLACK, np.uint8)
+        self.refused: dict[int, bytes] = {}
+
+    def run(self) -> pa.LargeBinaryArray:
+        registers = np.zeros((self.program.slots, REGISTERS_SIZE // 8), np.int64)
+        job = RecordsJob(
+            ops=self.program.ops.ctypes.data,
+            columns=self.sources.table.ctypes.data,
+            registers=registers.ctypes.data,
+            data=self.data.ctypes.data,
+            offsets=self.offsets.ctypes.data,
+            total=len(self.column),
+            record=0,
+        )
+        while True:
+            status, record, number = run(write_records, job)
+            if status == DONE:
+                return self._merged()
+            self._write_refused(record, number)
+            job = job._replace(record=record + 1)
+
+    def _write_refused(self, record: int, number: int) -> None:
+        """A record, by the general path."""
+        (value,) = plain_values(self.column[record : record + 1])
+        columns = self.program.columns
+        path = columns[number].path if number < len(columns) else columns[0].path
+        self.refused[record] = _written(self.program.layout, value, path, record)
+        self.offsets[record + 1] = self.offsets[record]
+
+    def _merged(self) -> pa.LargeBinaryArray:
+        """The records of both paths, in their order."""
+        count = len(self.column)
+        buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self.data)]
+        array = pa.LargeBinaryArray.from_buffers(pa.large_binary(), count, buffers)
+        if not self.refused:
+            return array
+        order = np.arange(count)
+        order[list(self.refused)] = np.arange(count, count + len(self.refused))
+        others = pa.array(list(self.refused.values()), pa.large_binary())
+        return pa.concat_arrays([array, others]).take(pa.array(order))
+
+
+def _pieces(column: Column, array: pa.Array, records: list[int]) -> pa.LargeBinaryArray:
+    """The bytes of values that take the general path; none for values that no record has."""
+    layout = column.layout
+    assert layout is not None
+    if isinstance(layout, _RAW) and pa.types.is_binary(array.type):
+        return array.cast(pa.large_binary())
+    # A null that the layout does not know is that of a flag, which the kernel writes.
+    is_flagged = column.is_nullable and not knows_null(layout)
+    pieces = [
+        b""
+        if record < 0 or (value is None and is_flagged)
+        else _written(layout, value, column.path, record)
+        for value, record in zip(plain_values(array), records, strict=True)
+    ]
+    return pa.array(pieces, pa.large_binary())
+
+
+def _written(layout: Layout, value: Value, path: str, row: int) -> bytes:
+    view = DataOutputView()
+    try:
+        EntryWriter(view).write(layout, value)
+    except NullError as error:
+        raise NullValueError(str(error), path, row) from error
+    except ValueError as error:
+        raise UnencodableError(str(error), path, row) from error
+    return view.to_bytes()
+
+
+def _is_like(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether both are laid out in the same way; fields may be nullable or not."""
+    nested = (pa.types.is_struct, pa.types.is_list, pa.types.is_map)
+    if not any(is_kind(found) and is_kind(wanted) for is_kind in nested):
+        return bool(found == wanted)
+    if found.num_fields != wanted.num_fields:
+        return False
+    pairs = [(found.field(index), wanted.field(index)) for index in range(wanted.num_fields)]
+    has_names = pa.types.is_struct(wanted)
+    return all(
+        (one.name == other.name or not has_names) and _is_like(one.type, other.type)
+        for one, other in pairs
+    )

@@ -1,0 +1,106 @@
+"""Hashes of 128 bits, by which distinct keys are told apart.
+
+MurmurHash3, its variant of 128 bits for 64-bit machines, with a seed of 0: two numbers take in
+16 bytes at a time. Not for keys that somebody has chosen to collide.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from savepoint_formats.columns.kernel.memory import (
+    entry,
+    load_byte,
+    load_native_long,
+    part,
+    store_long,
+)
+from savepoint_formats.columns.kernel.revision import ASKS_REVISION, REVISION
+from savepoint_formats.columns.kernel.status import DONE
+
+_FIRST, _SECOND = 0x87C37B91114253D5 - (1 << 64), 0x4CF5AD432745937F
+_THIRD, _FOURTH = 0xFF51AFD7ED558CCD - (1 << 64), 0xC4CEB9FE1A85EC53 - (1 << 64)
+
+
+class DistinctHashesJob(NamedTuple):
+    """What to hash; all but the number are addresses.
+
+    | field   | what                                     |
+    |---------|------------------------------------------|
+    | data    | the bytes                                |
+    | offsets | i64 per value, and one more              |
+    | total   | how many values there are                |
+    | hashes  | two i64 per value, to fill               |
+    """
+
+    data: int
+    offsets: int
+    total: int
+    hashes: int
+
+
+@entry
+def hash_distinctly(job: DistinctHashesJob) -> tuple[int, int]:
+    """Hashes all values.
+
+    Returns:
+        The status, and how many values there are.
+    """
+    if job.total == ASKS_REVISION:
+        return REVISION, 0
+    for index in range(job.total):
+        start = load_native_long(job.offsets + 8 * index)
+        end = load_native_long(job.offsets + 8 * index + 8)
+        low, high = _hash(job.data + start, end - start)
+        store_long(job.hashes + 16 * index, low)
+        store_long(job.hashes + 16 * index + 8, high)
+    return DONE, job.total
+
+
+@part
+def _hash(position: int, size: int) -> tuple[int, int]:
+    low = high = 0
+    end = position + size
+    while end - position >= 16:
+        low ^= _rotated(load_native_long(position) * _FIRST, 31) * _SECOND
+        low = (_rotated(low, 27) + high) * 5 + 0x52DCE729
+        high ^= _rotated(load_native_long(position + 8) * _SECOND, 33) * _FIRST
+        high = (_rotated(high, 31) + low) * 5 + 0x38495AB5
+        position += 16
+    high ^= _rotated(_rest(position + 8, end) * _SECOND, 33) * _FIRST
+    low ^= _rotated(_rest(position, min(position + 8, end)) * _FIRST, 31) * _SECOND
+    low ^= size
+    high ^= size
+    low += high
+    high += low
+    low, high = _final(low), _final(high)
+    low += high
+    return low, high + low
+
+
+@part
+def _rest(position: int, end: int) -> int:
+    """Less than nine bytes, little endian."""
+    number = 0
+    while end > position:
+        end -= 1
+        number = number << 8 | load_byte(end)
+    return number
+
+
+@part
+def _rotated(number: int, bits: int) -> int:
+    return number << bits | _shifted(number, 64 - bits)
+
+
+@part
+def _shifted(number: int, bits: int) -> int:
+    """To the right, with zeros for the sign."""
+    return number >> bits & (1 << 64 - bits) - 1
+
+
+@part
+def _final(number: int) -> int:
+    number = (number ^ _shifted(number, 33)) * _THIRD
+    number = (number ^ _shifted(number, 33)) * _FOURTH
+    return number ^ _shifted(number, 33)

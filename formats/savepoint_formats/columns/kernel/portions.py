@@ -1,0 +1,115 @@
+"""Entries divided among portions by a hash of their identity, and copied portion by portion."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from savepoint_formats.columns.kernel.key_rows import hash_of
+from savepoint_formats.columns.kernel.memory import (
+    copy,
+    entry,
+    load_native_int,
+    load_native_long,
+    part,
+    store_int,
+    store_long,
+)
+from savepoint_formats.columns.kernel.revision import ASKS_REVISION, REVISION
+from savepoint_formats.columns.kernel.status import DONE, REFUSED
+
+
+class PortionsJob(NamedTuple):
+    """What to divide; all but the numbers are addresses.
+
+    | field                            | what                                               |
+    |----------------------------------|----------------------------------------------------|
+    | data, size                       | the bytes, and how many they are                   |
+    | starts, ends                     | i64 per entry: its identity, positions in data     |
+    | key_starts, … value_ends         | i64 per entry: its key and its value               |
+    | total                            | how many entries there are                         |
+    | portions, portion_count          | i32 per entry: its portion; how many portions      |
+    | entries, sizes                   | i64 per portion: entries and bytes; where to copy: |
+    |                                  | the next entry and byte, -1 for none               |
+    | target, key_sizes, value_sizes   | where to copy: the bytes; i32 per entry            |
+    """
+
+    data: int
+    size: int
+    starts: int
+    ends: int
+    key_starts: int
+    key_ends: int
+    value_starts: int
+    value_ends: int
+    total: int
+    portions: int
+    portion_count: int
+    entries: int
+    sizes: int
+    target: int
+    key_sizes: int
+    value_sizes: int
+
+
+@entry
+def find_portions(job: PortionsJob) -> tuple[int, int]:
+    """Tells the portion of each entry, and adds up the entries and bytes of each portion.
+
+    Returns:
+        The status, REFUSED if an entry is not within the data, and the next entry.
+    """
+    if job.total == ASKS_REVISION:
+        return REVISION, 0
+    for index in range(job.total):
+        start, size = _span(job.starts, job.ends, index)
+        key_start, key_size = _span(job.key_starts, job.key_ends, index)
+        value_start, value_size = _span(job.value_starts, job.value_ends, index)
+        if not (
+            0 <= start <= start + size <= job.size
+            and 0 <= key_start <= key_start + key_size <= job.size
+            and 0 <= value_start <= value_start + value_size <= job.size
+        ):
+            return REFUSED, index
+        # The lower bits choose places in tables, which must differ within a portion.
+        portion = (hash_of(job.data + start, size, 0) >> 33 & 0x3FFFFFFF) % job.portion_count
+        store_int(job.portions + 4 * index, portion)
+        _add(job.entries + 8 * portion, 1)
+        _add(job.sizes + 8 * portion, key_size + value_size)
+    return DONE, job.total
+
+
+@entry
+def copy_portions(job: PortionsJob) -> tuple[int, int]:
+    """Copies the key and the value of each entry to where its portion is gathered.
+
+    Returns:
+        The status, and the next entry.
+    """
+    if job.total == ASKS_REVISION:
+        return REVISION, 0
+    for index in range(job.total):
+        portion = load_native_int(job.portions + 4 * index)
+        number = load_native_long(job.entries + 8 * portion)
+        if number >= 0:
+            key_start, key_size = _span(job.key_starts, job.key_ends, index)
+            value_start, value_size = _span(job.value_starts, job.value_ends, index)
+            target = job.target + load_native_long(job.sizes + 8 * portion)
+            copy(target, job.data + key_start, key_size)
+            copy(target + key_size, job.data + value_start, value_size)
+            store_int(job.key_sizes + 4 * number, key_size)
+            store_int(job.value_sizes + 4 * number, value_size)
+            store_long(job.entries + 8 * portion, number + 1)
+            _add(job.sizes + 8 * portion, key_size + value_size)
+    return DONE, job.total
+
+
+@part
+def _span(starts: int, ends: int, index: int) -> tuple[int, int]:
+    """Where something begins, and its size."""
+    start = load_native_long(starts + 8 * index)
+    return start, load_native_long(ends + 8 * index) - start
+
+
+@part
+def _add(address: int, number: int) -> None:
+    store_long(address, load_native_long(address) + number)

@@ -1,0 +1,54 @@
+"""Bytes that lie here and there, copied one behind the other."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from savepoint_formats.columns.kernel.memory import copy, entry, load_native_long, store_long
+from savepoint_formats.columns.kernel.revision import ASKS_REVISION, REVISION
+from savepoint_formats.columns.kernel.status import DONE, FULL, REFUSED
+
+
+class SpansJob(NamedTuple):
+    """What to copy, and where to; all but the numbers are addresses.
+
+    | field        | what                                                          |
+    |--------------|---------------------------------------------------------------|
+    | data, size   | the bytes, and how many they are                              |
+    | starts, ends | i64 per span, positions in data                               |
+    | total        | how many spans there are                                      |
+    | target, room | where the spans go, and how many bytes fit there              |
+    | offsets      | i64 per span: where it ends in the target                     |
+    """
+
+    data: int
+    size: int
+    starts: int
+    ends: int
+    total: int
+    target: int
+    room: int
+    offsets: int
+
+
+@entry
+def copy_spans(job: SpansJob) -> tuple[int, int]:
+    """Copies spans; refuses one that lies outside of the bytes.
+
+    Returns:
+        The status, and the span that it is of.
+    """
+    if job.total == ASKS_REVISION:
+        return REVISION, 0
+    position = 0
+    for index in range(job.total):
+        start = load_native_long(job.starts + 8 * index)
+        end = load_native_long(job.ends + 8 * index)
+        if not 0 <= start <= end <= job.size:
+            return REFUSED, index
+        if end - start > job.room - position:
+            return FULL, index
+        copy(job.target + position, job.data + start, end - start)
+        position += end - start
+        store_long(job.offsets + 8 * index, position)
+    return DONE, job.total

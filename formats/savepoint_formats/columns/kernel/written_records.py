@@ -1,0 +1,396 @@
+# ruff: noqa: PLR1714 - of plain comparisons the compiler makes one jump table
+"""The walk the other way: all rows of columns, each written by the same instructions.
+
+Instructions that only fill a column (``VALID``, ``ZERO``, ``PAD``...) have nothing to write. A
+write returns the next position, or REFUSED, which leaves the record to the general path. The
+caller has made room for the most that all rows can become.
+
+Registers are those of ``walk``, with two differences:
+
+| register | of                                                                            |
+|----------|-------------------------------------------------------------------------------|
+| 0        | frames: the position of their size; sections: the slot that points to them, 0 |
+|          | if there is none                                                              |
+| 4        | nothing: a section ends where the walk is                                     |
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from savepoint_formats.columns.kernel.columns import ENTRY_SIZE, boolean, is_null, used, values
+from savepoint_formats.columns.kernel.decimals import write_decimal
+from savepoint_formats.columns.kernel.memory import (
+    clear,
+    copy,
+    entry,
+    load_byte,
+    load_native_int,
+    load_native_long,
+    load_native_short,
+    part,
+    store_big_int,
+    store_big_long,
+    store_big_short,
+    store_byte,
+    store_int,
+    store_long,
+    store_short,
+)
+from savepoint_formats.columns.kernel.moments import (
+    write_instant,
+    write_java_date,
+    write_local_date,
+    write_local_date_time,
+    write_local_time,
+    write_sql_timestamp,
+    write_timestamp,
+)
+from savepoint_formats.columns.kernel.revision import ASKS_REVISION, REVISION
+from savepoint_formats.columns.kernel.sections import (
+    element_start,
+    null_size,
+    padded,
+    set_bit,
+    write_piece,
+    write_slot_bytes,
+    write_slot_decimal,
+    write_slot_raw,
+    write_slot_timestamp,
+)
+from savepoint_formats.columns.kernel.status import DONE, REFUSED
+from savepoint_formats.columns.kernel.walk import REGISTERS_SIZE
+from savepoint_formats.columns.kernel.written_texts import (
+    write_big_decimal,
+    write_big_integer,
+    write_bytes,
+    write_char,
+    write_fixed_bytes,
+    write_java_utf,
+    write_text,
+    write_units,
+    write_utf8,
+)
+from savepoint_formats.columns.ops import Op
+
+_OP_SIZE = 12
+_MIN_LONG = -(1 << 63)
+_MAX_INT = (1 << 31) - 1
+_DELIMITER = 0x2C
+
+
+class RecordsJob(NamedTuple):
+    """What to write, and from where on; all but the numbers are addresses.
+
+    | field     | what                                                       |
+    |-----------|------------------------------------------------------------|
+    | ops       | the program                                                |
+    | columns   | the table of columns to encode                             |
+    | registers | a row per column and slot of the program                   |
+    | data      | where the records go                                       |
+    | offsets   | i64 per record, and one more: where it begins in the data  |
+    | total     | records in all                                             |
+    | record    | the next record                                            |
+    """
+
+    ops: int
+    columns: int
+    registers: int
+    data: int
+    offsets: int
+    total: int
+    record: int
+
+
+@entry
+def write_records(job: RecordsJob) -> tuple[int, int, int]:  # noqa: PLR0912, PLR0915 - by opcode
+    """Writes until the records end, or one is refused.
+
+    Returns:
+        The status, the record that it is of, and the column of the instruction that refused.
+    """
+    if job.total == ASKS_REVISION:
+        return REVISION, 0, 0
+    ops, columns, registers = job.ops, job.columns, job.registers
+    position = job.data + load_native_long(job.offsets + 8 * job.record)
+    mask = section = slot = next_slot = slot_size = next_bit = 0
+    for record in range(job.record, job.total):
+        row, at, number = record, ops, 0
+        while position >= 0:
+            op = load_native_int(at)
+            number = load_native_int(at + 4)
+            argument = load_native_int(at + 8)
+            column = columns + ENTRY_SIZE * number
+            kept = registers + REGISTERS_SIZE * number
+            target = ops + _OP_SIZE * argument
+            at += _OP_SIZE
+
+            # --- the walk itself
+            if op == Op.END:
+                break
+            if op == Op.GOTO:
+                at = target
+            elif op == Op.REFUSE or op == Op.SIZE:
+                position = REFUSED
+
+            # --- null or not
+            elif op == Op.NULL or op == Op.PRESENT or op == Op.NULL_REST:
+                null = is_null(column, row)
+                store_byte(position, 1 if null != (op == Op.PRESENT) else 0)
+                position += 1
+                if null:
+                    at = target
+            elif op == Op.BIT:
+                if is_null(column, row):
+                    store_byte(mask >> 3, load_byte(mask >> 3) | 0x80 >> (mask & 7))
+                    at = target
+                mask += 1
+            elif op == Op.POJO:
+                null = is_null(column, row)
+                store_byte(position, 1 if null else 2)
+                position += 1
+                if null:
+                    at = target
+            elif op == Op.KEY:
+                if is_null(column, row):
+                    position = REFUSED
+
+            # --- values of one size
+            elif op == Op.SKIP:
+                position = clear(position, argument)
+            elif op == Op.EXPECT:
+                store_byte(position, argument)
+                position += 1
+            elif op == Op.BOOLEAN:
+                store_byte(position, boolean(column, row))
+                position += 1
+            elif op == Op.BYTE:
+                store_byte(position, load_byte(values(column) + row))
+                position += 1
+            elif op == Op.SHORT:
+                store_big_short(position, load_native_short(values(column) + 2 * row))
+                position += 2
+            elif op == Op.INT:
+                store_big_int(position, load_native_int(values(column) + 4 * row))
+                position += 4
+            elif op == Op.LONG or op == Op.FLIPPED_LONG:
+                flip = _MIN_LONG if op == Op.FLIPPED_LONG else 0
+                store_big_long(position, load_native_long(values(column) + 8 * row) ^ flip)
+                position += 8
+            elif op == Op.ENUM or op == Op.NUMBERED_ENUM:
+                index = load_native_int(values(column) + 4 * row)
+                if not 0 <= index < argument:
+                    position = REFUSED
+                else:
+                    if op == Op.NUMBERED_ENUM:
+                        index = load_native_int(at + _OP_SIZE * index + 4)
+                        at += _OP_SIZE * argument
+                    store_big_int(position, index)
+                    position += 4
+            elif op == Op.CONSTANT:
+                if load_native_int(values(column) + 4 * row) != argument:
+                    position = REFUSED
+            elif op == Op.JAVA_DATE:
+                position = write_java_date(column, row, position)
+            elif op == Op.SQL_TIMESTAMP:
+                position = write_sql_timestamp(column, row, position)
+            elif op == Op.INSTANT:
+                position = write_instant(column, row, position)
+            elif op == Op.LOCAL_DATE:
+                position = write_local_date(column, row, position)
+            elif op == Op.LOCAL_TIME:
+                position = write_local_time(column, row, position)
+            elif op == Op.LOCAL_DATE_TIME:
+                position = write_local_date_time(column, row, position)
+            elif op == Op.TIMESTAMP:
+                position = write_timestamp(column, row, position, argument)
+            elif op == Op.DECIMAL:
+                position = write_decimal(column, row, position, argument)
+
+            # --- texts and bytes
+            elif op == Op.CHAR:
+                position = write_char(column, row, position)
+            elif op == Op.TEXT:
+                position = write_text(column, row, position)
+            elif op == Op.MUTABLE_TEXT:
+                position = write_units(column, row, position, 0)
+            elif op == Op.JAVA_UTF:
+                position = write_java_utf(column, row, position)
+            elif op == Op.UTF8:
+                position = write_utf8(column, row, position)
+            elif op == Op.BYTES:
+                position = write_bytes(column, row, position)
+            elif op == Op.FIXED_BYTES:
+                position = write_fixed_bytes(column, row, position, argument)
+            elif op == Op.BIG_INTEGER:
+                position = write_big_integer(column, row, position)
+            elif op == Op.BIG_DECIMAL:
+                position = write_big_decimal(column, row, position)
+
+            # --- composites
+            elif (
+                op == Op.LIST
+                or op == Op.MASKED_LIST
+                or op == Op.DELIMITED
+                or op == Op.ARRAY
+                or op == Op.PAIRED_ARRAY
+            ):
+                first = used(column, row)
+                count = used(column, row + 1) - first
+                if op == Op.ARRAY or op == Op.PAIRED_ARRAY:
+                    slot_size = load_native_int(at + 4)
+                    at += _OP_SIZE
+                    next_slot = position + element_start(count)
+                    next_bit = 32
+                    clear(position, next_slot + count * slot_size - position)
+                    store_int(position, count)
+                    position = padded(section, next_slot + count * slot_size)
+                elif op != Op.DELIMITED:
+                    store_big_int(position, count)
+                    position += 4
+                    if op == Op.MASKED_LIST:
+                        store_long(kept + 16, mask)
+                        mask = position << 3
+                        position = clear(position, (count + 7) // 8)
+                if count == 0:
+                    at = target
+                else:
+                    store_long(kept, count)
+                    store_long(kept + 8, row)
+                    row = first
+            elif op == Op.NEXT or op == Op.NEXT_DELIMITED:
+                left = load_native_long(kept) - 1
+                if left == 0:
+                    row = load_native_long(kept + 8)
+                else:
+                    store_long(kept, left)
+                    row += 1
+                    at = target
+                    if op == Op.NEXT_DELIMITED:
+                        store_byte(position, _DELIMITER)
+                        position += 1
+            elif op == Op.MASK:
+                store_long(kept + 16, mask)
+                mask = position << 3
+                position = clear(position, (argument + 7) // 8)
+            elif op == Op.UNMASK:
+                mask = load_native_long(kept + 16)
+            elif op == Op.MASKED_KIND:
+                kind = load_native_int(values(column) + 4 * row)
+                if kind < 0:
+                    position = REFUSED
+                else:
+                    bits = (kind & 1) << 1 | kind >> 1
+                    store_byte(mask >> 3, load_byte(mask >> 3) | bits << (6 - (mask & 7)))
+                    mask += 2
+            elif op == Op.FRAME:
+                store_long(kept, position)
+                position += 4
+            elif op == Op.UNFRAME:
+                start = load_native_long(kept)
+                size = position - start - 4
+                store_big_int(start, size)
+                if size > _MAX_INT:
+                    position = REFUSED
+            elif op == Op.TAG:
+                at = alternative(ops, columns, row, at, argument)
+                if at < 0:
+                    position = REFUSED
+                else:
+                    store_byte(position, load_native_int(at + 4))
+                    position += 1
+                    at = ops + _OP_SIZE * load_native_int(at + 8)
+            elif op == Op.MARK:
+                store_long(kept, position)
+            elif op == Op.LENGTH_SUFFIX:
+                size = position - load_native_long(kept)
+                while True:
+                    store_byte(position, size)
+                    position += 1
+                    size >>= 8
+                    if size == 0:
+                        break
+            elif op == Op.REST:
+                offsets = load_native_long(column + 8)
+                begin = load_native_long(offsets + 8 * row)
+                size = load_native_long(offsets + 8 * row + 8) - begin
+                copy(position, values(column) + begin, size)
+                position += size
+
+            # --- sections
+            elif op == Op.SECTION or op == Op.PIECE or op == Op.KEYS:
+                store_long(kept, slot if op == Op.PIECE else 0)
+                store_long(kept + 24, section)
+                store_long(kept + 40, next_slot)
+                store_long(kept + 48, slot_size)
+                store_long(kept + 56, next_bit)
+                if op == Op.KEYS:
+                    position += 4
+                section = position
+            elif op == Op.VALUES:
+                store_int(section - 4, position - section)
+                section = position
+            elif op == Op.LEAVE:
+                start, slot = section, load_native_long(kept)
+                section = load_native_long(kept + 24)
+                next_slot = load_native_long(kept + 40)
+                slot_size = load_native_long(kept + 48)
+                next_bit = load_native_long(kept + 56)
+                if slot:
+                    position = write_piece(slot, section, start, position)
+            elif op == Op.ROW:
+                next_slot = section + null_size(argument)
+                slot_size = 8
+                next_bit = 8
+                position = clear(section, null_size(argument) + slot_size * argument)
+            elif op == Op.ROW_KIND:
+                kind = load_native_int(values(column) + 4 * row)
+                if kind < 0:
+                    position = REFUSED
+                else:
+                    store_byte(section, kind)
+            elif op == Op.FIELD:
+                slot = next_slot
+                next_slot += slot_size
+                if is_null(column, row):
+                    set_bit(section, next_bit)
+                    at = target
+                next_bit += 1
+            elif op == Op.SLOT_BOOLEAN:
+                store_byte(slot, boolean(column, row))
+            elif op == Op.SLOT_BYTE:
+                store_byte(slot, load_byte(values(column) + row))
+            elif op == Op.SLOT_SHORT:
+                store_short(slot, load_native_short(values(column) + 2 * row))
+            elif op == Op.SLOT_INT or op == Op.SLOT_TIME:
+                store_int(slot, load_native_int(values(column) + 4 * row))
+            elif op == Op.SLOT_LONG:
+                store_long(slot, load_native_long(values(column) + 8 * row))
+            elif op == Op.SLOT_TEXT or op == Op.SLOT_BYTES:
+                position = write_slot_bytes(column, row, slot, section, position)
+            elif op == Op.SLOT_RAW:
+                position = write_slot_raw(column, row, slot, section, position)
+            elif op == Op.SLOT_DECIMAL:
+                position = write_slot_decimal(column, row, slot, section, position, argument)
+            elif op == Op.SLOT_TIMESTAMP:
+                position = write_slot_timestamp(column, row, slot, section, position, argument)
+        if position < 0:
+            return position, record, number
+        store_long(job.offsets + 8 * record + 8, position - job.data)
+    return DONE, job.total, 0
+
+
+@part
+def alternative(ops: int, columns: int, row: int, cases: int, count: int) -> int:
+    """The case of the only alternative that is not null; refused if it is not the only one.
+
+    The first instruction of each alternative names its column.
+    """
+    found = REFUSED
+    given = 0
+    for case in range(cases, cases + _OP_SIZE * count, _OP_SIZE):
+        number = load_native_int(ops + _OP_SIZE * load_native_int(case + 8) + 4)
+        if not is_null(columns + ENTRY_SIZE * number, row):
+            found = case
+            given += 1
+    return found if given == 1 else REFUSED

@@ -1,0 +1,231 @@
+"""Texts and bytes, written: the mirrors of the functions of ``texts``.
+
+Each takes a row of a column in UTF-8 and writes it as Java does; it returns the next position,
+or REFUSED where the text is not plain.
+"""
+
+from __future__ import annotations
+
+from savepoint_formats.columns.kernel.columns import is_null, used, values
+from savepoint_formats.columns.kernel.decimals import write_twos_complement
+from savepoint_formats.columns.kernel.memory import (
+    copy,
+    load_byte,
+    part,
+    store_big_int,
+    store_big_short,
+    store_byte,
+)
+from savepoint_formats.columns.kernel.status import REFUSED
+from savepoint_formats.columns.kernel.texts import code_point, copy_ascii, is_utf8
+
+_MAX_UTF_SIZE = 0xFFFF
+_MAX_DIGITS = 18
+_MINUS, _POINT, _ZERO = 0x2D, 0x2E, 0x30
+
+
+@part
+def write_varint(position: int, number: int) -> int:
+    """The mirror of ``varint``."""
+    while number >= 0x80:
+        store_byte(position, number & 0x7F | 0x80)
+        position += 1
+        number >>= 7
+    store_byte(position, number)
+    return position + 1
+
+
+@part
+def varint_size(number: int) -> int:
+    """The bytes of a number."""
+    size = 1
+    while number >= 0x80:
+        number >>= 7
+        size += 1
+    return size
+
+
+@part
+def write_text(column: int, row: int, position: int) -> int:
+    """The mirror of ``append_text``."""
+    if is_null(column, row):
+        store_byte(position, 0)
+        return position + 1
+    return write_units(column, row, position, 1)
+
+
+@part
+def write_units(column: int, row: int, position: int, more: int) -> int:
+    """The number of UTF-16 units, and ``more``; then the units, each a variable-length number."""
+    start = used(column, row)
+    size = used(column, row + 1) - start
+    start += values(column)
+    target = position + varint_size(size + more)
+    if copy_ascii(target, start, size) == size:
+        write_varint(position, size + more)
+        return target + size
+    return _write_wide_units(position, start, start + size, more)
+
+
+@part
+def _write_wide_units(position: int, start: int, end: int, more: int) -> int:
+    count = 0
+    place = start
+    while place < end:
+        size, code = code_point(place, end)
+        if size == 0:
+            return REFUSED
+        place += size
+        count += 2 if code >= 0x10000 else 1
+    position = write_varint(position, count + more)
+    while start < end:
+        size, code = code_point(start, end)
+        start += size
+        if code >= 0x10000:
+            position = write_varint(position, 0xD800 | code - 0x10000 >> 10)
+            code = 0xDC00 | code & 0x3FF
+        position = write_varint(position, code)
+    return position
+
+
+@part
+def write_char(column: int, row: int, position: int) -> int:
+    """The mirror of ``append_char``."""
+    start = values(column) + used(column, row)
+    end = values(column) + used(column, row + 1)
+    size, code = code_point(start, end) if start < end else (0, 0)
+    if size == 0 or start + size != end or code > 0xFFFF:
+        return REFUSED
+    store_big_short(position, code)
+    return position + 2
+
+
+@part
+def write_bytes(column: int, row: int, position: int) -> int:
+    """The mirror of ``append_sized_bytes``."""
+    start = used(column, row)
+    size = used(column, row + 1) - start
+    store_big_int(position, size)
+    copy(position + 4, values(column) + start, size)
+    return position + 4 + size
+
+
+@part
+def write_utf8(column: int, row: int, position: int) -> int:
+    """The mirror of ``append_sized_utf8``."""
+    start = values(column) + used(column, row)
+    end = values(column) + used(column, row + 1)
+    done = copy_ascii(position + 4, start, end - start)
+    if not is_utf8(start + done, end):
+        return REFUSED
+    return write_bytes(column, row, position)
+
+
+@part
+def write_fixed_bytes(column: int, row: int, position: int, wanted: int) -> int:
+    """So many bytes, as they are."""
+    start = used(column, row)
+    size = used(column, row + 1) - start
+    if size != wanted:
+        return REFUSED
+    copy(position, values(column) + start, size)
+    return position + size
+
+
+@part
+def write_java_utf(column: int, row: int, position: int) -> int:
+    """The mirror of ``append_java_utf``."""
+    start = values(column) + used(column, row)
+    end = values(column) + used(column, row + 1)
+    target = position + 2
+    while start < end and target - position - 2 <= _MAX_UTF_SIZE:
+        size, code = code_point(start, end)
+        if size == 0:
+            return REFUSED
+        start += size
+        if code >= 0x10000:
+            target = _store_unit(target, 0xD800 | code - 0x10000 >> 10)
+            code = 0xDC00 | code & 0x3FF
+        target = _store_unit(target, code)
+    if target - position - 2 > _MAX_UTF_SIZE:
+        return REFUSED
+    store_big_short(position, target - position - 2)
+    return target
+
+
+@part
+def _store_unit(target: int, unit: int) -> int:
+    """A UTF-16 unit in modified UTF-8."""
+    if 0 < unit < 0x80:
+        store_byte(target, unit)
+        return target + 1
+    if unit < 0x800:
+        store_byte(target, 0xC0 | unit >> 6)
+        store_byte(target + 1, 0x80 | unit & 0x3F)
+        return target + 2
+    store_byte(target, 0xE0 | unit >> 12)
+    store_byte(target + 1, 0x80 | unit >> 6 & 0x3F)
+    store_byte(target + 2, 0x80 | unit & 0x3F)
+    return target + 3
+
+
+# --- numbers without bounds, as texts -----------------------------------------------------------
+
+
+@part
+def _number(column: int, row: int, max_scale: int) -> tuple[bool, int, int]:
+    """Whether a text is a plain number, its digits, and how many of them follow a point."""
+    position = values(column) + used(column, row)
+    end = values(column) + used(column, row + 1)
+    is_negative = position < end and load_byte(position) == _MINUS
+    if is_negative:
+        position += 1
+    number = digits = scale = 0
+    has_point = False
+    for place in range(position, end):
+        byte = load_byte(place)
+        if byte == _POINT and not has_point and max_scale > 0:
+            has_point = True
+        elif _ZERO <= byte < _ZERO + 10 and digits < _MAX_DIGITS:
+            number = 10 * number + byte - _ZERO
+            digits += 1
+            scale += 1 if has_point else 0
+        else:
+            return False, 0, 0
+    return digits > 0, -number if is_negative else number, scale
+
+
+@part
+def _write_number(position: int, number: int) -> int:
+    """The mirror of ``small_integer``."""
+    code = 1 if number == 0 else 2 if number == 1 else 3 if number == 10 else 0
+    if code:
+        store_big_int(position, code)
+        return position + 4
+    size = write_twos_complement(position + 4, number >> 63, number)
+    store_big_int(position, size + 4)
+    return position + 4 + size
+
+
+@part
+def write_big_integer(column: int, row: int, position: int) -> int:
+    """The mirror of ``append_big_integer``."""
+    if is_null(column, row):
+        store_big_int(position, 0)
+        return position + 4
+    is_plain, number, _ = _number(column, row, 0)
+    return _write_number(position, number) if is_plain else REFUSED
+
+
+@part
+def write_big_decimal(column: int, row: int, position: int) -> int:
+    """The mirror of ``append_big_decimal``."""
+    if is_null(column, row):
+        store_big_int(position, 0)
+        return position + 4
+    is_plain, number, scale = _number(column, row, _MAX_DIGITS)
+    if not is_plain:
+        return REFUSED
+    position = _write_number(position, number)
+    store_big_int(position, scale)
+    return position + 4

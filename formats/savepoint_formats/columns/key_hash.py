@@ -1,0 +1,279 @@
+"""The hash codes that Java gives to keys, column by column.
+
+``java_hash`` is the meaning, and its table the list of what has a hash code; here the same is
+computed for all keys at once. Only numbers without bounds, ``BigInteger`` and ``BigDecimal``, and
+UUIDs are hashed one by one. The content of SQL's rows, arrays and maps is encoded first: their
+hash code is that of their bytes.
+
+Keys that are null are hashed as Java has a null in a tuple: to 0.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.columns.arrow_types import ROW_KIND, ROW_KINDS
+from savepoint_formats.columns.chained_hashes import framed_hashes, list_hashes
+from savepoint_formats.columns.encode import Encoder
+from savepoint_formats.columns.scalar_hashes import SCALAR_HASHES, one_by_one, scalar_hashes
+from savepoint_formats.errors import UnstableHashError
+from savepoint_formats.java_hash import (
+    KRYO_LAYOUTS,
+    NONE_HASH,
+    NULL_VALUE,
+    PRODUCT_SEED,
+    is_case_class,
+    is_tuple,
+)
+from savepoint_formats.key_groups import finish_words, key_groups_of, mix_words
+from savepoint_formats.unstable_hashes import (
+    check_field_of_case_class,
+    check_field_of_row,
+    check_null,
+    unstable,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.layout import Layout, LogicalType
+
+    Hashes = NDArray[np.int32]
+    HashesOf = Callable[[Layout, pa.Array], Hashes]
+
+__all__ = ["key_groups_of", "key_hashes", "stored_row_hashes"]
+
+
+def key_hashes(layout: Layout, column: pa.Array) -> Hashes:
+    """The hash code of each key.
+
+    Args:
+        layout: That of keys.
+        column: Keys, of the type that ``arrow_type`` gives; rows may do without their kind.
+
+    Raises:
+        UnstableHashError: It does not depend on the value alone, or on code of the user.
+        ColumnTypeError: The column is of another type.
+    """
+    try:
+        return _hashes(layout, column)
+    except UnstableHashError as error:
+        raise UnstableHashError(
+            f"{error}; give a function that computes the hash codes of keys, or the key groups"
+            " that they have in an existing savepoint"
+        ) from error
+
+
+def stored_row_hashes(keys: pa.Array) -> Hashes:
+    """The hash codes of SQL keys by the bytes that a savepoint has: i32 size, then the row.
+
+    Raises:
+        ValueError: A key is null, or has no size in front.
+    """
+    return framed_hashes(keys)
+
+
+def _hashes(layout: Layout, column: pa.Array) -> Hashes:
+    match layout:
+        case layouts.Marker(marker):
+            return np.full(len(column), NULL_VALUE if marker is None else 0, np.int32)
+        case layouts.Nullable(inner, is_null):
+            return _hashes(inner, column) if is_null else _option_hashes(inner, column)
+    return _of_present(column, partial(_hashes_of_values, layout))
+
+
+def _of_present(column: pa.Array, hashes_of: Callable[[pa.Array], Hashes]) -> Hashes:
+    """The hash codes of what is not null, and 0 for what is."""
+    if not column.null_count and len(column):
+        return hashes_of(column)
+    hashes = np.zeros(len(column), np.int32)
+    if column.null_count < len(column):
+        hashes[_is_valid(column)] = hashes_of(column.drop_null())
+    return hashes
+
+
+def _hashes_of_values(layout: Layout, column: pa.Array) -> Hashes:  # noqa: PLR0912 - a table
+    if type(layout) in SCALAR_HASHES:
+        return scalar_hashes(layout, column)
+    match layout:
+        case layouts.Struct(names) if is_tuple(names):
+            # The first field is not multiplied by 31, so that it is the start of the chain.
+            return _chained((_hashes(*one) for one in _fields(layout, column)), len(column), 0)
+        case layouts.Struct(names) if is_case_class(names):
+            return _product_hashes([_scala_hashes(*one) for one in _fields(layout, column)])
+        case layouts.MaskedStruct():
+            return _row_hashes(layout, column)
+        case layouts.Tagged(_, ("left", "right")):
+            (left, lefts), (right, rights) = _fields(layout, column)
+            return np.where(_is_valid(lefts), _hashes(left, lefts), _hashes(right, rights))
+        case layouts.Repeated(layouts.Nullable()):
+            raise unstable(layout)
+        case layouts.Repeated(element) | layouts.MaskedRepeated(element):
+            return _list_hashes(_hashes, element, column)
+        case layouts.MapOf():
+            return _entry_sums(_hashes, layout, column)
+        case layouts.BinaryRow(names, types) | layouts.Framed(layouts.BinaryRow(names, types)):
+            _check_nulls(types, _columns(names, column))
+            return _content_hashes(layout, column)
+        case layouts.BinaryArray() | layouts.BinaryMap() | layouts.Framed():
+            return _content_hashes(layout, column)
+        case layouts.Kryo(class_name) if class_name in KRYO_LAYOUTS:
+            return _hashes(KRYO_LAYOUTS[class_name], column)
+        case layouts.Kryo("java.util.UUID"):
+            return one_by_one(layout, column)
+        case layouts.Kryo("java.time.Duration"):
+            return _hashes(layouts.Instant(), column.view(pa.timestamp("ns", "UTC")))
+        case _:
+            raise unstable(layout)
+
+
+# --- structures -------------------------------------------------------------------------------
+
+
+def _columns(names: Iterable[str], column: pa.StructArray) -> list[pa.Array]:
+    """The fields of these names; null where the structure is."""
+    fields = dict(zip((field.name for field in column.type), column.flatten(), strict=True))
+    return [fields[name] for name in names]
+
+
+def _fields(
+    layout: layouts.Struct | layouts.MaskedStruct | layouts.Tagged, column: pa.StructArray
+) -> Iterator[tuple[Layout, pa.Array]]:
+    return zip(layout.fields, _columns(layout.names, column), strict=True)
+
+
+def _chained(hashes: Iterable[Hashes], count: int, start: int) -> Hashes:
+    state = np.full(count, start, np.int32)
+    for one in hashes:
+        state = 31 * state + one
+    return state
+
+
+def _row_hashes(row: layouts.MaskedStruct, column: pa.StructArray) -> Hashes:
+    chain = _chained((_deep_hashes(*one) for one in _fields(row, column)), len(column), 1)
+    if column.type.get_field_index(ROW_KIND) < 0:
+        return chain
+    (kinds,) = _columns([ROW_KIND], column)
+    found = pc.index_in(kinds, value_set=pa.array(ROW_KINDS)).fill_null(0)
+    numbers: Hashes = found.to_numpy().astype(np.int32)
+    return 31 * numbers + chain
+
+
+def _deep_hashes(layout: Layout, column: pa.Array) -> Hashes:
+    """The part of a Row's hash code that a field has; a column's form of ``java_hash``'s."""
+    return _of_present(column, partial(_deep_hashes_of_values, layout))
+
+
+def _deep_hashes_of_values(layout: Layout, column: pa.Array) -> Hashes:
+    check_field_of_row(layout)
+    match layout:
+        case layouts.Nullable(inner, is_null) if is_null:
+            return _deep_hashes(inner, column)
+        case layouts.Bytes():
+            return 31 + _byte_chains(column)
+        case layouts.Repeated(layouts.Nullable(element, False)) | layouts.Repeated(element):
+            return _list_hashes(_deep_hashes, element, column)
+        case layouts.MapOf():
+            return 1 + _entry_sums(_deep_hashes, layout, column)
+        case _:
+            return 31 + _hashes(layout, column)
+
+
+def _option_hashes(inner: Layout, column: pa.Array) -> Hashes:
+    found = _product_hashes([_scala_hashes(inner, column)])
+    return np.where(_is_valid(column), found, np.int32(NONE_HASH))
+
+
+def _product_hashes(fields: Sequence[Hashes]) -> Hashes:
+    """Scala's ``MurmurHash3.productHash``, which case classes and tuples have."""
+    state = np.full(len(fields[0]), PRODUCT_SEED, np.uint32)
+    for one in fields:
+        state = mix_words(state, one.view(np.uint32))
+    return finish_words(state ^ np.uint32(len(fields))).view(np.int32)
+
+
+def _scala_hashes(layout: Layout, column: pa.Array) -> Hashes:
+    """Scala's ``##``, which is the same for equal numbers of different types."""
+    found = _hashes(layout, column)
+    if column.null_count < len(column):
+        check_field_of_case_class(layout)
+    if isinstance(layout, layouts.Long):
+        numbers = column.fill_null(0).to_numpy()
+        short = numbers.astype(np.int32)
+        return np.where(short == numbers, short, found)
+    return found
+
+
+# --- collections ------------------------------------------------------------------------------
+
+
+def _is_valid(column: pa.Array) -> NDArray[np.bool_]:
+    valid: NDArray[np.bool_] = column.is_valid().to_numpy(zero_copy_only=False)
+    return valid
+
+
+def _list_hashes(hashes_of: HashesOf, element: Layout, column: pa.ListArray) -> Hashes:
+    """The 31-chain of the elements of each list."""
+    start, sizes = _extent(column)
+    elements = column.values.slice(start, int(sizes.sum()))
+    return list_hashes(hashes_of(element, elements), sizes)
+
+
+def _entry_sums(hashes_of: HashesOf, layout: layouts.MapOf, column: pa.Array) -> Hashes:
+    """The sum of key xor value of each map, or of each list of pairs."""
+    start, sizes = _extent(column)
+    keys, items = column.values.slice(start, int(sizes.sum())).flatten()
+    hashes = hashes_of(layout.key, keys) ^ hashes_of(layout.value, items)
+    totals = np.zeros(len(hashes) + 1, np.int32)
+    np.cumsum(hashes, dtype=np.int32, out=totals[1:])
+    ends = np.cumsum(sizes)
+    sums: Hashes = totals[ends] - totals[ends - sizes]
+    return sums
+
+
+def _extent(column: pa.Array) -> tuple[int, NDArray[np.int64]]:
+    """Where the elements of lists begin among all that Arrow has, and how many each list has."""
+    offsets = column.offsets.to_numpy().astype(np.int64)
+    return int(offsets[0]), np.diff(offsets)
+
+
+def _byte_chains(column: pa.BinaryArray) -> Hashes:
+    """The 31-chain of the signed bytes of each array."""
+    offsets, data = column.buffers()[1:]
+    borders = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
+    content = np.frombuffer(data or b"", np.int8)[borders[0] : borders[-1]]
+    return list_hashes(content.astype(np.int32), np.diff(borders))
+
+
+# --- SQL --------------------------------------------------------------------------------------
+
+
+def _content_hashes(layout: Layout, column: pa.Array) -> Hashes:
+    framed = layout if isinstance(layout, layouts.Framed) else layouts.Framed(layout)
+    if isinstance(framed.inner, layouts.BinaryRow):
+        column = _with_kinds(column)
+    return framed_hashes(Encoder(framed).encode(column))
+
+
+def _with_kinds(rows: pa.StructArray) -> pa.StructArray:
+    if rows.type.get_field_index(ROW_KIND) >= 0:
+        return rows
+    kinds = pa.repeat(ROW_KINDS[0], len(rows))
+    fields = [*rows.type, pa.field(ROW_KIND, kinds.type)]
+    return pa.StructArray.from_arrays([*rows.flatten(), kinds], fields=fields)
+
+
+def _check_nulls(types: Iterable[LogicalType], columns: Iterable[pa.Array]) -> None:
+    for one, column in zip(types, columns, strict=True):
+        if column.null_count:
+            check_null(one)
+        if one.root in ("ROW", "STRUCTURED_TYPE"):
+            _check_nulls(one.children, _columns(one.names, column.drop_null()))

@@ -1,0 +1,157 @@
+"""Columns of classes that the user described: what Kryo's objects become in Arrow.
+
+| declared type                            | Arrow                                             |
+|------------------------------------------|---------------------------------------------------|
+| primitive, class of ``kryo_types``       | the type there                                    |
+| byte[]; any other array                  | binary; list                                      |
+| collection, map with its arguments       | list; map                                         |
+| described enum                           | utf8, the constant's name                         |
+| described class                          | struct of its fields, in the order given          |
+| any other, and a class inside itself     | utf8: JSON of whatever is there                   |
+
+The struct of a column's own class ends with ``$undecoded``, a struct of ``bytes`` and ``reason``. It
+is null but where the bytes do not fit the description: there all others are. An object of another
+class than the one declared does not fit, for its fields have no columns.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from savepoint_formats.columns.kryo_classes import WRAPPERS
+from savepoint_formats.columns.kryo_json import json_text
+from savepoint_formats.columns.kryo_types import DECLARED_TYPES, KRYO_TYPES, KryoType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from savepoint_formats.columns.codec import Value
+    from savepoint_formats.columns.kryo_objects import KryoObject
+    from savepoint_formats.columns.undecoded import UndecodedBytes
+    from savepoint_formats.layout import Kryo, KryoClass, KryoField
+
+UNDECODED = "$undecoded"
+
+_UNDECODED_TYPE = pa.struct([("bytes", pa.binary()), ("reason", pa.utf8())])
+_JSON = KryoType(pa.utf8(), json_text, is_open=True)
+_BYTES = KryoType(pa.binary(), bytes)
+_WRAPPERS = {primitive: wrapper for wrapper, primitive in WRAPPERS.items()}
+_CODES = {
+    "Z": "boolean",
+    "B": "byte",
+    "C": "char",
+    "S": "short",
+    "I": "int",
+    "J": "long",
+    "F": "float",
+    "D": "double",
+}
+
+
+@lru_cache(maxsize=1000)
+def column_type(layout: Kryo) -> KryoType | None:
+    """The column of a layout's objects; None if they can be shown as their bytes only."""
+    found = _Columns(layout.classes).of_class(layout.class_name, ())
+    if not is_struct(layout):
+        return KRYO_TYPES.get(layout.class_name) or (found if layout.classes else None)
+    fields = [*found.arrow_type, pa.field(UNDECODED, _UNDECODED_TYPE)]
+    return KryoType(pa.struct(fields), lambda one: found.convert(one) | {UNDECODED: None})
+
+
+def is_struct(layout: Kryo) -> bool:
+    """Whether the objects of a layout are of a class whose fields the user described."""
+    return any(one.class_name == layout.class_name and not one.constants for one in layout.classes)
+
+
+def undecoded_struct(layout: Kryo, data: UndecodedBytes) -> dict[str, Value]:
+    """The value of an object that does not fit the description of its class."""
+    column = column_type(layout)
+    assert column is not None  # as it is a struct
+    values: dict[str, Value] = {field.name: None for field in column.arrow_type}
+    return values | {UNDECODED: {"bytes": bytes(data), "reason": data.reason}}
+
+
+class _Columns:
+    """Knows the columns of declared types."""
+
+    def __init__(self, classes: tuple[KryoClass, ...]) -> None:
+        self._classes = {one.class_name: one for one in classes}
+
+    def of_field(self, field: KryoField, around: tuple[str, ...]) -> KryoType:
+        """The column of a field, whose class is the last of those around it."""
+        match field.arguments:
+            case (element,):
+                return _listed(element, self.of_class(element, around))
+            case (key, value):
+                pair = (key, self.of_class(key, around)), (value, self.of_class(value, around))
+                return _mapped(*pair)
+            case _:
+                return self.of_class(field.type, around)
+
+    def of_class(self, name: str, around: tuple[str, ...]) -> KryoType:
+        """The column of a class, primitive or array, inside of these classes."""
+        if name == "[B":
+            return _BYTES
+        if name.startswith("["):
+            element = _CODES.get(name[1:]) or name[1:].removeprefix("L").removesuffix(";")
+            return _listed(_WRAPPERS.get(element, element), self.of_class(element, around))
+        described = self._classes.get(name)
+        if described is None:
+            return DECLARED_TYPES.get(_WRAPPERS.get(name, name), _JSON)
+        if described.constants:
+            return KryoType(pa.utf8(), _text)
+        return _JSON if name in around else self._struct(described, (*around, name))
+
+    def _struct(self, one: KryoClass, around: tuple[str, ...]) -> KryoType:
+        columns = {field.name: self.of_field(field, around) for field in one.fields}
+        classes = {field.name: _WRAPPERS.get(field.type, field.type) for field in one.fields}
+        fields = [pa.field(name, column.arrow_type) for name, column in columns.items()]
+        return KryoType(pa.struct(fields), _fields(columns, classes))
+
+
+def _fields(
+    columns: Mapping[str, KryoType], classes: Mapping[str, str]
+) -> Callable[[KryoObject], dict[str, Value]]:
+    def convert(graph: KryoObject) -> dict[str, Value]:
+        return {
+            name: column.converted(classes[name], graph.fields[name])
+            for name, column in columns.items()
+        }
+
+    return convert
+
+
+def _listed(class_name: str, element: KryoType) -> KryoType:
+    def convert(graph: list[Value]) -> list[Value]:
+        return [element.converted(class_name, one) for one in _instance(graph, list)]
+
+    return KryoType(pa.list_(element.arrow_type), convert)
+
+
+def _mapped(key: tuple[str, KryoType], value: tuple[str, KryoType]) -> KryoType:
+    (key_class, key_type), (value_class, value_type) = key, value
+
+    def convert(graph: list[tuple[Value, Value]]) -> list[tuple[Value, Value]]:
+        pairs = [
+            (key_type.converted(key_class, one), value_type.converted(value_class, other))
+            for one, other in _instance(graph, list)
+        ]
+        if any(one is None for one, _ in pairs):
+            raise ValueError("a null key")
+        return pairs
+
+    return KryoType(pa.map_(key_type.arrow_type, value_type.arrow_type), convert)
+
+
+def _text(graph: Value) -> str:
+    found: str = _instance(graph, str)
+    return found
+
+
+def _instance(graph: Value, kind: type) -> Value:
+    if not isinstance(graph, kind):
+        raise TypeError(graph)
+    return graph

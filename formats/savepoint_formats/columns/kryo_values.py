@@ -1,0 +1,63 @@
+"""Objects of Kryo as values of a column: structs, texts and numbers, or their bytes.
+
+An object that does not fit the user's description of its class is a struct all the same, with its
+bytes and the reason in ``$undecoded``. So is one that leaves bytes where none belong: it was
+described with too few fields, and they are its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from savepoint_formats.columns.kryo_graph import read_kryo
+from savepoint_formats.columns.kryo_structs import column_type, is_struct, undecoded_struct
+from savepoint_formats.errors import FormatError
+
+if TYPE_CHECKING:
+    from savepoint_formats.columns.codec import Value
+    from savepoint_formats.columns.values import ValueReader
+    from savepoint_formats.data_view import DataInputView
+    from savepoint_formats.layout import Kryo
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedObject:
+    """An object of a class that the user described: where it lay, and what it became."""
+
+    layout: Kryo
+    view: DataInputView
+    start: int
+    end: int
+    value: dict[str, Value]
+
+
+def read_kryo_value(layout: Kryo, reader: ValueReader) -> Value:
+    """The next object."""
+    view, kryo = reader.view, reader.kryo
+    start, column = view.position, column_type(layout)
+    if column is None:
+        return reader.bytes_of(layout.class_name, lambda: read_kryo(layout, view, kryo))
+    try:
+        graph = read_kryo(layout, view, kryo)
+        end = view.position
+        value = column.value(layout.class_name, graph, start, view)
+    except FormatError as error:
+        if not is_struct(layout):
+            raise
+        view.position = start
+        return undecoded_struct(layout, reader.undecoded(f"{layout.class_name}: {error.message}"))
+    if is_struct(layout) and value is not None:
+        reader.described = DescribedObject(layout, view, start, end, value)
+    return value
+
+
+def take_rest(reader: ValueReader) -> bool:
+    """Gives bytes that are left to the described object right in front of them, if there is one."""
+    last, view = reader.described, reader.view
+    if not view.remaining or last is None or last.view is not view or last.end != view.position:
+        return False
+    reason = f"{last.layout.class_name}: {view.remaining} bytes are left behind its fields"
+    view.position = last.start
+    last.value.update(undecoded_struct(last.layout, reader.undecoded(reason)))
+    return True

@@ -1,0 +1,114 @@
+"""How many bytes columns can become at most, so that the kernel finds room for all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats.columns.binary_rows import null_size
+from savepoint_formats.columns.ops import Op
+
+if TYPE_CHECKING:
+    from savepoint_formats.columns.program import Program
+    from savepoint_formats.columns.source_columns import SourceColumns
+
+_SIZES: dict[Op, int] = {
+    Op.NULL: 1,
+    Op.PRESENT: 1,
+    Op.NULL_REST: 1,
+    Op.POJO: 1,
+    Op.EXPECT: 1,
+    Op.BOOLEAN: 1,
+    Op.BYTE: 1,
+    Op.SHORT: 2,
+    Op.INT: 4,
+    Op.LONG: 8,
+    Op.FLIPPED_LONG: 8,
+    Op.ENUM: 4,
+    Op.NUMBERED_ENUM: 4,
+    Op.JAVA_DATE: 8,
+    Op.SQL_TIMESTAMP: 12,
+    Op.INSTANT: 12,
+    Op.LOCAL_DATE: 6,
+    Op.LOCAL_TIME: 7,
+    Op.LOCAL_DATE_TIME: 13,
+    Op.TIMESTAMP: 12,
+    Op.DECIMAL: 20,
+    Op.CHAR: 2,
+    Op.TEXT: 5,
+    Op.MUTABLE_TEXT: 5,
+    Op.JAVA_UTF: 2,
+    Op.UTF8: 4,
+    Op.BYTES: 4,
+    Op.BIG_INTEGER: 12,
+    Op.BIG_DECIMAL: 16,
+    Op.LIST: 4,
+    Op.MASKED_LIST: 4,
+    Op.FRAME: 4,
+    Op.TAG: 1,
+    Op.LENGTH_SUFFIX: 8,
+    Op.LEAVE: 8,
+    Op.ARRAY: 16,
+    Op.PAIRED_ARRAY: 16,
+    Op.KEYS: 4,
+    Op.SLOT_TEXT: 8,
+    Op.SLOT_BYTES: 8,
+    Op.SLOT_RAW: 8,
+    Op.SLOT_DECIMAL: 16,
+    Op.SLOT_TIMESTAMP: 8,
+}
+"""The bytes of an instruction; of what is padded, with the padding."""
+
+_DENSITIES: dict[Op, float] = {
+    Op.TEXT: 1.5,  # four bytes of UTF-8 are two units of three bytes
+    Op.MUTABLE_TEXT: 1.5,
+    Op.JAVA_UTF: 2,  # NUL is two bytes
+    Op.UTF8: 1,
+    Op.BYTES: 1,
+    Op.FIXED_BYTES: 1,
+    Op.SLOT_TEXT: 1,
+    Op.SLOT_BYTES: 1,
+    Op.SLOT_RAW: 1,
+    Op.REST: 1,
+}
+"""What a byte of the column becomes."""
+
+_ELEMENT_SIZES: dict[Op, int] = {
+    Op.LIST: 0,
+    Op.MASKED_LIST: 1,
+    Op.DELIMITED: 1,
+    Op.ARRAY: 9,
+    Op.PAIRED_ARRAY: 9,
+}
+"""Mask, comma or slot of an element."""
+
+
+def room(program: Program, sources: SourceColumns) -> int:
+    """The bytes that the rows of these columns can become at most."""
+    # The instructions up to there run once for each of so many rows; the innermost is the last.
+    loops = [(len(program.ops), len(sources.columns[0].rows))]
+    total = 0.0
+    for index, (code, number, argument) in enumerate(program.ops.tolist()):
+        while index >= loops[-1][0]:
+            loops.pop()
+        op = Op(code)
+        total += loops[-1][1] * _size(op, argument)
+        if op in _DENSITIES:
+            total += sources.columns[number].size * _DENSITIES[op]
+        if op in _ELEMENT_SIZES:
+            (element,) = program.columns[number].children
+            count = len(sources.columns[element].rows)
+            total += count * _ELEMENT_SIZES[op]
+            loops.append((argument, count))
+    return int(total) + 1
+
+
+def _size(op: Op, argument: int) -> int:
+    match op:
+        case Op.SKIP:
+            return argument
+        case Op.MASK:
+            return (argument + 7) // 8
+        case Op.ROW:
+            return null_size(argument) + 8 * argument
+        case _:
+            return _SIZES.get(op, 0)

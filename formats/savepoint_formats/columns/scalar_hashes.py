@@ -1,0 +1,206 @@
+"""Hash codes of columns of single values: numbers, texts, times.
+
+Each function is the column's form of the rule that ``java_hash`` has for the layout. No value is
+null.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.columns import times
+from savepoint_formats.columns.arrow_types import arrow_type
+from savepoint_formats.columns.chained_hashes import bytes_hashes, text_hashes
+from savepoint_formats.errors import ColumnTypeError
+from savepoint_formats.java_hash import java_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.layout import Layout
+
+    Hashes = NDArray[np.int32]
+    Longs = NDArray[np.int64]
+    Rule = Callable[[Layout, pa.Array], Hashes]
+
+_TRUE, _FALSE = np.int32(1231), np.int32(1237)
+_YEAR_BITS = np.int64(0xFFFFF800)
+_PER_SECOND = {"s": 1, **times.PER_SECOND}
+
+_DAYS_PER_ERA = 146_097  # 400 years, of which one begins on 0000-03-01
+_EPOCH_IN_ERAS = 719_468
+
+
+def scalar_hashes(layout: Layout, column: pa.Array) -> Hashes:
+    """The hash codes of a column of one of ``SCALAR_HASHES``.
+
+    Raises:
+        ColumnTypeError: The column is of another type.
+    """
+    expected = arrow_type(layout)
+    is_large = column.type == pa.large_utf8() and expected == pa.utf8()
+    if column.type != expected and not is_large:
+        raise ColumnTypeError(f"keys of type {column.type}, expected {expected}")
+    return SCALAR_HASHES[type(layout)](layout, column)
+
+
+def fold(numbers: Longs) -> Hashes:
+    """The low half of each long, xor its high half."""
+    return (numbers ^ numbers >> 32).astype(np.int32)
+
+
+def _numbers(column: pa.Array) -> Longs:
+    """The integers that Arrow keeps."""
+    integers = column.view(pa.int64() if column.type.bit_width == 64 else pa.int32())
+    return _values(integers).astype(np.int64, copy=False)
+
+
+def _values(column: pa.Array) -> NDArray[Any]:
+    values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _integers(_: Layout, column: pa.Array) -> Hashes:
+    return _values(column).astype(np.int32)
+
+
+def _longs(_: Layout, column: pa.Array) -> Hashes:
+    return fold(_values(column))
+
+
+def _booleans(_: Layout, column: pa.Array) -> Hashes:
+    return np.where(_values(column), _TRUE, _FALSE)
+
+
+def _floats(_: Layout, column: pa.Array) -> Hashes:
+    return _canonical(column, np.float32).view(np.int32)
+
+
+def _doubles(_: Layout, column: pa.Array) -> Hashes:
+    return fold(_canonical(column, np.float64).view(np.int64))
+
+
+def _canonical(column: pa.Array, kind: type[np.floating]) -> NDArray[np.floating]:
+    """The numbers, with but one NaN."""
+    values = _values(column)
+    return np.where(np.isnan(values), kind(np.nan), values)
+
+
+def _texts(_: Layout, column: pa.Array) -> Hashes:
+    return text_hashes(column)
+
+
+def _utf8(_: Layout, column: pa.Array) -> Hashes:
+    return bytes_hashes(column.cast(pa.large_utf8()))
+
+
+def one_by_one(layout: Layout, column: pa.Array) -> Hashes:
+    """Numbers without bounds and UUIDs, which are texts: the scalar rule for each."""
+    hashes = (java_hash(layout, value) for value in column.to_pylist())
+    return np.fromiter(hashes, np.int32, len(column))
+
+
+# --- times ------------------------------------------------------------------------------------
+
+
+def _millis(_: Layout, column: pa.Array) -> Hashes:
+    return fold(_numbers(column))
+
+
+def _sql_timestamps(_: Layout, column: pa.Array) -> Hashes:
+    return fold(_numbers(column) // 1_000_000)
+
+
+def _instants(_: Layout, column: pa.Array) -> Hashes:
+    seconds, nanos = np.divmod(_numbers(column), times.NANOS_PER_SECOND)
+    return fold(seconds) + 51 * nanos.astype(np.int32)
+
+
+def _dates(_: Layout, column: pa.Array) -> Hashes:
+    return _days_hashes(_numbers(column))
+
+
+def _times(_: Layout, column: pa.Array) -> Hashes:
+    return fold(_numbers(column))
+
+
+def _date_times(_: Layout, column: pa.Array) -> Hashes:
+    days, nanos_of_day = np.divmod(_numbers(column), times.NANOS_PER_DAY)
+    return _days_hashes(days) ^ fold(nanos_of_day)
+
+
+def _days_hashes(days: Longs) -> Hashes:
+    years, months, days_of_month = _dates_from_days(days)
+    sums = (years << 11) + (months << 6) + days_of_month
+    return ((years & _YEAR_BITS) ^ sums).astype(np.int32)
+
+
+def _dates_from_days(days: Longs) -> tuple[Longs, Longs, Longs]:
+    """Year, month and day; a column's form of ``times.date_from_days``."""
+    eras, days_of_era = np.divmod(days + _EPOCH_IN_ERAS, _DAYS_PER_ERA)
+    leaps = days_of_era // 1460 - days_of_era // 36_524 + days_of_era // 146_096
+    years_of_era = (days_of_era - leaps) // 365
+    days_of_year = days_of_era - (365 * years_of_era + years_of_era // 4 - years_of_era // 100)
+    # From March on, five months in a row have 153 days.
+    months_from_march = (5 * days_of_year + 2) // 153
+    days_of_month = days_of_year - (153 * months_from_march + 2) // 5 + 1
+    is_next_year = months_from_march >= 10
+    months = months_from_march + np.where(is_next_year, -9, 3)
+    return years_of_era + 400 * eras + is_next_year, months, days_of_month
+
+
+# --- SQL --------------------------------------------------------------------------------------
+
+
+def _timestamp_data(_: Layout, column: pa.Array) -> Hashes:
+    per_milli = _PER_SECOND[column.type.unit] // 1_000
+    millis, rest = np.divmod(_numbers(column), per_milli)
+    nanos = rest.astype(np.int32) * np.int32(1_000_000 // per_milli)
+    return 31 * fold(millis) + nanos
+
+
+def _decimals(_: Layout, column: pa.Array) -> Hashes:
+    count, end = len(column), column.offset + len(column)
+    # Four words each, the lowest first.
+    words = np.frombuffer(column.buffers()[1], np.uint32, 4 * end).reshape(-1, 4)[-count:]
+    is_negative = words[:, 3] >> 31 == 1
+    hashes, carry = np.zeros(count, np.uint32), np.ones(count, np.uint32)
+    for place in range(4):
+        negated = ~words[:, place] + carry
+        carry = carry & (negated == 0)
+        magnitude = np.where(is_negative, negated, words[:, place])
+        hashes += magnitude * np.uint32(31**place)
+    signed = hashes.view(np.int32)
+    return 31 * np.where(is_negative, -signed, signed) + np.int32(column.type.scale)
+
+
+SCALAR_HASHES: dict[type[Layout], Rule] = {
+    layouts.Boolean: _booleans,
+    layouts.Byte: _integers,
+    layouts.Short: _integers,
+    layouts.Int: _integers,
+    layouts.Long: _longs,
+    layouts.Float: _floats,
+    layouts.Double: _doubles,
+    layouts.Char: _texts,
+    layouts.Text: _texts,
+    layouts.MutableText: _texts,
+    layouts.JavaUtf: _texts,
+    layouts.BigInteger: one_by_one,
+    layouts.BigDecimal: one_by_one,
+    layouts.DecimalData: _decimals,
+    layouts.JavaDate: _millis,
+    layouts.SqlTimestamp: _sql_timestamps,
+    layouts.Instant: _instants,
+    layouts.LocalDate: _dates,
+    layouts.LocalTime: _times,
+    layouts.LocalDateTime: _date_times,
+    layouts.TimestampData: _timestamp_data,
+    layouts.Utf8: _utf8,
+}

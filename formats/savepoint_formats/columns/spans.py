@@ -1,0 +1,76 @@
+"""Columns of bytes that are copied out of a chunk as they lie there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from savepoint_formats.columns.kernel import DONE, SpansJob, copy_spans, run
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from savepoint_formats.columns.chunk import Chunk
+
+    Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spans:
+    """Where values begin and end in a chunk."""
+
+    starts: Positions
+    ends: Positions
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def sizes(self) -> Positions:
+        """In bytes."""
+        return self.ends - self.starts
+
+
+def bytes_of(chunk: Chunk, *parts: Spans) -> pa.LargeBinaryArray:
+    """The bytes of each value, whose parts lie at these places of the chunk.
+
+    Raises:
+        ValueError: A part lies outside of the chunk.
+    """
+    starts = np.stack([part.starts for part in parts], axis=1).astype(np.int64, copy=False)
+    ends = np.stack([part.ends for part in parts], axis=1).astype(np.int64, copy=False)
+    data = np.empty(int(np.maximum(ends - starts, 0).sum()), np.uint8)
+    offsets = np.zeros(starts.size + 1, np.int64)
+    job = SpansJob(
+        data=chunk.address,
+        size=len(chunk),
+        starts=starts.ctypes.data,
+        ends=ends.ctypes.data,
+        total=starts.size,
+        target=data.ctypes.data,
+        room=len(data),
+        offsets=offsets[1:].ctypes.data,
+    )
+    status, index = run(copy_spans, job)
+    if status != DONE:
+        span = f"bytes {starts.flat[index]} to {ends.flat[index]}"
+        raise ValueError(f"{span}, outside of the chunk of {len(chunk)} bytes")
+    borders = np.ascontiguousarray(offsets[:: len(parts)])
+    return large_binary(borders, data)
+
+
+def large_binary(offsets: Positions, data: NDArray[np.uint8]) -> pa.LargeBinaryArray:
+    """Values that lie one behind the other; ``offsets`` has one more than there are values."""
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
+
+
+def spans_in(values: pa.LargeBinaryArray) -> tuple[NDArray[np.uint8], Spans]:
+    """The bytes that hold the values, and where each lies in them; there are no nulls."""
+    _, offsets, data = values.buffers()
+    borders = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
+    held = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+    return held, Spans(borders[:-1], borders[1:])

@@ -1,0 +1,162 @@
+"""Entries of keyed state as bytes, and the runs of canonical files that they become.
+
+A run is what a section of a canonical file has of one state. It says nothing of where it lies,
+so that a section is any runs of its key group, one behind the other, and an end mark.
+
+| bytes        | field | meaning                                                               |
+|--------------|-------|-----------------------------------------------------------------------|
+| u16          | state | index of the state in the file's header                               |
+| i32, n bytes | key   | key group in 1 or 2 bytes, then the entry's key; the first bit of the |
+|              |       | last key of the run is set                                            |
+| i32, n bytes | value |                                                                       |
+
+Key and value are there as often as the run has entries.
+
+Flink: ``FullSnapshotAsyncWriter``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_formats.columns.kernel import (
+    DONE,
+    DistinctHashesJob,
+    RunsJob,
+    hash_distinctly,
+    run,
+    size_runs,
+    write_runs,
+)
+from savepoint_formats.key_groups import MAX_PARALLELISM
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_RUNS = {"key_group": pa.int32(), "run": pa.large_binary()}
+_GROUP_COUNTS = {1: 1 << 7, 2: MAX_PARALLELISM}
+"""By the size of the prefix; its first bit is no part of the key group."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredEntries:
+    """Entries of one state.
+
+    Attributes:
+        keys: Of each its key, namespace and user key, with the sizes among them, as
+            ``state_entries.entry_key`` has them behind the prefix.
+        values: The value of each.
+    """
+
+    keys: pa.LargeBinaryArray
+    values: pa.LargeBinaryArray
+
+    def __post_init__(self) -> None:
+        for array in (self.keys, self.values):
+            if array.type != pa.large_binary() or array.null_count:
+                raise ValueError(f"{array.null_count} nulls of {array.type}, expected large_binary")
+        if len(self.keys) != len(self.values):
+            raise ValueError(f"{len(self.keys)} keys and {len(self.values)} values")
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+def runs(
+    entries: StoredEntries, key_groups: NDArray[np.uint16], state_id: int, prefix_size: int
+) -> pa.RecordBatch:
+    """The runs of a state's entries, one per key group.
+
+    Args:
+        entries: The entries, in any order; within a run they keep it.
+        key_groups: That of each entry.
+        state_id: The index of the state in the file's header.
+        prefix_size: The bytes that the key group takes in front of a key, 1 or 2.
+
+    Returns:
+        Columns ``key_group`` and ``run``, ascending, a row for each key group that occurs.
+
+    Raises:
+        ValueError: A key group needs more bytes, a key or value is larger than 2 GiB, or there
+            are not as many key groups as entries.
+    """
+    if len(key_groups) != len(entries) or prefix_size not in _GROUP_COUNTS:
+        found = f"{len(key_groups)} key groups of {prefix_size} bytes, {len(entries)} entries"
+        raise ValueError(f"{found}: expected as many, of 1 or 2 bytes")
+    groups = np.ascontiguousarray(key_groups, np.uint16)
+    count = _GROUP_COUNTS[prefix_size]
+    sizes, positions, last_keys = np.zeros((3, count), np.int64)
+    (key_data, key_offsets), (value_data, value_offsets) = map(
+        _buffers, (entries.keys, entries.values)
+    )
+    job = RunsJob(
+        keys=key_data,
+        key_offsets=key_offsets,
+        values=value_data,
+        value_offsets=value_offsets,
+        key_groups=groups.ctypes.data,
+        total=len(entries),
+        state=state_id,
+        prefix_size=prefix_size,
+        group_count=count,
+        sizes=sizes.ctypes.data,
+        positions=positions.ctypes.data,
+        last_keys=last_keys.ctypes.data,
+    )
+    status, index = run(size_runs, job)
+    if status != DONE:
+        raise _refusal(entries, groups, index, count)
+    ends = np.cumsum(sizes)
+    data = np.empty(int(ends[-1]), np.uint8)
+    positions[:] = ends - sizes + data.ctypes.data
+    run(write_runs, job)
+    (found_groups,) = np.nonzero(sizes)
+    offsets = np.append(0, ends[found_groups])
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    made = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(found_groups), buffers)
+    columns = [pa.array(found_groups.astype(np.int32)), made]
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(_RUNS))
+
+
+def distinct_hashes(keys: pa.LargeBinaryArray) -> NDArray[np.uint64]:
+    """A hash of 128 bits of each key, by which equal keys can be found in little memory.
+
+    Args:
+        keys: The keys; there are no nulls.
+
+    Returns:
+        Two numbers per key.
+
+    Raises:
+        ValueError: The keys are none of ``large_binary``, or some are null.
+    """
+    if keys.type != pa.large_binary() or keys.null_count:
+        raise ValueError(f"{keys.null_count} nulls of {keys.type}, expected large_binary")
+    hashes = np.empty((len(keys), 2), np.uint64)
+    data, offsets = _buffers(keys)
+    job = DistinctHashesJob(data, offsets, len(keys), hashes.ctypes.data)
+    run(hash_distinctly, job)
+    return hashes
+
+
+def _buffers(values: pa.LargeBinaryArray) -> tuple[int, int]:
+    """Where the bytes of values are, and the offset of the first one in them."""
+    _, offsets, data = values.buffers()
+    first = offsets.address + 8 * values.offset if offsets else 0
+    return data.address if data else 0, first
+
+
+def _refusal(
+    entries: StoredEntries, key_groups: NDArray[np.uint16], index: int, count: int
+) -> ValueError:
+    key_group = int(key_groups[index])
+    if key_group >= count:
+        return ValueError(f"entry {index} is of key group {key_group}, expected 0 to {count - 1}")
+    key, value = (pc.binary_length(one[index:])[0] for one in (entries.keys, entries.values))
+    what = f"a key of {key} bytes and a value of {value}"
+    return ValueError(f"entry {index} has {what}, expected less than 2 GiB")

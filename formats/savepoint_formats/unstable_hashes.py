@@ -1,0 +1,70 @@
+"""Keys whose hash code nobody can tell from their value, and why.
+
+Enums and arrays have another one in each JVM, classes of the user one of their own making. Of some
+layouts one can't tell what they are the layout of, such as lists and arrays, which hash otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.errors import UnstableHashError
+
+if TYPE_CHECKING:
+    from savepoint_formats.layout import Layout, LogicalType
+
+_PRIMITIVES = (
+    layouts.Boolean,
+    layouts.Byte,
+    layouts.Short,
+    layouts.Int,
+    layouts.Long,
+    layouts.Float,
+    layouts.Double,
+    layouts.Char,
+)
+
+
+def unstable(layout: Layout) -> UnstableHashError:
+    """Why keys of this layout are such."""
+    return UnstableHashError(_reason(layout))
+
+
+def _reason(layout: Layout) -> str:
+    match layout:
+        case layouts.Enum(class_name):
+            return f"{class_name} is an enum: its hash codes differ in each JVM"
+        case layouts.Bytes() | layouts.FixedBytes():
+            return "an array: its hash codes differ in each JVM"
+        case layouts.Repeated(layouts.Nullable()):
+            return "a list, a set or an array; their hash codes differ"
+        case layouts.Struct(names):
+            return f"a structure of {', '.join(names)} has a hash code of its own making"
+        case layouts.Pojo(class_name) | layouts.Kryo(class_name) | layouts.Opaque(class_name):
+            return f"{class_name} has a hash code of its own making"
+        case _:
+            return f"the hash code of {type(layout).__name__} is not known"
+
+
+def check_field_of_row(layout: Layout) -> None:
+    """Raises ``UnstableHashError`` if a value of this layout makes a Row such a key."""
+    match layout:
+        case layouts.Repeated(element) if isinstance(element, _PRIMITIVES):
+            raise UnstableHashError("a list or an array inside a row; their hash codes differ")
+        case layouts.Repeated(layouts.Nullable(_, True)):
+            raise UnstableHashError("a list or a set inside a row; their hash codes differ")
+
+
+def check_field_of_case_class(layout: Layout) -> None:
+    """Raises ``UnstableHashError`` if a value of this layout makes a case class such a key."""
+    if isinstance(layout, layouts.Float | layouts.Double):
+        raise UnstableHashError("a case class with a float or a double")
+
+
+def check_null(sql: LogicalType) -> None:
+    """Raises ``UnstableHashError`` if a null of this type makes a row of SQL such a key."""
+    is_decimal = sql.root == "DECIMAL" and sql.precision > 18
+    is_timestamp = sql.root.startswith("TIMESTAMP") and sql.precision > 3
+    if is_decimal or is_timestamp:
+        raise UnstableHashError(f"a null {sql.root}: its bytes depend on the code that wrote it")

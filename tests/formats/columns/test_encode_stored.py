@@ -1,0 +1,132 @@
+"""What real Flinks wrote is decoded, and encoded to the same bytes."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from passed_state import infos_of, key_of
+from sample_rows import Sample, samples
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.catalog import StateKind
+from savepoint_formats.columns import arrow_type
+from savepoint_formats.columns.assembly import program
+from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.columns.decode import decode
+from savepoint_formats.columns.encode import Encoder
+from savepoint_formats.columns.spans import spans_in
+from savepoint_formats.columns.state_entries import Delimited, NullableRest, entry_key
+from savepoint_formats.file_io import SnapshotDirectory
+from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Struct, VoidNamespace
+from savepoint_formats.scan.entry_source import SourceSettings
+from savepoint_formats.scan.stored_runs import stored_source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from savepoint_formats.catalog import State
+    from savepoint_formats.scan.stored_state import StatePiece
+
+
+def _neighbour(name: str) -> Any:
+    """Another module of this folder, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+flink = _neighbour("test_flink_vectors")
+
+# Forms of a value that only one of Java's writers makes, and values that no column holds.
+OTHER_FORMS = {"bi1new", "row_cgnull", *flink.NO_COLUMN}
+
+
+def is_writable(vector: dict[str, Any]) -> bool:
+    layout = flink.layout_of(bytes.fromhex(vector["snapshot"]))
+    return vector["name"] not in OTHER_FORMS and not flink.has(layout, layouts.Kryo)
+
+
+VECTORS = [one for one in flink.VECTORS if is_writable(one)]
+
+
+@pytest.mark.parametrize(
+    "vector", VECTORS, ids=[f"{one['name']} {one['flink']}" for one in VECTORS]
+)
+def test_encodes_the_bytes_that_the_jar_wrote(vector: dict[str, Any]) -> None:
+    data = bytes.fromhex(vector["data"])
+    layout = flink.layout_of(bytes.fromhex(vector["snapshot"]))
+    value = flink.read(layout, data, vector["flink"])
+    column = pa.array([value], arrow_type(layout))
+    assert Encoder(layout).encode(column).to_pylist() == [data]
+
+
+def pieces_of(sample: Sample) -> Iterator[StatePiece]:
+    """All entries of keyed state and of timers."""
+    savepoint = sample.open()
+    directory = SnapshotDirectory.of(savepoint.path)
+    for operator in savepoint.metadata.operators:
+        settings = SourceSettings(operator.max_parallelism)
+        for subtask in operator.subtasks:
+            handle = subtask.managed_keyed_state
+            if handle is not None:
+                key = key_of(directory, operator).layout()
+                names = frozenset(infos_of(directory, operator))
+                source = stored_source(directory, handle, key, settings)
+                yield from source.pieces(names, handle.key_groups)
+
+
+def entry_layouts(state: State) -> tuple[Layout, Layout | None]:
+    """Of the key without its prefix, and of the value; a timer has none."""
+    assert state.key is not None
+    if state.kind is StateKind.TIMERS:
+        return state.stored, None
+    user_key = state.stored.key if isinstance(state.stored, MapOf) else None
+    namespace = state.namespace or VoidNamespace()
+    is_map = state.kind is StateKind.MAP
+    whole = entry_key(0, state.key, namespace, user_key if is_map else None)
+    key = Struct(whole.names[1:], whole.fields[1:])
+    match state.kind, state.stored:
+        case StateKind.LIST, Repeated(element):
+            return key, Delimited(element)
+        case StateKind.MAP, MapOf(_, Nullable(value)):
+            return key, NullableRest(value)
+        case _:
+            return key, state.stored
+
+
+def decoded(layout: Layout, stored: pa.LargeBinaryArray) -> pa.Array:
+    data, spans = spans_in(stored)
+    return decode(program(layout), Chunk(data), spans.starts, spans.ends)
+
+
+@pytest.mark.parametrize("sample", samples(), ids=str)
+def test_entries_of_keyed_state_are_encoded_as_they_were_stored(sample: Sample) -> None:
+    for piece in pieces_of(sample):
+        if len(piece.entries):
+            key, value = entry_layouts(piece.state)
+            keys, values = piece.entries.keys, piece.entries.values
+            assert Encoder(key).encode(decoded(key, keys)).equals(keys)
+            if value is not None:
+                found = decoded(value, values)
+                expected = with_plain_nulls(found, values) if is_map(piece) else values
+                assert Encoder(value).encode(found).equals(expected)
+
+
+def is_map(piece: StatePiece) -> bool:
+    return piece.state.kind is StateKind.MAP
+
+
+def with_plain_nulls(found: pa.Array, stored: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
+    """What is stored, with each null of a map as RocksDB writes it: its flag and nothing else.
+
+    The heap backend writes a second flag, of the serializer of the values, and maybe that alone.
+    """
+    return pc.if_else(found.is_null(), pa.scalar(b"\1", pa.large_binary()), stored)

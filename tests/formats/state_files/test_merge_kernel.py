@@ -1,0 +1,53 @@
+"""Keys are compared word by word as they are byte by byte."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from savepoint_formats.state_files import merge_kernel, sst_kernel
+from savepoint_formats.state_files.sst_kernel import Entries
+
+COMPILED = settings(deadline=None)  # the first call may compile
+
+# Few different bytes, so that keys have much in common.
+KEYS = st.lists(st.sampled_from([0, 1, 0x7F, 0x80, 0xFF]), max_size=26).map(bytes)
+
+
+def entries_of(one: bytes, other: bytes) -> Entries:
+    data = np.frombuffer(one + other + b"\x55", np.uint8)
+    ends = np.array([len(one), len(one) + len(other)])
+    spans = np.stack([np.array([0, len(one)]), ends, ends, ends])
+    return Entries(data, spans, np.zeros(2, np.uint64))
+
+
+def sign(number: int) -> int:
+    return (number > 0) - (number < 0)
+
+
+@COMPILED
+@given(KEYS, KEYS, KEYS, KEYS)
+def test_the_order_of_keys_is_that_of_their_bytes(
+    prefix: bytes, one: bytes, other: bytes, suffix: bytes
+) -> None:
+    for left, right in [
+        (prefix + one, prefix + other),
+        (prefix + one + suffix, prefix + other + suffix),
+    ]:
+        entries = entries_of(left, right)
+        expected = (left > right) - (left < right)
+        assert sign(merge_kernel.compare_keys(entries, 0, 1)) == expected
+        assert sign(merge_kernel.compare_keys(entries, 1, 0)) == -expected
+        assert merge_kernel.has_same_key(entries, 0, 1) == (left == right)
+
+
+@COMPILED
+@given(st.binary(max_size=40), st.integers(0, 10), st.integers(0, 10))
+def test_copied_bytes_are_those_of_the_source_and_no_others_change(
+    data: bytes, at: int, behind: int
+) -> None:
+    source = np.frombuffer(b"?" + data + b"?", np.uint8)
+    target = np.full(at + len(data) + behind, 0x2E, np.uint8)
+    sst_kernel.copy(source, 1, len(data), target, at)
+    assert target.tobytes() == b"." * at + data + b"." * behind
