@@ -7,7 +7,7 @@ the states that they have, and in their order; equal headers are parsed once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING
@@ -22,6 +22,8 @@ from savepoint_formats.layout import (
     Struct,
     TimerTimestamp,
     VoidNamespace,
+    as_records,
+    with_kryo_classes,
     without_ttl,
 )
 from savepoint_formats.metadata.keyed_handles import ChangelogHandle, KeyGroupsHandle
@@ -42,16 +44,18 @@ from savepoint_formats.state_files.header import (
     StateMetaInfo,
 )
 from savepoint_formats.state_files.raw_timers import (
+    DOMAINS,
+    TimerServices,
     first_section,
     has_timers,
-    read_timers,
-    skip_timers,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.file_io import SnapshotDirectory
+    from savepoint_formats.layout import KryoClass
     from savepoint_formats.metadata.checkpoint import OperatorState, SubtaskState
     from savepoint_formats.metadata.keyed_handles import BaseHandle, KeyedStateHandle
     from savepoint_formats.metadata.operator_handles import OperatorStateHandle
@@ -115,12 +119,24 @@ class State:
     @property
     def value(self) -> Layout:
         """Layout of what a reader sees: what is stored, without the times of TTL."""
-        return without_ttl(self.stored)
+        return without_ttl(self.timed_value)
+
+    @property
+    def timed_value(self) -> Layout:
+        """The same with the times of TTL."""
+        return as_records(self.stored) if self.kind is StateKind.LIST else self.stored
 
     @property
     def has_ttl(self) -> bool:
         """Whether each value carries the time of its last access."""
-        return self.value != self.stored
+        return self.value != self.timed_value
+
+    def with_kryo_classes(self, classes: tuple[KryoClass, ...]) -> State:
+        """The state as it is to who knows these classes."""
+        if not classes:
+            return self
+        stored, key, namespace = with_kryo_classes((self.stored, self.key, self.namespace), classes)
+        return replace(self, stored=stored, key=key, namespace=namespace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +156,20 @@ class OperatorCatalog:
     problems: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, directory: SnapshotDirectory, operator: OperatorState) -> OperatorCatalog:
-        """Reads the headers of the operator's state files, and hardly anything else of them."""
-        reader = _CatalogReader(directory, {}, [], set())
+    def of(
+        cls,
+        directory: SnapshotDirectory,
+        operator: OperatorState,
+        kryo: KryoDialect | None = None,
+    ) -> OperatorCatalog:
+        """Reads the headers of the operator's state files, and hardly anything else of them.
+
+        Args:
+            directory: Where the savepoint is.
+            operator: The operator.
+            kryo: What is known of the Kryo that wrote object graphs.
+        """
+        reader = _CatalogReader(directory, kryo, {}, [], set())
         for subtask in operator.subtasks:
             reader.read(subtask)
         reader.read_changelogs(operator.subtasks)
@@ -150,7 +177,9 @@ class OperatorCatalog:
             reader.add(_raw_state(StateKind.COORDINATOR))
         keyed = sum(size for is_keyed, size in _sizes(operator) if is_keyed)
         others = sum(size for is_keyed, size in _sizes(operator) if not is_keyed)
-        return cls(tuple(reader.states.values()), keyed, others, tuple(reader.problems))
+        classes = kryo.classes if kryo else ()
+        states = tuple(one.with_kryo_classes(classes) for one in reader.states.values())
+        return cls(states, keyed, others, tuple(reader.problems))
 
 
 def _sizes(operator: OperatorState) -> Iterator[tuple[bool, int]]:
@@ -164,6 +193,7 @@ class _CatalogReader:
     """Collects the states of an operator; a header that was seen before is not parsed again."""
 
     directory: SnapshotDirectory
+    kryo: KryoDialect | None
     states: dict[tuple[bool, bool, str], State]
     problems: list[str]
     seen: set[bytes]
@@ -229,8 +259,12 @@ class _CatalogReader:
         if not has_timers(data):
             yield _raw_state(StateKind.RAW_KEYED)
             return
-        for service, domain, _ in read_timers(data, file.path, section, skip_timers):
-            yield _raw_timers(service, domain)
+        found = TimerServices.of(data, file.path, section, self.kryo)
+        for service in found.services:
+            for domain in DOMAINS:
+                yield _raw_timers(service, domain)
+        if found.problem:
+            yield State(RAW_TIMERS, StateKind.RAW_KEYED, Opaque("", found.problem))
 
     def _is_new(self, header: HeaderBytes) -> bool:
         is_new = header.data not in self.seen
@@ -258,6 +292,8 @@ def raw_keyed_handle(subtask: SubtaskState) -> KeyGroupsHandle | None:
 def _raw_state(kind: StateKind) -> State:
     return State(_RAW_NAMES[kind], kind, Opaque("", "only its operator knows its format"))
 
+
+RAW_TIMERS = "raw_timers"
 
 _RAW_NAMES = {
     StateKind.RAW_KEYED: "raw_keyed_state",

@@ -5,6 +5,7 @@
     SavepointError
     ├── SavepointNotFoundError        nothing lies at the path
     ├── NotASavepointError            something else lies there
+    ├── SavepointExistsError          something lies where a savepoint is to be written
     ├── StateFileNotFoundError        a file that the savepoint refers to is gone
     ├── FormatError                   the bytes are not what the format says
     │   ├── TruncatedError            they end too early
@@ -13,9 +14,18 @@
     │   └── UndecodableError          a value is right, but no column can hold it
     │       └── ValueOutOfRangeError  it lies beyond what its Arrow type holds
     ├── OperatorNotFoundError
+    ├── OperatorExistsError           a savepoint would have two operators of one uid
+    ├── EmptySavepointError           a savepoint would have no operators at all
     ├── StateNotFoundError
     ├── TableNotFoundError
     ├── ColumnNotFoundError
+    ├── ColumnTypeError               a column has another type than what it is to become
+    ├── UnencodableError              a column holds a value that its serializer cannot write
+    │   └── NullValueError            a null that it has no bytes for
+    ├── DuplicateKeyError             a key that is to be written has two rows
+    ├── RescaleError                  state that only Flink can spread over other subtasks
+    ├── KeyGroupError                 a key group that the operator does not have
+    ├── NullKeyError                  a key that is to be written is null
     ├── KeyTypeError                  a key is looked for that no row of the table can have
     ├── StateTypeError                subtasks differ in the type of a state
     └── UnstableHashError             nobody but the writing JVM knows the key's hash code
@@ -30,7 +40,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     _Reduced = tuple[type["FormatError"], tuple[str | int, ...], dict[str, tuple[str, ...]]]
 
@@ -75,12 +85,30 @@ class NotASavepointError(SavepointError):
     """The file at the path is no ``_metadata`` file."""
 
 
+class SavepointExistsError(SavepointError):
+    """A savepoint, or something else, lies where a new one is to be written."""
+
+
 class StateFileNotFoundError(SavepointError):
     """A file that the savepoint refers to is neither where it says nor beside ``_metadata``."""
 
 
 class OperatorNotFoundError(SavepointError):
     """No operator of the savepoint has this uid, name or hash."""
+
+    @classmethod
+    def among(cls, path: str, uid: str, names: Iterable[str]) -> Self:
+        """The error that lists the operators there are."""
+        known = ", ".join(sorted(names)) or "none"
+        return cls(f"{path} has no operator {uid!r}; it has: {known}")
+
+
+class OperatorExistsError(SavepointError, ValueError):
+    """A savepoint would have two operators of one uid."""
+
+
+class EmptySavepointError(SavepointError, ValueError):
+    """A savepoint would have no operators at all."""
 
 
 class StateNotFoundError(SavepointError):
@@ -97,6 +125,50 @@ class TableNotFoundError(SavepointError):
 
 class ColumnNotFoundError(SavepointError):
     """The table has no column of this name."""
+
+
+class ColumnTypeError(SavepointError, TypeError):
+    """A column has a type that is none of what it is to become."""
+
+
+class UnencodableError(SavepointError, ValueError):
+    """A column holds a value that its serializer cannot write.
+
+    Attributes:
+        message: What was found and what was expected.
+        column: Where in the column the value is: ``$.tags[]``; empty if that is not known.
+        row: The row of the column, from 0; -1 if it is not known.
+    """
+
+    def __init__(self, message: str, column: str = "", row: int = -1) -> None:
+        super().__init__(message, column, row)
+        self.message = message
+        self.column = column
+        self.row = row
+
+    def __str__(self) -> str:
+        where = f"row {self.row} of {self.column}: " if self.column else ""
+        return self._placed(f"{where}{self.message}")
+
+
+class NullValueError(UnencodableError):
+    """A null for which the serializer has no bytes."""
+
+
+class DuplicateKeyError(SavepointError):
+    """Two rows have the same key, so that one would hide the other's state."""
+
+
+class RescaleError(SavepointError):
+    """An operator is to have other subtasks, but has state that only Flink can spread anew."""
+
+
+class KeyGroupError(SavepointError, ValueError):
+    """A key is said to be of a key group that the operator does not have."""
+
+
+class NullKeyError(SavepointError, ValueError):
+    """A key that is to be written is null, which no key of Flink is."""
 
 
 class KeyTypeError(SavepointError, ValueError):

@@ -22,6 +22,7 @@ from savepoint_formats.errors import (
     SavepointError,
     SavepointNotFoundError,
     StateFileNotFoundError,
+    TruncatedError,
 )
 from savepoint_formats.metadata.stream_handles import (
     EmptySegment,
@@ -141,6 +142,27 @@ class StateFile:
         except FileNotFoundError as error:
             raise self._missing() from error
 
+    def chunks(self, size: int) -> Iterator[pa.Buffer]:
+        """The bytes of a file, so many at a time, for who is to pass them on.
+
+        Raises:
+            StateFileNotFoundError: The file is gone.
+            TruncatedError: It ends before the piece does.
+        """
+        if self.location is None:
+            raise self._missing()
+        try:
+            with self.location.filesystem.open_input_file(self.location.path) as file:
+                end = file.size() if self.size is None else self.start + self.size
+                file.seek(self.start)
+                while file.tell() < end:
+                    chunk = file.read_buffer(min(size, end - file.tell()))
+                    if not chunk.size:
+                        raise TruncatedError("the file ends here", self.path, file.tell())
+                    yield chunk
+        except FileNotFoundError as error:
+            raise self._missing() from error
+
     def _missing(self) -> StateFileNotFoundError:
         return StateFileNotFoundError(
             f"{self.path} does not exist, nor does a file of its name beside _metadata;"
@@ -214,7 +236,7 @@ class SnapshotDirectory:
 
     def list_files(self) -> dict[str, int]:
         """Path below the directory -> size in bytes, of all files in it."""
-        selector = fs.FileSelector(self.location.path, recursive=True)
+        selector = fs.FileSelector(self.location.path, allow_not_found=True, recursive=True)
         infos = self.location.filesystem.get_file_info(selector)
         return {
             posixpath.relpath(info.path, self.location.path): info.size

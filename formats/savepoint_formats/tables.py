@@ -17,6 +17,7 @@ What only the operator knows the format of is bytes, in tables of fixed names:
 | table              | columns                                                               |
 |--------------------|-----------------------------------------------------------------------|
 | raw_keyed_state    | ``key_group``, ``value``; a row per key group                         |
+| raw_timers         | the same, of timers that cannot all be read                           |
 | raw_operator_state | ``value``; a row per partition                                        |
 | coordinator_state  | ``value``; one row                                                    |
 

@@ -300,6 +300,11 @@ class CheckpointMetadata:
     properties: CheckpointProperties | None = None
 
     @classmethod
+    def new(cls, operators: tuple[OperatorState, ...], checkpoint_id: int = 1) -> Self:
+        """That of a new savepoint, of the version that every Flink from 1.11 on restores."""
+        return cls(MetadataVersion.CHANNEL_STATE, checkpoint_id, operators)
+
+    @classmethod
     def read(cls, view: DataInputView) -> Self:
         """Reads a whole file.
 

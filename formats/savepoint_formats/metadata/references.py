@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from savepoint_formats.metadata.keyed_handles import (
@@ -11,14 +11,23 @@ from savepoint_formats.metadata.keyed_handles import (
     IncrementalHandle,
     InMemoryChanges,
     KeyGroupsHandle,
+    LocalFile,
 )
+from savepoint_formats.metadata.stream_handles import KeyGroupsStream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from savepoint_formats.metadata.checkpoint import OperatorState, SubtaskState
-    from savepoint_formats.metadata.keyed_handles import ChangesHandle, KeyedStateHandle
-    from savepoint_formats.metadata.stream_handles import StreamHandle
+    from savepoint_formats.metadata.keyed_handles import (
+        BaseHandle,
+        ChangesHandle,
+        KeyedStateHandle,
+    )
+    from savepoint_formats.metadata.operator_handles import ChannelHandle, OperatorStateHandle
+    from savepoint_formats.metadata.stream_handles import PlainStream, StreamHandle
+
+    Replacement = Callable[[PlainStream], PlainStream]
 
 COORDINATOR = -1
 
@@ -83,3 +92,85 @@ def keyed_streams(
                 yield "changelog", change_set.stream
         case InMemoryChanges():
             return
+
+
+def with_streams(operator: OperatorState, replacement: Replacement) -> OperatorState:
+    """The operator with other streams in the places of its own; its coordinator keeps its bytes.
+
+    File merging gives a subtask without operator state a handle without bytes: it goes, and so do
+    the directories that the other handles name, for the new streams lie somewhere else.
+    """
+    subtasks = tuple(_subtask(subtask, replacement) for subtask in operator.subtasks)
+    return replace(operator, subtasks=subtasks)
+
+
+def _subtask(subtask: SubtaskState, replacement: Replacement) -> SubtaskState:
+    return replace(
+        subtask,
+        managed_operator_state=_operator_handle(subtask.managed_operator_state, replacement),
+        raw_operator_state=_operator_handle(subtask.raw_operator_state, replacement),
+        managed_keyed_state=_keyed_handle(subtask.managed_keyed_state, replacement),
+        raw_keyed_state=_keyed_handle(subtask.raw_keyed_state, replacement),
+        input_channels=_channels(subtask.input_channels, replacement),
+        output_channels=_channels(subtask.output_channels, replacement),
+    )
+
+
+def _operator_handle(
+    handle: OperatorStateHandle | None, replacement: Replacement
+) -> OperatorStateHandle | None:
+    if handle is None or (handle.directories is not None and handle.directories.is_empty):
+        return None
+    return replace(handle, stream=replacement(handle.stream), directories=None)
+
+
+def _channels(
+    channels: tuple[ChannelHandle, ...], replacement: Replacement
+) -> tuple[ChannelHandle, ...]:
+    return tuple(
+        replace(channel, stream=_stream(channel.stream, replacement)) for channel in channels
+    )
+
+
+def _keyed_handle(
+    handle: KeyedStateHandle | None, replacement: Replacement
+) -> KeyedStateHandle | None:
+    match handle:
+        case ChangelogHandle():
+            return replace(
+                handle,
+                base=tuple(_base_handle(one, replacement) for one in handle.base),
+                changes=tuple(_changes_handle(one, replacement) for one in handle.changes),
+            )
+        case None:
+            return None
+        case _:
+            return _base_handle(handle, replacement)
+
+
+def _base_handle(handle: BaseHandle, replacement: Replacement) -> BaseHandle:
+    if isinstance(handle, KeyGroupsHandle):
+        return replace(handle, stream=replacement(handle.stream))
+    return replace(
+        handle,
+        meta=replacement(handle.meta),
+        shared=_files(handle.shared, replacement),
+        private=_files(handle.private, replacement),
+    )
+
+
+def _files(files: tuple[LocalFile, ...], replacement: Replacement) -> tuple[LocalFile, ...]:
+    return tuple(LocalFile(file.name, _stream(file.stream, replacement)) for file in files)
+
+
+def _changes_handle(handle: ChangesHandle, replacement: Replacement) -> ChangesHandle:
+    if isinstance(handle, InMemoryChanges):
+        return handle
+    streams = tuple(replace(one, stream=replacement(one.stream)) for one in handle.streams)
+    return replace(handle, streams=streams)
+
+
+def _stream(stream: StreamHandle, replacement: Replacement) -> StreamHandle:
+    if isinstance(stream, KeyGroupsStream):
+        return replace(stream, stream=replacement(stream.stream))
+    return replacement(stream)

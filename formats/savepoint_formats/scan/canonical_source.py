@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.columns.chunk import Chunk
-from savepoint_formats.columns.frames import FramesStart, frames
+from savepoint_formats.columns.frames import FramesStart, FramesTable, frames
 from savepoint_formats.errors import FormatError, TruncatedError, within
-from savepoint_formats.scan.entry_source import BATCH_SIZE, EntrySource, SourceSettings
+from savepoint_formats.scan.entry_source import (
+    BATCH_SIZE,
+    BLOCK_SIZE,
+    EntrySource,
+    SourceSettings,
+)
 from savepoint_formats.scan.state_rows import EntrySpans
 from savepoint_formats.state_files.sections import (
     Section,
@@ -31,8 +36,6 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.scan.entry_source import Part
-
-_SPANS = ("key_starts", "key_ends", "value_starts", "value_ends")
 
 
 class CanonicalSource(EntrySource):
@@ -73,10 +76,10 @@ class CanonicalSource(EntrySource):
     def _part(self, names: frozenset[str], batch: tuple[Section, ...]) -> Part:
         data, starts, base = self._read(batch)
         chunk = Chunk(np.frombuffer(data, np.uint8), self._path_of(batch), base)
-        found: list[Frames] = []
+        table = FramesTable(chunk, len(self.states))
         for section, start, end in zip(batch, starts, [*starts[1:], len(data)], strict=True):
             with self._in_section(section):
-                found.append(section_entries(chunk, start, end, len(self.states)))
+                found = section_entries(table, chunk, start, end)
         return chunk, self._by_state(names, found)
 
     @contextmanager
@@ -96,16 +99,13 @@ class CanonicalSource(EntrySource):
             return self._file.path
         return f"{self._file.path}, decompressed from byte {batch[0].start}"
 
-    def _by_state(self, names: frozenset[str], found: list[Frames]) -> dict[str, EntrySpans]:
+    def _by_state(self, names: frozenset[str], found: Frames) -> dict[str, EntrySpans]:
         """The entries of each state that has any."""
-        ids = np.concatenate([part.state_ids for part in found])
-        spans = [np.concatenate([getattr(part, name) for part in found]) for name in _SPANS]
-        entries: dict[str, EntrySpans] = {}
-        for state_id, state in enumerate(self.states):
-            chosen = np.flatnonzero(ids == state_id) if state.name in names else ids[:0]
-            if len(chosen):
-                entries[state.name] = EntrySpans(*(one[chosen] for one in spans))
-        return entries
+        return {
+            self.states[state_id].name: EntrySpans(*spans)
+            for state_id, spans in sorted(found.by_state().items())
+            if self.states[state_id].name in names
+        }
 
     def _read(self, batch: tuple[Section, ...]) -> tuple[bytes, list[int], int]:
         """The bytes of sections, where each begins in them, and their offset in the file."""
@@ -133,7 +133,7 @@ class CanonicalSource(EntrySource):
         """The section from its beginning, a few MB at a time."""
         path = self._path_of((section,))
         first, end = (section.start, section.end) if whole is None else (0, len(whole))
-        position, size, start = first, BATCH_SIZE, FramesStart(0)
+        position, size, start = first, BLOCK_SIZE, FramesStart(0)
         while True:
             stop = min(position + size, end)
             data = (
@@ -147,25 +147,24 @@ class CanonicalSource(EntrySource):
                 if stop == end and not found.is_end:
                     raise _no_end(chunk, found)
             if len(found):
-                yield chunk, self._by_state(names, [found])
+                yield chunk, self._by_state(names, found)
             if found.is_end:
                 return
             position += found.next.position
             start = FramesStart(0, found.next.state)
-            size = max(BATCH_SIZE, found.wanted)
+            size = max(BLOCK_SIZE, found.wanted)
 
 
-def section_entries(chunk: Chunk, start: int, end: int, states: int) -> Frames:
-    """The entries of the section between two positions of a chunk; positions are the chunk's.
+def section_entries(table: FramesTable, chunk: Chunk, start: int, end: int) -> Frames:
+    """Adds the entries of the section between two positions of a chunk to those found before.
 
     Raises:
         FormatError: The section is damaged.
     """
-    section = Chunk(chunk.data[start:end], chunk.path, chunk.base + start)
-    found = frames(section, FramesStart(0), states)
+    found = table.add(FramesStart(start), end)
     if not found.is_end:
-        raise _no_end(section, found)
-    return replace(found, **{name: getattr(found, name) + start for name in _SPANS})
+        raise _no_end(chunk, found)
+    return found
 
 
 def _no_end(chunk: Chunk, found: Frames) -> TruncatedError:

@@ -85,7 +85,7 @@ class _NumberedBatch:
         for index, (group, number) in enumerate(numbers):
             places[group.key_group][number] = index
         self._chunk, starts, ends = _extended(batch, numbers)
-        self._rows = KeyRows(self._chunk)
+        self._rows = KeyRows(self._chunk, batch.prefix_size)
         self._rows.rows(starts, ends)
         self._states = {name: self._numbered(rows) for name, rows in batch.states.items()}
 

@@ -22,6 +22,7 @@ from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.equality import comparable
 from savepoint_formats.columns.values import ValueReader
 from savepoint_formats.errors import UndecodableError
+from savepoint_formats.scan.timer_rows import TimerRows
 from savepoint_formats.state_files.changelog import StateChangeOperation
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class ChangedTimers:
         self._kryo = kryo
         self._values: list[Value] = []
         self._is_added: list[bool] = []
+        self._key_groups: list[int] = []
 
     def add(self, change: KeyedChange) -> None:
         """Another change.
@@ -63,6 +65,7 @@ class ChangedTimers:
         for _ in range(count):
             self._values.append(self._timer(view))
             self._is_added.append(is_added)
+            self._key_groups.append(change.key_group)
         view.expect_end()
 
     def _timer(self, view: DataInputView) -> Value:
@@ -73,17 +76,18 @@ class ChangedTimers:
             raise view.error(message, UndecodableError)
         return timer
 
-    def added(self) -> pa.Array:
+    def added(self) -> TimerRows:
         """The timers that are there after the changes, of those that were changed."""
         timers = self._changed()
         last = {timer: index for index, timer in enumerate(comparable(timers))}
-        return timers.take(
-            pa.array([index for index in last.values() if self._is_added[index]], pa.int64())
-        )
+        is_last = np.zeros(len(timers), np.bool_)
+        is_last[list(last.values())] = True
+        rows = TimerRows(self._state.name, timers, np.array(self._key_groups, np.int32))
+        return rows.chosen(is_last & np.array(self._is_added, np.bool_))
 
-    def untouched(self, before: pa.Array) -> pa.Array:
+    def untouched(self, rows: TimerRows) -> TimerRows:
         """Timers of before without those that were changed."""
-        timers = self._changed()
+        timers, before = self._changed(), rows.timers
         changed = set(comparable(timers))
         candidates = np.arange(len(before))
         if _is_timer(before.type) and _is_timer(timers.type):
@@ -93,7 +97,7 @@ class ChangedTimers:
         is_kept = np.ones(len(before), np.bool_)
         suspects = comparable(before.take(pa.array(candidates)))
         is_kept[candidates] = [timer not in changed for timer in suspects]
-        return before.filter(pa.array(is_kept))
+        return rows.chosen(is_kept)
 
     def _changed(self) -> pa.Array:
         return pa.array(self._values, arrow_type(self._state.stored))

@@ -22,8 +22,6 @@ from savepoint_formats.state_files.changelog import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import pyarrow as pa
-
     from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.file_io import SnapshotDirectory
     from savepoint_formats.key_groups import KeyGroupRange
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import ChangelogHandle
     from savepoint_formats.scan.keyed_batch import KeyedBatch
     from savepoint_formats.scan.keyed_source import KeyedSource
+    from savepoint_formats.scan.timer_rows import TimerRows
     from savepoint_formats.state_files.changelog import KeyedChange
 
 StateChange = tuple[State, "KeyedChange"]
@@ -84,16 +83,7 @@ class ChangelogSource:
         return changes
 
     def _changes(self, key_groups: KeyGroupRange) -> Iterator[StateChange]:
-        """The changes of these key groups."""
-        states: dict[int, State] = {}
-        for change in read_changes(self._directory, self._handle, key_groups):
-            if isinstance(change, StateRegistration):
-                states[change.number] = keyed_state(change.info, self._key)
-            elif change.state in states:
-                yield states[change.state], change
-            else:
-                message = f"a change of state {change.state}, of which it was not said what it is"
-                raise change.body.error(message)
+        return state_changes(self._directory, self._handle, key_groups, self._key, self._kryo)
 
     def _bases_of(self, key_groups: KeyGroupRange) -> Iterator[tuple[KeyedSource, KeyGroupRange]]:
         """The sources that have some of these key groups, which may have more than the handle."""
@@ -101,18 +91,18 @@ class ChangelogSource:
             if wanted := held.intersection(key_groups).intersection(self._handle.key_groups):
                 yield base, wanted
 
-    def timers(self, key_groups: KeyGroupRange) -> Iterator[tuple[str, pa.StructArray]]:
-        """The timers of these key groups: name of the state, and timers."""
+    def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
+        """The timers of these key groups, some at a time."""
         changes: dict[str, ChangedTimers] = {}
         for state, change in self._changes(key_groups):
             if state.kind is StateKind.TIMERS:
                 timers = changes.setdefault(state.name, ChangedTimers(state, self._kryo))
                 timers.add(change)
-        added = {name: timers.added() for name, timers in changes.items()}
+        added = [timers.added() for timers in changes.values()]
         for base, held in self._bases_of(key_groups):
-            for name, found in base.timers(held):
-                yield name, changes[name].untouched(found) if name in changes else found
-        yield from added.items()
+            for rows in base.timers(held):
+                yield changes[rows.state].untouched(rows) if rows.state in changes else rows
+        yield from added
 
 
 def _key_groups_of(batch: KeyedBatch) -> set[int]:
@@ -120,3 +110,35 @@ def _key_groups_of(batch: KeyedBatch) -> set[int]:
         return {batch.key_group}
     starts = [rows.starts for rows in batch.states.values()]
     return set(np.unique(batch.key_groups_at(np.concatenate(starts))).tolist())
+
+
+def state_changes(
+    directory: SnapshotDirectory,
+    handle: ChangelogHandle,
+    key_groups: KeyGroupRange,
+    key: Layout,
+    kryo: KryoDialect | None,
+) -> Iterator[StateChange]:
+    """The changes of these key groups in order.
+
+    Args:
+        directory: Where the savepoint is.
+        handle: The handle of the changelog.
+        key_groups: The key groups.
+        key: The layout of keys, which no change tells.
+        kryo: What is known of the Kryo that wrote object graphs.
+
+    Raises:
+        FormatError: A change is damaged, or of a state that is not registered.
+    """
+    states: dict[int, State] = {}
+    classes = kryo.classes if kryo else ()
+    for change in read_changes(directory, handle, key_groups):
+        if isinstance(change, StateRegistration):
+            state = keyed_state(change.info, key)
+            states[change.number] = state.with_kryo_classes(classes)
+        elif change.state in states:
+            yield states[change.state], change
+        else:
+            message = f"a change of state {change.state}, of which it was not said what it is"
+            raise change.body.error(message)

@@ -14,13 +14,12 @@ from savepoint_formats.errors import FormatError
 from savepoint_formats.key_groups import prefix_size
 from savepoint_formats.layout import Struct
 from savepoint_formats.scan.keyed_batch import KeyedBatch, key_groups_at
-from savepoint_formats.scan.large_key_groups import portions
+from savepoint_formats.scan.large_key_groups import HELD_SIZE, portions
 from savepoint_formats.scan.state_rows import EntryDecoder, EntrySpans
+from savepoint_formats.scan.timer_rows import TimerRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    import pyarrow as pa
 
     from savepoint_formats.columns.chunk import Chunk
     from savepoint_formats.columns.kryo_dialect import KryoDialect
@@ -29,11 +28,14 @@ if TYPE_CHECKING:
 
     Part = tuple[Chunk, dict[str, EntrySpans]]
 
-BATCH_SIZE = 16 << 20
+BATCH_SIZE = 8 << 20
 """Bytes of state that make one batch."""
 
-PORTION_SIZE = 64 << 20
-"""Bytes of a key group from which on it is read in portions."""
+BLOCK_SIZE = 2 << 20
+"""Bytes of a large key group that are read at once."""
+
+PORTION_SIZE = 10 << 20
+"""Bytes of a key group from which on it is decoded in portions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class SourceSettings:
     Attributes:
         max_parallelism: That of the operator: the key-group prefix depends on it.
         kryo: What is known of the Kryo that wrote object graphs.
-        portion_size: The largest key group in bytes that is read in one piece; None for any.
+        portion_size: The largest key group in bytes that is decoded in one piece; None for any.
     """
 
     max_parallelism: int
@@ -82,8 +84,8 @@ class EntrySource:
                 identity = decoders[next(iter(rows))].identity
                 yield KeyedBatch(chunk, identity, rows, prefix_size=self.prefix_size)
 
-    def timers(self, key_groups: KeyGroupRange) -> Iterator[tuple[str, pa.StructArray]]:
-        """The timers of these key groups: name of the state, and decoded timers."""
+    def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
+        """The timers of these key groups, some at a time."""
         prefix = KeyPrefix(self.prefix_size)
         decoders = {
             state.name: program(
@@ -96,7 +98,8 @@ class EntrySource:
             for name, spans in found.items():
                 with self._in_entries(name, chunk, spans):
                     entries = decode(decoders[name], chunk, spans.key_starts, spans.key_ends)
-                yield name, entries.field("timer")
+                groups = key_groups_at(chunk, spans.key_starts, self.prefix_size)
+                yield TimerRows(name, entries.field("timer"), groups)
 
     @contextmanager
     def _in_entries(self, state: str, chunk: Chunk, spans: EntrySpans) -> Iterator[None]:
@@ -126,12 +129,14 @@ class EntrySource:
             blocks: Reads it from its beginning, block by block.
         """
         decoders = self._decoders(names)
-        count = -(-size // (self.settings.portion_size or size))
+        portion_size = self.settings.portion_size or size
         yield from portions(
             blocks,
-            count,
+            size,
+            -(-size // portion_size),
             lambda name, chunk, spans: decoders[name].identities(chunk, spans),
             self._path,
+            held=max(1, HELD_SIZE // portion_size),
         )
 
     def _decoders(self, names: frozenset[str]) -> dict[str, EntryDecoder]:

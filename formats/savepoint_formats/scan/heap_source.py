@@ -1,16 +1,31 @@
-"""Keyed state and timers of heap files."""
+"""Keyed state and timers of heap files.
+
+An entry that cannot be decoded hides where it ends. What lies behind it is found all the same where
+``heap_borders`` proves it. Such a state is shown as the bytes of its entries; where it cannot be
+told where one entry ends and the next one begins, the first has the bytes of all.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
 
 from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.decode import decode_sequence
-from savepoint_formats.errors import UndecodableError, within
-from savepoint_formats.layout import opaque_parts
+from savepoint_formats.columns.decode import decode, decode_sequence
+from savepoint_formats.columns.kryo_structs import column_type, is_struct
+from savepoint_formats.errors import FormatError, UndecodableError, within
+from savepoint_formats.layout import JavaObject, Kryo, Layout, Opaque, Struct, opaque_parts, parts
+from savepoint_formats.scan.heap_borders import HeapBorders, HeapState, entry_starts
 from savepoint_formats.scan.keyed_batch import KeyedBatch
-from savepoint_formats.scan.state_rows import HeapDecoder, StateRows
+from savepoint_formats.scan.state_rows import (
+    HeapDecoder,
+    StateRows,
+    key_layout,
+    namespace_layout,
+)
+from savepoint_formats.scan.timer_rows import TimerRows
 from savepoint_formats.state_files.heap import HeapSection
 from savepoint_formats.state_files.sections import Section, sections_of
 
@@ -18,12 +33,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
+    from numpy.typing import NDArray
 
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.columns.program import Program
     from savepoint_formats.file_io import StateFile
     from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.metadata import KeyGroupsHandle
+    from savepoint_formats.scan.entry_source import SourceSettings
+
+    Entries: TypeAlias = StateRows | pa.StructArray
 
 
 class HeapSource:
@@ -33,8 +51,8 @@ class HeapSource:
         file: The file.
         handle: Its handle.
         states: All its states, by id: what is not asked for must be passed over all the same.
+        settings: How it is read.
         is_compressed: Whether its states are snappy-compressed.
-        kryo: What is known of the Kryo that wrote object graphs.
     """
 
     def __init__(
@@ -42,22 +60,25 @@ class HeapSource:
         file: StateFile,
         handle: KeyGroupsHandle,
         states: Sequence[State],
+        settings: SourceSettings,
         *,
         is_compressed: bool,
-        kryo: KryoDialect | None,
     ) -> None:
         self._file = file
         self._handle = handle
         self._states = states
+        self._settings = settings
         self._is_compressed = is_compressed
-        self._kryo = kryo
+        self._doubtful = frozenset(
+            state_id for state_id, state in enumerate(states) if is_doubtful(state.stored)
+        )
         self._decoders = {
-            state_id: HeapDecoder(state, kryo)
+            state_id: HeapDecoder(state, settings.kryo)
             for state_id, state in enumerate(states)
             if state.kind is not StateKind.TIMERS
         }
         self._timers = {
-            state_id: program(state.stored, kryo)
+            state_id: program(state.stored, settings.kryo)
             for state_id, state in enumerate(states)
             if state.kind is StateKind.TIMERS
         }
@@ -76,14 +97,15 @@ class HeapSource:
                 identity = self._identity(next(iter(rows)))
                 yield KeyedBatch(part.chunk, identity, rows, section.key_group)
 
-    def timers(self, key_groups: KeyGroupRange) -> Iterator[tuple[str, pa.StructArray]]:
-        """The timers of these key groups: name of the state, and decoded timers."""
+    def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
+        """The timers of these key groups, a state of one of them at a time."""
         for section in sections_of(self._handle.groups, self._file, key_groups):
             with within(f"key group {section.key_group}"):
                 part = HeapSection.of(self._file, section, is_compressed=self._is_compressed)
                 for state_id, found in self._entries(part, section):
                     if not isinstance(found, StateRows):
-                        yield self._states[state_id].name, found
+                        name = self._states[state_id].name
+                        yield TimerRows.of_key_group(name, found, section.key_group)
 
     def _identity(self, name: str) -> Program:
         return next(
@@ -92,40 +114,103 @@ class HeapSource:
             if self._states[state_id].name == name
         )
 
-    def _entries(
-        self, part: HeapSection, section: Section
-    ) -> Iterator[tuple[int, StateRows | pa.StructArray]]:
+    def _entries(self, part: HeapSection, section: Section) -> list[tuple[int, Entries]]:
         """Every state of a key group that has entries."""
-        while part.has_more():
-            state_id, count = part.next_state(len(self._states))
-            if not count:
-                continue
-            self._check(state_id, section)
-            with within(f"state {self._states[state_id].name!r}"):
-                found = self._state_entries(part, state_id, count)
-            yield state_id, found
-
-    def _state_entries(
-        self, part: HeapSection, state_id: int, count: int
-    ) -> StateRows | pa.StructArray:
-        found: StateRows | pa.StructArray
-        if state_id in self._timers:
-            found, part.position = decode_sequence(
-                self._timers[state_id], part.chunk, part.position, count
-            )
-        else:
-            found, part.position = self._decoders[state_id].rows(part.chunk, part.position, count)
+        try:
+            return list(self._in_order(part))
+        except FormatError as error:
+            if not self._doubtful:
+                raise
+            borders = self._borders(part)
+            if borders is None:
+                self._check(section, error)
+                raise
+        found = []
+        for state in borders:
+            if state.count:
+                with within(f"state {self._states[state.id].name!r}"):
+                    found.append((state.id, self._between(part, state, section.key_group)))
         return found
 
-    def _check(self, state_id: int, section: Section) -> None:
+    def _in_order(self, part: HeapSection) -> Iterator[tuple[int, Entries]]:
+        while part.has_more():
+            state_id, count = part.next_state(len(self._states))
+            if count:
+                with within(f"state {self._states[state_id].name!r}"):
+                    found, part.position = self._decoded(part, state_id, part.position, count)
+                yield state_id, found
+
+    def _decoded(
+        self, part: HeapSection, state_id: int, position: int, count: int
+    ) -> tuple[Entries, int]:
+        """So many entries from a position on, and where they end."""
+        if state_id in self._timers:
+            timers, end = decode_sequence(self._timers[state_id], part.chunk, position, count)
+            return timers, end
+        return self._decoders[state_id].rows(part.chunk, position, count)
+
+    # --- states that cannot be decoded --------------------------------------------------------
+
+    def _borders(self, part: HeapSection) -> tuple[HeapState, ...] | None:
+        if any(is_doubtful(layout) for state in self._states for layout in _identity_parts(state)):
+            return None  # without its key nothing is known of an entry
+
+        def skip(state_id: int, position: int, count: int) -> int:
+            return self._decoded(part, state_id, position, count)[1]
+
+        entries = [
+            Struct(("entry",), (state.stored,))
+            if state.kind is StateKind.TIMERS
+            else Struct(("namespace", "key", "value"), (*_identity_parts(state), state.stored))
+            for state in self._states
+        ]
+        return HeapBorders(part.chunk, entries, self._doubtful, skip).found()
+
+    def _between(self, part: HeapSection, state: HeapState, group: int) -> Entries:
+        """The entries of a state of which is known where it ends."""
+        try:
+            found, end = self._decoded(part, state.id, state.start, state.count)
+            if end == state.end:
+                return found
+        except FormatError:
+            if state.id not in self._doubtful:
+                raise
+        if state.id in self._timers:
+            return decode(self._timers[state.id], part.chunk, *_spans([state.start], state.end))
+        fields = _identity_parts(self._states[state.id])
+        place = (group, self._settings.max_parallelism)
+        identity = Struct(("namespace", "key"), fields)
+        starts = entry_starts(part.chunk, state, identity, place, self._settings.kryo)
+        return self._decoders[state.id].rows_between(part.chunk, *_spans(starts, state.end))
+
+    def _check(self, section: Section, cause: FormatError) -> None:
         """Raises ``UndecodableError`` for a state whose entries have no ends that one can tell."""
-        state = self._states[state_id]
-        for layout in (state.key, state.namespace, state.stored):
-            for part in opaque_parts(layout) if layout is not None else ():
+        for state in self._states:
+            for part in opaque_parts(Struct(("key", "value"), (key_layout(state), state.stored))):
                 raise UndecodableError(
                     f"state {state.name!r} has values of {part.class_name}: {part.reason}; a heap"
-                    " file has no sizes, so that nothing behind them can be read: take a canonical"
-                    " savepoint of the job",
+                    " file has no sizes, and what lies behind them cannot be told for certain: take"
+                    " a canonical savepoint of the job",
                     self._file.path,
                     section.start,
-                )
+                ) from cause
+
+
+def is_doubtful(layout: Layout) -> bool:
+    """Whether a value may be one that nobody can decode: its class is known to the value alone."""
+    match layout:
+        case Opaque() | JavaObject():
+            return True
+        case Kryo():
+            return column_type(layout) is None or is_struct(layout)
+        case _:
+            return any(map(is_doubtful, parts(layout)))
+
+
+def _identity_parts(state: State) -> tuple[Layout, Layout]:
+    return namespace_layout(state), key_layout(state)
+
+
+def _spans(starts: Sequence[int], end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Entries back to back, of which the last one ends there."""
+    return np.array(starts, np.int64), np.array([*starts[1:], end], np.int64)

@@ -72,7 +72,7 @@ class KeyedBatch:
             if entries.column_type(types[name]) != types[name]:
                 message = f"values are {entries.values.type} here, {types[name]} elsewhere"
                 raise StateTypeError(f"{self.chunk.path}: {message}").within(f"state {name!r}")
-        keys = KeyRows(self.chunk)
+        keys = KeyRows(self.chunk, self.prefix_size)
         rows = {name: keys.rows(found.starts, found.ends) for name, found in self.states.items()}
         columns = {
             name: _column(rows[name], len(keys), found, types[name])

@@ -9,6 +9,7 @@ import numpy as np
 
 from savepoint_formats.catalog import keyed_states
 from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.columns.frames import FramesTable
 from savepoint_formats.errors import FormatError
 from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle, KeyedHandleType
 from savepoint_formats.scan.canonical_source import CanonicalSource, section_entries
@@ -22,14 +23,13 @@ from savepoint_formats.state_files.snappy import decompress
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pyarrow as pa
-
     from savepoint_formats.file_io import SnapshotDirectory, StateFile
     from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import KeyedStateHandle, KeyGroupsHandle
     from savepoint_formats.scan.entry_source import SourceSettings
     from savepoint_formats.scan.keyed_batch import KeyedBatch
+    from savepoint_formats.scan.timer_rows import TimerRows
 
 # A heap section that passes for a canonical one by chance is next to impossible; two more so.
 _SECTIONS_TO_TRY = 8
@@ -42,8 +42,8 @@ class KeyedSource(Protocol):
         """The entries of states of these names, batch by batch, each of whole key groups."""
         ...
 
-    def timers(self, key_groups: KeyGroupRange) -> Iterator[tuple[str, pa.StructArray]]:
-        """The timers of these key groups: name of the state, and decoded timers."""
+    def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
+        """The timers of these key groups, some at a time."""
         ...
 
 
@@ -71,14 +71,14 @@ def keyed_source(
         ]
         return ChangelogSource(directory, handle, bases, key, settings.kryo)
     header = KeyedBackendHeader.parse(HeaderBytes.of_keyed_state(directory, handle))
-    states = keyed_states(header)
+    classes = settings.kryo.classes if settings.kryo else ()
+    states = tuple(state.with_kryo_classes(classes) for state in keyed_states(header))
     if isinstance(handle, IncrementalHandle):
         return RocksDbSource(directory, handle, states, settings)
     file = directory.file(handle.stream)
     if is_canonical(file, handle, header):
         return CanonicalSource(file, handle, states, settings, is_compressed=header.is_compressed)
-    is_compressed = header.is_compressed
-    return HeapSource(file, handle, states, is_compressed=is_compressed, kryo=settings.kryo)
+    return HeapSource(file, handle, states, settings, is_compressed=header.is_compressed)
 
 
 def is_canonical(file: StateFile, handle: KeyGroupsHandle, header: KeyedBackendHeader) -> bool:
@@ -98,7 +98,8 @@ def is_canonical(file: StateFile, handle: KeyGroupsHandle, header: KeyedBackendH
             if header.is_compressed:
                 data = decompress(data, file.path, section.start)
             chunk = Chunk(np.frombuffer(data, np.uint8), file.path, section.start)
-            section_entries(chunk, 0, len(chunk), len(header.states))
+            table = FramesTable(chunk, len(header.states))
+            section_entries(table, chunk, 0, len(chunk))
     except FormatError:
         return False
     return True

@@ -1,9 +1,10 @@
-"""Key groups that are too large for memory, read in several passes.
+"""Key groups that are too large to be decoded as a whole.
 
 The rows of a key group are complete only when all its entries were seen, for its states lie one
-behind the other. A key group too large to be held is therefore read as often as it has portions;
-each pass keeps the entries of the keys that fall into its portion by a hash of their identity. So
-memory is bounded by a portion and a block, however large a key group is.
+behind the other. The entries of a large one are therefore divided among portions, by a hash of
+their identity, and each portion is decoded by itself. What is held are the bytes of the portions;
+where they are too many, the key group is read again for others of them. So memory is bounded,
+however large a key group is.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.columns.portions import CopiedEntries, Room, copied_spans, divided
 from savepoint_formats.scan.state_rows import EntrySpans
 
 if TYPE_CHECKING:
@@ -24,81 +26,60 @@ if TYPE_CHECKING:
     Part = tuple[Chunk, dict[str, EntrySpans]]
     Identities = Callable[[str, Chunk, EntrySpans], tuple[Positions, Positions]]
 
-_BYTES = 8
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+HELD_SIZE = 96 << 20
+"""Bytes of the portions that one pass over a key group gathers."""
 
 
 def portions(
-    blocks: Callable[[], Iterator[Part]], count: int, identities: Identities, path: str
+    blocks: Callable[[], Iterator[Part]],
+    size: int,
+    count: int,
+    identities: Identities,
+    path: str,
+    *,
+    held: int,
 ) -> Iterator[Part]:
     """The entries of a key group, portion by portion; all entries of a key are in one portion.
 
     Args:
         blocks: Reads the key group from its beginning, in blocks of any size.
+        size: The bytes of the key group, about.
         count: How many portions.
         identities: Where the identities of entries of a state begin and end.
         path: Where the entries come from; named in errors.
+        held: How many portions are gathered in one pass.
     """
-    for number in range(count):
-        portion = _Portion()
+    passes = -(-count // held)
+    for wanted in (range(count)[number::passes] for number in range(passes)):
+        gathered, room = [_Portion() for _ in wanted], Room(size // passes)
         for chunk, found in blocks():
             for name, spans in found.items():
-                starts, ends = identities(name, chunk, spans)
-                is_own = identity_hashes(chunk.data, starts, ends) % np.uint64(count) == number
-                portion.add(name, chunk.data, spans, np.flatnonzero(is_own))
-        yield portion.part(path)
-
-
-def identity_hashes(
-    data: NDArray[np.uint8], starts: Positions, ends: Positions
-) -> NDArray[np.uint64]:
-    """A hash of each identity: of its size, and of its first and last eight bytes.
-
-    Keys differ at their ends as a rule; where they do not, portions are merely uneven.
-    """
-    hashes = (ends - starts).astype(np.uint64)
-    last = np.maximum(len(data) - 1, 0)
-    for distance in range(_BYTES):
-        for positions in (starts + distance, ends - 1 - distance):
-            is_inside = (positions >= starts) & (positions < ends)
-            found = np.where(is_inside, data[np.clip(positions, 0, last)], 0)
-            hashes = (hashes ^ found.astype(np.uint64)) * _MULTIPLIER
-            hashes ^= hashes >> np.uint64(29)
-    return hashes
+                own = identities(name, chunk, spans)
+                parts = divided(chunk, (*own, *spans.arrays()), count, wanted, room)
+                for portion, entries in zip(gathered, parts, strict=True):
+                    portion.add(name, entries)
+        while gathered:
+            # Nothing else holds a portion, so that it goes when it is done.
+            yield gathered.pop(0).part(path)
 
 
 class _Portion:
-    """Copies of entries, one behind the other."""
+    """Entries of a portion, state by state."""
 
     def __init__(self) -> None:
-        self._data: list[NDArray[np.uint8]] = []
-        self._size = 0
-        self._spans: dict[str, list[tuple[Positions, Positions, Positions, Positions]]] = {}
+        self._states: dict[str, list[CopiedEntries]] = {}
 
-    def add(self, name: str, data: NDArray[np.uint8], spans: EntrySpans, chosen: Positions) -> None:
-        """Takes entries over; the bytes of a key and of its value, wherever they lie."""
-        if not len(chosen):
-            return
-        keys = self._copy(data, spans.key_starts[chosen], spans.key_ends[chosen])
-        values = self._copy(data, spans.value_starts[chosen], spans.value_ends[chosen])
-        self._spans.setdefault(name, []).append((*keys, *values))
-
-    def _copy(
-        self, data: NDArray[np.uint8], starts: Positions, ends: Positions
-    ) -> tuple[Positions, Positions]:
-        sizes = ends - starts
-        new_ends = self._size + np.cumsum(sizes)
-        new_starts = new_ends - sizes
-        indexes = np.arange(int(sizes.sum())) + np.repeat(starts - (new_starts - self._size), sizes)
-        self._data.append(data[indexes])
-        self._size += len(indexes)
-        return new_starts, new_ends
+    def add(self, name: str, entries: CopiedEntries) -> None:
+        """Takes entries of a state."""
+        if len(entries):
+            self._states.setdefault(name, []).append(entries)
 
     def part(self, path: str) -> Part:
-        """All entries taken over, in one chunk."""
-        data = np.concatenate(self._data) if self._data else np.empty(0, np.uint8)
-        spans = {
-            name: EntrySpans(*(np.concatenate(one) for one in zip(*found, strict=True)))
-            for name, found in self._spans.items()
-        }
-        return Chunk(data, path), spans
+        """All entries taken, in one chunk."""
+        size = 0
+        spans: dict[str, EntrySpans] = {}
+        for name, found in self._states.items():
+            spans[name] = EntrySpans(*copied_spans(found, size))
+            size += sum(len(entries.data) for entries in found)
+        pieces = [entries.data for found in self._states.values() for entries in found]
+        return Chunk(np.concatenate([np.empty(0, np.uint8), *pieces]), path), spans

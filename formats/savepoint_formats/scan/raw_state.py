@@ -7,19 +7,26 @@ managed timers do. Of everything else only the borders are known.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.catalog import StateKind, raw_keyed_handle
+from savepoint_formats.catalog import RAW_TIMERS, StateKind, raw_keyed_handle
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.decode import decode_sequence
-from savepoint_formats.errors import within
+from savepoint_formats.errors import UndecodableError, UnknownSnapshotError, within
 from savepoint_formats.metadata.references import COORDINATOR
+from savepoint_formats.scan.timer_rows import TimerRows
 from savepoint_formats.state_files.operator_state import read_elements
-from savepoint_formats.state_files.raw_timers import first_section, has_timers, read_timers
+from savepoint_formats.state_files.raw_timers import (
+    TimerServices,
+    first_section,
+    has_timers,
+    read_timers,
+)
 from savepoint_formats.state_files.sections import (
     NOTHING_WRITTEN_RAW,
     Section,
@@ -99,8 +106,16 @@ def raw_splits(
                 yield RawKeyedSplit(subtask.index, handle, wanted)
 
 
-def read_raw_state(directory: SnapshotDirectory, split: RawSplit) -> Iterator[dict[str, pa.Array]]:
+def read_raw_state(
+    directory: SnapshotDirectory, split: RawSplit, table: str, kryo: KryoDialect | None
+) -> Iterator[dict[str, pa.Array]]:
     """The columns of the table of a piece of raw state, batch by batch.
+
+    Args:
+        directory: Where the savepoint is.
+        split: The piece.
+        table: The table, for keyed raw state is of two kinds.
+        kryo: What is known of the Kryo that wrote object graphs.
 
     Raises:
         StateFileNotFoundError: A file is gone.
@@ -108,7 +123,10 @@ def read_raw_state(directory: SnapshotDirectory, split: RawSplit) -> Iterator[di
     """
     match split:
         case RawKeyedSplit():
-            yield from _raw_sections(directory, split)
+            source = RawKeyedSource(directory, split.handle, kryo)
+            is_shown = source.problem if table == RAW_TIMERS else not source.has_timers()
+            if is_shown:
+                yield from _raw_sections(source, split.key_groups)
         case RawOperatorSplit():
             yield from _raw_partitions(directory, split.handle)
         case CoordinatorSplit():
@@ -116,12 +134,9 @@ def read_raw_state(directory: SnapshotDirectory, split: RawSplit) -> Iterator[di
 
 
 def _raw_sections(
-    directory: SnapshotDirectory, split: RawKeyedSplit
+    source: RawKeyedSource, key_groups: KeyGroupRange
 ) -> Iterator[dict[str, pa.Array]]:
-    source = RawKeyedSource(directory, split.handle)
-    if source.has_timers():
-        return
-    for sections in source.sections(split.key_groups):
+    for sections in source.sections(key_groups):
         groups = [section.key_group for section, _ in sections]
         values = [data for _, data in sections]
         yield {
@@ -166,6 +181,18 @@ class RawKeyedSource:
         first = first_section(self._file, self._handle)
         return first is not None and has_timers(first[1])
 
+    @cached_property
+    def problem(self) -> str:
+        """Why the timers of the first key group cannot all be read, if so.
+
+        It is on this that the catalog has a table of their bytes, with all key groups of the file.
+        """
+        first = first_section(self._file, self._handle)
+        if first is None or not has_timers(first[1]):
+            return ""
+        section, data = first
+        return TimerServices.of(data, self._file.path, section, self._kryo).problem
+
     def sections(self, key_groups: KeyGroupRange) -> Iterator[list[tuple[Section, bytes]]]:
         """The sections of these key groups and their bytes, some at a time."""
         found = sections_of(self._handle.groups, self._file, key_groups, NOTHING_WRITTEN_RAW)
@@ -173,18 +200,20 @@ class RawKeyedSource:
             data, base = read_sections(self._file, batch), batch[0].start
             yield [(one, data[one.start - base : one.end - base]) for one in batch]
 
-    def timers(self, key_groups: KeyGroupRange) -> Iterator[tuple[str, pa.StructArray]]:
-        """The timers of these key groups: name that the state would have, and decoded timers."""
+    def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
+        """The timers of these key groups, under the names that their states would have."""
         if not self.has_timers():
             return
         for sections in self.sections(key_groups):
             for section, data in sections:
                 with within(f"key group {section.key_group}"):
-                    yield from self._section_timers(section, data)
+                    try:
+                        yield from self._section_timers(section, data)
+                    except (UndecodableError, UnknownSnapshotError):
+                        if not self.problem:
+                            raise
 
-    def _section_timers(
-        self, section: Section, data: bytes
-    ) -> Iterator[tuple[str, pa.StructArray]]:
+    def _section_timers(self, section: Section, data: bytes) -> Iterator[TimerRows]:
         chunk = Chunk(np.frombuffer(data, np.uint8), self._file.path, section.start)
 
         def read(service: TimerService, view: SnapshotView, count: int) -> pa.StructArray:
@@ -195,6 +224,8 @@ class RawKeyedSource:
                 timers, view.position = decode_sequence(decoder, chunk, view.position, count)
             return timers
 
-        for service, domain, timers in read_timers(data, self._file.path, section, read):
+        path = self._file.path
+        for service, domain, timers in read_timers(data, path, section, read, self._kryo):
             if len(timers):
-                yield service.state_name(domain), timers
+                name = service.state_name(domain)
+                yield TimerRows.of_key_group(name, timers, section.key_group)

@@ -9,7 +9,12 @@ import numpy as np
 
 from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.errors import within
-from savepoint_formats.scan.entry_source import BATCH_SIZE, EntrySource, SourceSettings
+from savepoint_formats.scan.entry_source import (
+    BATCH_SIZE,
+    BLOCK_SIZE,
+    EntrySource,
+    SourceSettings,
+)
 from savepoint_formats.scan.state_rows import EntrySpans
 from savepoint_formats.state_files.rocksdb import RocksDbState
 
@@ -74,7 +79,7 @@ class RocksDbSource(EntrySource):
         def blocks() -> Iterator[Part]:
             for name in wanted:
                 with within(f"state {name!r}"):
-                    for chunk in files.chunks(name, key_group, chunk_size=BATCH_SIZE):
+                    for chunk in files.chunks(name, key_group, chunk_size=BLOCK_SIZE):
                         yield one_chunk({name: [chunk]}, self._directory.uri)
 
         yield from self.portions(frozenset(wanted), size, blocks)

@@ -34,6 +34,8 @@ from savepoint_formats.scan.state_rows import key_layout, namespace_layout
 from savepoint_formats.state_files.changelog import StateChangeOperation as Operation
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from savepoint_formats.columns.codec import Value
     from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.data_view import DataInputView
@@ -186,7 +188,7 @@ class EditReader:
     def _list(self, element: Layout, operation: Operation, view: DataInputView) -> Edit:
         if operation in (*_SETS, Operation.ADD):
             kind = EditKind.ADD if operation is Operation.ADD else EditKind.REPLACE
-            values = self._value(Repeated(element), view)
+            values = self._elements(element, view)
             return Edit(kind, (None,) * len(values), tuple(values))
         if operation is Operation.ADD_ELEMENT:
             value = self._value(element, view, is_last=True)
@@ -195,16 +197,28 @@ class EditReader:
 
     def _map(self, key: Layout, value: Layout, operation: Operation, view: DataInputView) -> Edit:
         if operation is Operation.ADD:
-            pairs = pairs_of(self._value(MapOf(key, value), view))
+            pairs = self._pairs(key, value, view)
             keys, values = zip(*pairs, strict=True) if pairs else ((), ())
             return Edit(EditKind.ADD, keys, values)
         if operation in _PUTS:
             user_key = self._user_key(key, view)
-            plain = value.inner if isinstance(value, Nullable) else value
-            return Edit(EditKind.ADD, (user_key,), (self._value(plain, view, is_last=True),))
+            return Edit(EditKind.ADD, (user_key,), (self._plain_value(value, view),))
         if operation is Operation.REMOVE_ELEMENT:
             return Edit(EditKind.REMOVE, (self._user_key(key, view),), (None,))
         raise self._unknown(operation, view)
+
+    def _elements(self, element: Layout, view: DataInputView) -> Sequence[Value]:
+        return list(self._value(Repeated(element), view))
+
+    def _pairs(
+        self, key: Layout, value: Layout, view: DataInputView
+    ) -> Sequence[tuple[Value, Value]]:
+        return pairs_of(self._value(MapOf(key, value), view))
+
+    def _plain_value(self, value: Layout, view: DataInputView) -> Value:
+        """The value of a map, which has no flag of null here."""
+        plain = value.inner if isinstance(value, Nullable) else value
+        return self._value(plain, view, is_last=True)
 
     def _user_key(self, layout: Layout, view: DataInputView) -> Value:
         start = view.position

@@ -39,6 +39,10 @@ class EntrySpans:
     def __len__(self) -> int:
         return len(self.key_starts)
 
+    def arrays(self) -> tuple[NDArray[np.int64], ...]:
+        """The four, in this order."""
+        return self.key_starts, self.key_ends, self.value_starts, self.value_ends
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StateRows:
@@ -161,6 +165,19 @@ class HeapDecoder:
         starts = ends - entries
         values = decode(self._values, chunk, starts + identity, ends)
         return StateRows(starts, starts + identity, values), end
+
+    def rows_between(
+        self, chunk: Chunk, starts: NDArray[np.int64], ends: NDArray[np.int64]
+    ) -> StateRows:
+        """Decodes entries of which is known where they end: a value may be but bytes.
+
+        Raises:
+            FormatError: An entry is damaged.
+        """
+        sizes = decode(self._sizes, chunk, starts, ends)
+        identity = _numbers(sizes, "namespace") + _numbers(sizes, "key")
+        values = decode(self._values, chunk, starts + identity, ends)
+        return StateRows(starts, starts + identity, values)
 
 
 def _identity_ends(starts: NDArray[np.int64], keys: pa.StructArray) -> NDArray[np.int64]:

@@ -8,17 +8,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import zip_longest
+from itertools import chain, pairwise, zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.catalog import State, StateKind, raw_keyed_handle
+from savepoint_formats.catalog import State, StateKind, base_handles, raw_keyed_handle
 from savepoint_formats.columns.arrow_types import arrow_type
-from savepoint_formats.errors import ColumnNotFoundError, StateTypeError, within
+from savepoint_formats.columns.undecoded import notes
+from savepoint_formats.errors import (
+    ColumnNotFoundError,
+    StateNotFoundError,
+    StateTypeError,
+    within,
+)
 from savepoint_formats.key_groups import KeyGroupRange
-from savepoint_formats.layout import opaque_parts
+from savepoint_formats.metadata import KeyedHandleType, KeyGroupsHandle
 from savepoint_formats.metadata.references import COORDINATOR, keyed_streams
 from savepoint_formats.scan.entry_source import PORTION_SIZE, SourceSettings
 from savepoint_formats.scan.flat import flat_fields, flat_state, flattened
@@ -35,8 +41,8 @@ from savepoint_formats.scan.raw_state import (
     read_raw_state,
 )
 from savepoint_formats.scan.state_rows import key_layout
-from savepoint_formats.scan.visible import visible_key, visible_values
-from savepoint_formats.state_files.raw_timers import TIMER_STATE_PREFIX
+from savepoint_formats.scan.timer_rows import KEY_GROUP
+from savepoint_formats.scan.visible import visible_elements, visible_key, visible_values
 from savepoint_formats.tables import KEY, Column, column_type
 
 if TYPE_CHECKING:
@@ -49,13 +55,10 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.keyed_source import KeyedSource
     from savepoint_formats.tables import Table
 
-TIME_DOMAINS = {"event": "EVENT_TIME", "processing": "PROCESSING_TIME"}
-
 REASON = "reason"
 """Key of a column's metadata that says why something of it is shown as bytes."""
 
 NAMESPACE = "namespace"
-KEY_GROUP = "key_group"
 SUBTASK = "subtask"
 
 SPLIT_SIZE = 64 << 20
@@ -74,8 +77,8 @@ class ScanOptions:
         with_key_group: Adds the column ``key_group``, i32, to tables of keyed state.
         with_subtask: Adds the column ``subtask``, i32; each copy of broadcast state is then read.
         with_times: Values with TTL are ``struct<timestamp, value>``.
-        portion_size: Bytes of the largest key group that is held in memory as a whole; a larger
-            one is read in several passes.
+        portion_size: Bytes of the largest key group that is decoded as a whole; a larger one is
+            decoded in portions of that size.
     """
 
     columns: tuple[str, ...] | None = None
@@ -140,10 +143,11 @@ class TableScan:
 
     def _fields(self) -> Iterator[pa.Field]:
         for column, state in self._columns():
-            layout = state.stored if state and self.options.with_times else column.layout
+            layout = state.timed_value if state and self.options.with_times else column.layout
             found = column_type(self.table, Column(column.name, layout))
             if state is None or self.options.flat is None:
-                yield pa.field(column.name, found, metadata=reasons(layout))
+                metadata = reasons(layout, is_heap=self.kind.is_keyed and self._has_heap_files)
+                yield pa.field(column.name, found, metadata=metadata)
             elif state == self._flat_state:
                 yield from flat_fields(state.name, found)
         is_free = KEY_GROUP not in {column.name for column in self.table.columns}
@@ -151,6 +155,16 @@ class TableScan:
             yield pa.field(KEY_GROUP, pa.int32())
         if self.options.with_subtask:
             yield pa.field(SUBTASK, pa.int32())
+
+    @property
+    def _has_heap_files(self) -> bool:
+        """Whether some keyed state may be in the native format of the heap, which has no sizes."""
+        handles = (base_handles(one.managed_keyed_state) for one in self.operator.subtasks)
+        return any(
+            isinstance(handle, KeyGroupsHandle)
+            and handle.type is not KeyedHandleType.CANONICAL_SAVEPOINT
+            for handle in chain.from_iterable(handles)
+        )
 
     @cached_property
     def _flat_state(self) -> State:
@@ -173,6 +187,7 @@ class TableScan:
             StateNotFoundError: A flat view is wanted of what is no list or map.
             KeyTypeError: A key is wanted that is none of the table's.
         """
+        self._check_options()
         # Both are wanted later, and tell now what is wrong with the options.
         _ = self.schema, self._key_filter
         if self.kind.is_keyed:
@@ -182,6 +197,17 @@ class TableScan:
         splits: list[Split] = list(self._operator_splits())
         is_single = self.kind is StateKind.BROADCAST and not self.options.with_subtask
         return splits[:1] if is_single else splits
+
+    def _check_options(self) -> None:
+        """Raises an error for what is asked of a table that it does not have."""
+        name, kind = self.table.name, self.kind
+        if self.options.flat is not None and (not kind.is_keyed or kind is StateKind.TIMERS):
+            raise StateNotFoundError(
+                f"{name} is no keyed state, of which alone there are flat views"
+            )
+        has_groups = kind.is_keyed or kind is StateKind.RAW_KEYED
+        if self.options.key_groups is not None and not has_groups:
+            raise ColumnNotFoundError(f"{name} has no key groups to choose rows by")
 
     def _operator_splits(self) -> Iterator[OperatorStateSplit]:
         name = self.table.states[0].name
@@ -246,7 +272,7 @@ class TableScan:
             source = RawKeyedSource(self.directory, split.handle, self.kryo)
             yield from map(self._key_filter.apply, self._timers(source, split.key_groups))
         else:
-            yield from read_raw_state(self.directory, split)
+            yield from read_raw_state(self.directory, split, self.table.name, self.kryo)
 
     def _keyed(self, split: KeyedSplit) -> Iterator[dict[str, pa.Array]]:
         settings = SourceSettings(
@@ -277,6 +303,8 @@ class TableScan:
             for column, state in self._columns():
                 if state is not None and state.name in rows.columns:
                     values = rows.columns[state.name]
+                    if state.timed_value != state.stored:
+                        values = visible_elements(values, state.stored)
                     if not self.options.with_times:
                         values = visible_values(values, state.stored)
                     if self.options.flat is None:
@@ -289,18 +317,9 @@ class TableScan:
         self, source: KeyedSource | RawKeyedSource, key_groups: KeyGroupRange
     ) -> Iterator[dict[str, pa.Array]]:
         types = {state.name: arrow_type(state.stored) for state in self.table.states}
-        # Timers don't tell their key group; who asks for it gets them group by group.
-        singly = (KeyGroupRange(group, group) for group in key_groups)
-        for part in singly if self.options.with_key_group else (key_groups,):
-            for name, timers in source.timers(part):
-                if name in types:
-                    # Raw timers have their fields in another order.
-                    if pa.types.is_struct(timers.type) != pa.types.is_struct(types[name]):
-                        message = f"timers are {timers.type} here, {types[name]} elsewhere"
-                        raise StateTypeError(message).within(f"state {name!r}")
-                    columns = timer_columns(name, timers)
-                    columns[KEY_GROUP] = pa.array(np.full(len(timers), part.start, np.int32))
-                    yield columns
+        for rows in source.timers(key_groups):
+            if rows.state in types:
+                yield rows.columns(types[rows.state])
 
     def _path(self, split: Split) -> str:
         return self.directory.file(_stream(split)).path
@@ -333,32 +352,24 @@ def _stream(split: Split) -> StreamHandle:
             return split.handle.stream
 
 
-def reasons(layout: Layout) -> dict[str, str] | None:
+HEAP_REASON = "in heap files the bytes of an entry may be followed by those of others"
+
+
+def reasons(layout: Layout, *, is_heap: bool = False) -> dict[str, str] | None:
     """Metadata of a column of which something can be shown as bytes only: the reasons."""
-    found = dict.fromkeys(part.note for part in opaque_parts(layout))
+    found = list(dict.fromkeys(notes(layout)))
+    if found and is_heap:
+        found.append(HEAP_REASON)
     return {REASON: "; ".join(found)} if found else None
 
 
 def pieces_of(
     handle: KeyedStateHandle, wanted: KeyGroupRange, size: int
 ) -> Iterator[KeyGroupRange]:
-    """Runs of the wanted key groups that have about ``size`` bytes each."""
+    """Runs of the wanted key groups that have ``size`` bytes at most, about, and as many each."""
     total = sum(max(stream.size, 0) for _, stream in keyed_streams(handle, ""))
-    share = max(total * len(wanted) // len(handle.key_groups), 1)
-    count = max(1, len(wanted) * size // share)
-    for start in range(wanted.start, wanted.end + 1, count):
-        yield KeyGroupRange(start, min(start + count - 1, wanted.end))
-
-
-def timer_columns(state: str, timers: pa.StructArray) -> dict[str, pa.Array]:
-    """The columns of timers of a state: ``_timer_state/<domain>_<service>``."""
-    domain, _, service = state.removeprefix(TIMER_STATE_PREFIX).partition("_")
-    rows = len(timers)
-    if not pa.types.is_struct(timers.type):
-        return {"value": timers}
-    columns: dict[str, pa.Array] = {name: timers.field(name) for name in timers.type.names}
-    if KEY in columns:
-        columns[KEY] = visible_key(columns[KEY])
-    columns["time_domain"] = pa.repeat(TIME_DOMAINS.get(domain, domain), rows)
-    columns["service"] = pa.repeat(service, rows)
-    return columns
+    share = total * len(wanted) // len(handle.key_groups)
+    count = min(max(1, -(-share // size)), len(wanted))
+    borders = [wanted.start + len(wanted) * piece // count for piece in range(count + 1)]
+    for start, end in pairwise(borders):
+        yield KeyGroupRange(start, end - 1)

@@ -1,16 +1,19 @@
-"""What a reader sees of decoded values: no times of TTL, and keys without a row kind.
+"""What a reader sees of decoded values: no times of TTL, keys without a row kind, plain records.
 
 A value with TTL decodes to ``struct<timestamp, value>``; so do the elements of a list and the
-values of a map. A row that is a key decodes with its kind, which says nothing there.
+values of a map. A row that is a key decodes with its kind, which says nothing there. The elements
+of a window with an evictor decode as stream elements of any kind, though all of them are records.
 """
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats.columns.arrow_types import visible_key_type
-from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Ttl
+from savepoint_formats.errors import StateTypeError
+from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Ttl, stream_record
 
 
 def visible_values(values: pa.Array, stored: Layout) -> pa.Array:
@@ -24,8 +27,40 @@ def visible_values(values: pa.Array, stored: Layout) -> pa.Array:
         case MapOf(_, Ttl() | Nullable(Ttl())) if pa.types.is_map(values.type):
             items = pc.struct_field(values.items, "value")
             return pa.MapArray.from_arrays(_bounds(values), values.keys, items)
+        case MapOf(_, Ttl() | Nullable(Ttl())):
+            # Where a key can be null a map is a list of its entries.
+            key, value = values.type.value_type
+            items = pc.struct_field(values.values, [1, 1])
+            fields = [key, value.with_type(items.type)]
+            keys = pc.struct_field(values.values, "key")
+            entries = pa.StructArray.from_arrays([keys, items], fields=fields)
+            return pa.ListArray.from_arrays(_bounds(values), entries)
         case _:
             return values
+
+
+def visible_elements(values: pa.Array, stored: Layout) -> pa.Array:
+    """Decoded stream elements as records: ``struct<timestamp, value>``, null where they have none.
+
+    Raises:
+        StateTypeError: One is no record, as which it could not be shown.
+    """
+    if not isinstance(stored, Repeated) or stream_record(stored.element) is None:
+        return values
+    elements = values.flatten()
+    timed, untimed, *others = elements.flatten()
+    for field, other in zip(list(elements.type)[2:], others, strict=True):
+        if other.null_count < len(other):
+            raise StateTypeError(f"a list of records has a stream element {field.name!r}")
+    times, timed_values = timed.flatten()
+    parts = [times, pc.if_else(timed.is_valid(), timed_values, untimed)]
+    records = pa.StructArray.from_arrays(parts, fields=list(timed.type))
+    sizes = pc.fill_null(pc.list_value_length(values), 0)
+    bounds = pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32())
+    is_null = pa.concat_arrays([values.is_null(), pa.array([False])])
+    return pa.ListArray.from_arrays(
+        pc.if_else(is_null, pa.scalar(None, pa.int32()), bounds), records
+    )
 
 
 def _bounds(values: pa.ListArray | pa.MapArray) -> pa.Array:

@@ -14,13 +14,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray  # noqa: TC002  # NamedTuple evaluates annotations
 
+from savepoint_formats.columns.kernel.key_rows import are_equal
+from savepoint_formats.columns.kernel.memory import load_long, load_native_long
 from savepoint_formats.state_files.compiled import compiled
-from savepoint_formats.state_files.sst_kernel import OK, UNKNOWN, Entries, copy, wide
+from savepoint_formats.state_files.sst_kernel import (
+    OK,
+    UNKNOWN,
+    WORD_SIZE,
+    Entries,
+    copy,
+    wide,
+)
 
 DELETION = 0
 VALUE = 1
 MERGE = 2
 SINGLE_DELETION = 7
+
+MIN_LONG = -(1 << 63)
+"""What makes signed numbers compare as unsigned ones do."""
 
 _COMMA = 0x2C
 
@@ -43,7 +55,21 @@ def compare_keys(entries: Entries, one: int, other: int) -> int:
     data, spans = entries.data, entries.spans
     start, other_start = spans[0, one], spans[0, other]
     size, other_size = spans[1, one] - start, spans[1, other] - other_start
-    for index in range(min(size, other_size)):
+    least, same = min(size, other_size), 0
+    address, other_address = data.ctypes.data + start, data.ctypes.data + other_start
+    while least - same >= WORD_SIZE and (
+        load_native_long(address + same) == load_native_long(other_address + same)
+    ):
+        same += WORD_SIZE
+    if least >= WORD_SIZE and same < least:
+        # All before is equal; the last word ends with the bytes.
+        same = min(same, least - WORD_SIZE)
+        word = load_long(address + same) ^ MIN_LONG
+        other_word = load_long(other_address + same) ^ MIN_LONG
+        if word != other_word:
+            return 1 if word > other_word else -1
+        same += WORD_SIZE
+    for index in range(same, least):
         difference = wide(data[start + index]) - wide(data[other_start + index])
         if difference != 0:
             return difference
@@ -75,16 +101,12 @@ def first_not_below(entries: Entries, first: int, last: int, bound: NDArray[np.u
 
 @compiled
 def has_same_key(entries: Entries, one: int, other: int) -> bool:
-    """Whether two entries are of the same key; different keys differ most where they end."""
+    """Whether two entries are of the same key."""
     data, spans = entries.data, entries.spans
     size = spans[1, one] - spans[0, one]
     if size != spans[1, other] - spans[0, other]:
         return False
-    one_end, other_end = spans[1, one] - 1, spans[1, other] - 1
-    for index in range(size):  # noqa: SIM110  # numba compiles no generator expression
-        if data[one_end - index] != data[other_end - index]:
-            return False
-    return True
+    return are_equal(data.ctypes.data + spans[0, one], data.ctypes.data + spans[0, other], size)
 
 
 @compiled

@@ -14,7 +14,8 @@ its operator alone. The serializers are there once more in each section.
 | i32, …   | processing | number of processing timers, timers                                  |
 
 A timer is key, namespace, i64 timestamp: not in the order in which managed timers have them, and
-without a flipped sign.
+without a flipped sign. Where the serializers are not known nobody can tell where a timer ends, nor
+what follows it: such sections are shown as their bytes.
 
 Flink: ``InternalTimerServiceSerializationProxy``, ``InternalTimersSnapshotReaderWriters``.
 """
@@ -25,15 +26,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from savepoint_formats.columns.values import ValueReader
-from savepoint_formats.errors import FormatError, UndecodableError, UnsupportedVersionError
-from savepoint_formats.layout import Layout, Long, Struct, opaque_parts
+from savepoint_formats.errors import (
+    FormatError,
+    UndecodableError,
+    UnknownSnapshotError,
+    UnsupportedVersionError,
+)
+from savepoint_formats.layout import Layout, Long, Struct, opaque_parts, with_kryo_classes
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot
 from savepoint_formats.state_files.sections import NOTHING_WRITTEN_RAW, sections_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.file_io import StateFile
+    from savepoint_formats.layout import KryoClass
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.state_files.sections import Section
 
@@ -52,18 +60,20 @@ TimersT = TypeVar("TimersT")
 
 @dataclass(frozen=True, slots=True)
 class TimerService:
-    """A timer service: its name, and the layouts of keys and namespaces."""
+    """A timer service: its name, and the layouts and serializers of keys and namespaces."""
 
     name: str
     key: Layout
     namespace: Layout
+    serializers: tuple[TypeSerializerSnapshot, TypeSerializerSnapshot]
 
     @classmethod
-    def read(cls, view: SnapshotView) -> Self:
+    def read(cls, view: SnapshotView, classes: tuple[KryoClass, ...] = ()) -> Self:
         """Raises ``UnknownSnapshotError`` for a serializer that is not known."""
         name = view.read_utf()
         key, namespace = TypeSerializerSnapshot.read(view), TypeSerializerSnapshot.read(view)
-        return cls(name, key.layout(), namespace.layout())
+        layouts = with_kryo_classes((key.layout(), namespace.layout()), classes)
+        return cls(name, *layouts, (key, namespace))
 
     @property
     def timer(self) -> Struct:
@@ -98,6 +108,7 @@ def read_timers(
     path: str,
     section: Section,
     read: Callable[[TimerService, SnapshotView, int], TimersT],
+    kryo: KryoDialect | None = None,
 ) -> Iterator[tuple[TimerService, str, TimersT]]:
     """The queues of a section: service, domain, and timers.
 
@@ -106,15 +117,17 @@ def read_timers(
         path: The file that it is from.
         section: Where it lies in the file.
         read: Reads so many timers of a service from a view.
+        kryo: What is known of the Kryo that wrote object graphs.
 
     Raises:
         FormatError: The section is damaged.
         UndecodableError: Nobody can tell where a timer ends.
+        UnknownSnapshotError: Or where a serializer does.
     """
     view = SnapshotView(data, path, section.start)
     _read_version(view)
     for _ in range(view.read_count(_LEAST_SERVICE_SIZE)):
-        service = TimerService.read(view)
+        service = TimerService.read(view, kryo.classes if kryo else ())
         for domain in DOMAINS:
             count = view.read_count()
             _check(service, count, view)
@@ -122,14 +135,48 @@ def read_timers(
     view.expect_end()
 
 
-def skip_timers(service: TimerService, view: SnapshotView, count: int) -> None:
+@dataclass(frozen=True, slots=True)
+class TimerServices:
+    """What the section of a key group tells of its timers.
+
+    Attributes:
+        services: The services whose timers can be read.
+        problem: Why other timers cannot be read, if so.
+    """
+
+    services: tuple[TimerService, ...]
+    problem: str = ""
+
+    @classmethod
+    def of(cls, data: bytes, path: str, section: Section, kryo: KryoDialect | None) -> Self:
+        """Raises ``FormatError`` if the section is damaged."""
+        services: dict[str, TimerService] = {}
+        problem = ""
+        try:
+            for service, _, _ in read_timers(data, path, section, skip_timers(kryo), kryo):
+                if opaque := next(opaque_parts(service.timer), None):
+                    problem = problem or f"timers {service.name!r}: {opaque.note}"
+                else:
+                    services[service.name] = service
+        except (UndecodableError, UnknownSnapshotError) as error:
+            problem = error.message
+        return cls(tuple(services.values()), problem)
+
+
+def skip_timers(
+    kryo: KryoDialect | None = None,
+) -> Callable[[TimerService, SnapshotView, int], None]:
     """Passes by timers, one by one."""
-    reader = ValueReader(view)
-    for _ in range(count):
-        reader.read(service.timer)
-        if reader.is_lost:
-            message = f"timers {service.name!r} cannot be read: {reader.reasons[0]}"
-            raise view.error(message, UndecodableError)
+
+    def skip(service: TimerService, view: SnapshotView, count: int) -> None:
+        reader = ValueReader(view, kryo)
+        for _ in range(count):
+            reader.read(service.timer)
+            if reader.is_lost:
+                message = f"timers {service.name!r} cannot be read: {reader.reasons[0]}"
+                raise view.error(message, UndecodableError)
+
+    return skip
 
 
 def _read_version(view: SnapshotView) -> None:

@@ -102,6 +102,49 @@ class Footer:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Separators:
+    """The keys of an index, in order; there may be many, and few are looked at.
+
+    Attributes:
+        data: Their bytes.
+        starts: Where each begins.
+        ends: Where each ends.
+    """
+
+    data: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, index: int) -> bytes:
+        return self.data[self.starts[index] : self.ends[index]].tobytes()
+
+    def key_groups(self, first: int, last: int, prefix_size: int) -> NDArray[np.int64]:
+        """The key group that each of some begins with; what is missing of a prefix is 0."""
+        starts, ends = self.starts[first:last], self.ends[first:last]
+        groups = np.zeros(len(starts), np.int64)
+        for position in (starts + distance for distance in range(prefix_size)):
+            bytes_there = np.zeros(len(starts), np.int64)
+            is_there = position < ends
+            bytes_there[is_there] = self.data[position[is_there]]
+            groups = groups << 8 | bytes_there
+        return groups
+
+    @classmethod
+    def joined(cls, parts: list[Separators]) -> Self:
+        """Those of several indexes, one behind the other."""
+        sizes = [len(part.data) for part in parts]
+        bases = np.repeat(np.cumsum([0, *sizes[:-1]]), [len(part) for part in parts])
+        return cls(
+            np.concatenate([part.data for part in parts]),
+            np.concatenate([part.starts for part in parts]) + bases,
+            np.concatenate([part.ends for part in parts]) + bases,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class BlockIndex:
     """The data blocks of a table.
 
@@ -112,7 +155,7 @@ class BlockIndex:
         sizes: The bytes of each block.
     """
 
-    separators: tuple[bytes, ...]
+    separators: Separators
     offsets: NDArray[np.int64]
     sizes: NDArray[np.int64]
 
@@ -123,16 +166,13 @@ class BlockIndex:
         status, count, size = sst_kernel.read_index(block, has_deltas, *nothing)
         if status != sst_kernel.OK:
             return None
-        keys, ends = np.empty(size, np.uint8), np.empty(count, np.int64)
+        keys, ends = np.empty(size, np.uint8), np.zeros(count, np.int64)
         handles = np.empty((2, count), np.int64)
         if size:
             sst_kernel.read_index(block, has_deltas, keys, ends, handles)
-        key_bytes, trailer = keys.tobytes(), sst_kernel.TRAILER_SIZE if has_trailers else 0
-        starts = [0, *ends[:-1].tolist()]
-        separators = tuple(
-            key_bytes[start : end - trailer]
-            for start, end in zip(starts, ends.tolist(), strict=count > 0)
-        )
+        starts = np.concatenate([np.zeros(1, np.int64), ends])[:count]
+        trailer = sst_kernel.TRAILER_SIZE if has_trailers else 0
+        separators = Separators(keys, starts, np.maximum(ends - trailer, starts))
         return cls(separators, handles[0], handles[1])
 
     def blocks_between(self, lower: bytes, upper: bytes) -> tuple[int, int]:
@@ -144,9 +184,8 @@ class BlockIndex:
     @classmethod
     def joined(cls, parts: list[BlockIndex]) -> Self:
         """One index of the parts of a two-level index."""
-        separators = tuple(separator for part in parts for separator in part.separators)
         return cls(
-            separators,
+            Separators.joined([part.separators for part in parts]),
             np.concatenate([part.offsets for part in parts]),
             np.concatenate([part.sizes for part in parts]),
         )

@@ -23,6 +23,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray  # noqa: TC002  # NamedTuple evaluates annotations
 
+from savepoint_formats.columns.kernel.memory import (
+    load_byte,
+    load_native_long,
+    store_byte,
+    store_long,
+)
 from savepoint_formats.state_files.compiled import compiled
 
 UNCOMPRESSED = 0
@@ -33,6 +39,7 @@ DAMAGED = 1
 UNKNOWN = 2
 
 TRAILER_SIZE = 8
+WORD_SIZE = 8
 BLOCK_TRAILER_SIZE = 5
 
 _HASH_INDEX = 1 << 31
@@ -87,10 +94,7 @@ def read_u32(data: NDArray[np.uint8], position: int) -> int:
 @compiled
 def read_trailer(data: NDArray[np.uint8], position: int) -> np.uint64:
     """The sequence number and type of an entry."""
-    trailer = np.uint64(0)
-    for index in range(TRAILER_SIZE):
-        trailer |= np.uint64(data[position + index]) << np.uint64(8 * index)
-    return trailer
+    return np.uint64(load_native_long(data.ctypes.data + position))
 
 
 @compiled
@@ -191,9 +195,17 @@ def measure(
 def copy(
     source: NDArray[np.uint8], start: int, size: int, target: NDArray[np.uint8], at: int
 ) -> None:
-    """Copies some bytes."""
-    for index in range(size):
-        target[at + index] = source[start + index]
+    """Copies some bytes, which do not overlap with where they go."""
+    origin, goal = source.ctypes.data + start, target.ctypes.data + at
+    if size < WORD_SIZE:
+        for place in range(size):
+            store_byte(goal + place, load_byte(origin + place))
+        return
+    for place in range(0, size - WORD_SIZE, WORD_SIZE):
+        store_long(goal + place, load_native_long(origin + place))
+    # The last word ends with the bytes, and may have some of the one before.
+    last = size - WORD_SIZE
+    store_long(goal + last, load_native_long(origin + last))
 
 
 @compiled
@@ -210,8 +222,7 @@ def unpack(blocks: BlockBuffer, entries: Entries) -> None:
             shared, unshared, value_size, position = read_entry_sizes(source, position, limit)
             value_start = at + shared + unshared
             copy(data, previous, shared, data, at)
-            copy(source, position, unshared, data, at + shared)
-            copy(source, position + unshared, value_size, data, value_start)
+            copy(source, position, unshared + value_size, data, at + shared)
             position += unshared + value_size
             spans[0, entry] = at
             spans[1, entry] = value_start - TRAILER_SIZE

@@ -80,6 +80,9 @@ class SstScan:
         lower = key_group_prefix(key_groups.start, self.prefix_size)
         end = key_group_prefix(key_groups.end + 1, self.prefix_size)
         self._check_range_deletions(lower, end)
+        if self.key_group_sizes(key_groups).sum() <= limit:
+            yield ScanPiece(lower, end, key_groups, is_continued=False)
+            return
         blocks = sorted(self._sized_separators(lower, end))
         separators = [separator for separator, _ in blocks]
         sizes = np.cumsum([0.0, *(size for _, size in blocks)])
@@ -96,10 +99,13 @@ class SstScan:
         lower = key_group_prefix(key_groups.start, self.prefix_size)
         end = key_group_prefix(key_groups.end + 1, self.prefix_size)
         sizes = np.zeros(len(key_groups))
-        for separator, size in self._sized_separators(lower, end):
-            group = key_group_of(separator, self.prefix_size)
+        for sst, index in self.tables:
+            first, last = index.blocks_between(lower, end)
+            groups = index.separators.key_groups(first, last, self.prefix_size)
             # The separator of the last block may lie beyond the last key group.
-            sizes[min(group, key_groups.end) - key_groups.start] += size
+            places = np.minimum(groups, key_groups.end) - key_groups.start
+            stored = np.bincount(places, index.sizes[first:last], len(key_groups))
+            sizes += stored * sst.expansion
         return sizes
 
     def _cut(self, separators: list[bytes], lower: bytes, last: int, end: bytes) -> bytes:
@@ -127,7 +133,8 @@ class SstScan:
         for sst, index in self.tables:
             first, last = index.blocks_between(lower, upper)
             sizes = (index.sizes[first:last] * sst.expansion).tolist()
-            yield from zip(index.separators[first:last], sizes, strict=True)
+            for place, size in zip(range(first, last), sizes, strict=True):
+                yield index.separators[place], size
 
     def read(self, piece: ScanPiece) -> EntryChunk:
         """The living entries of a piece.

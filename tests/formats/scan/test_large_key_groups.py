@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from savepoint_formats.columns.chunk import Chunk
-from savepoint_formats.scan.large_key_groups import identity_hashes, portions
+from savepoint_formats.columns.portions import Room, divided
+from savepoint_formats.scan.large_key_groups import portions
 from savepoint_formats.scan.state_rows import EntrySpans
 from state_processor import Savepoint
 
@@ -53,21 +54,25 @@ def spans_of(entries: list[tuple[bytes, bytes]]) -> tuple[Chunk, EntrySpans]:
     return Chunk(data), EntrySpans(starts[::2], ends[::2], starts[1::2], ends[1::2])
 
 
+@settings(deadline=None)  # the first call may compile
 @given(
     st.lists(st.tuples(st.binary(min_size=1, max_size=20), st.binary(max_size=5)), max_size=30),
     st.integers(1, 5),
+    st.integers(1, 5),
 )
 def test_every_entry_is_in_one_portion_with_all_of_its_key(
-    entries: list[tuple[bytes, bytes]], count: int
+    entries: list[tuple[bytes, bytes]], count: int, held: int
 ) -> None:
     chunk, spans = spans_of(entries)
     found: list[tuple[bytes, bytes]] = []
     seen: set[bytes] = set()
     for part, states in portions(
         lambda: iter([(chunk, {"state": spans})]),
+        len(chunk),
         count,
         lambda _name, _chunk, one: (one.key_starts, one.key_ends),
         "file",
+        held=held,
     ):
         data = part.data.tobytes()
         own = [
@@ -83,13 +88,26 @@ def test_every_entry_is_in_one_portion_with_all_of_its_key(
     assert Counter(found) == Counter(entries)
 
 
-def test_hashes_spread_keys_that_differ_at_either_end() -> None:
+def test_portions_of_keys_that_differ_at_either_end_are_even() -> None:
     for keys in (
         [number.to_bytes(8, "big") for number in range(10_000)],
         [f"{number:06}-of-all-the-customers-there-are".encode() for number in range(10_000)],
     ):
         chunk, spans = spans_of([(key, b"") for key in keys])
-        hashes = identity_hashes(chunk.data, spans.key_starts, spans.key_ends)
-        sizes = Counter((hashes % np.uint64(10)).tolist())
-        assert len(sizes) == 10
-        assert max(sizes.values()) < 1.2 * min(sizes.values())
+        size = 5 * len(keys)  # less than there is
+        places = (spans.key_starts, spans.key_ends, *spans.arrays())
+        sizes = [len(one) for one in divided(chunk, places, 10, range(10), Room(size))]
+        assert sum(sizes) == len(keys)
+        assert max(sizes) < 1.2 * min(sizes)
+
+
+def test_an_entry_outside_of_the_chunk_is_a_wrong_call() -> None:
+    chunk = Chunk(np.zeros(4, np.uint8))
+    inside, outside = (np.array([0]), np.array([4])), (np.array([0]), np.array([5]))
+    for identity, key, value in (
+        (outside, inside, inside),
+        (inside, outside, inside),
+        (inside, inside, outside),
+    ):
+        with pytest.raises(ValueError, match="outside of the chunk of 4 bytes"):
+            divided(chunk, (*identity, *key, *value), 1, range(1), Room(0))

@@ -1,0 +1,87 @@
+"""A file of a snapshot that is being written, on any file system of pyarrow."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Self
+
+from savepoint_formats.errors import SavepointError
+from savepoint_formats.metadata import RelativeFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from savepoint_formats.file_io import Location
+
+_BUFFER_SIZE = 1 << 20
+
+
+class NewFile:
+    """A data file that is being written: a stream for ``with``, and gone if that fails.
+
+    Attributes:
+        path: Its path below the directory, as a handle is to name it.
+        size: The bytes that were written so far.
+    """
+
+    __slots__ = ("_location", "_stream", "path", "size")
+
+    def __init__(self, path: str, location: Location) -> None:
+        self.path = path
+        self.size = 0
+        self._location = location
+        with refusals_told(location.path):
+            self._stream = location.filesystem.open_output_stream(
+                location.path, compression=None, buffer_size=_BUFFER_SIZE
+            )
+
+    @property
+    def handle(self) -> RelativeFile:
+        """What refers to the file, once it is written."""
+        return RelativeFile(self.path, self.size)
+
+    def write(self, data: bytes | bytearray | memoryview | pa.Buffer) -> None:
+        """Appends bytes.
+
+        Raises:
+            SavepointError: The file system does not take them.
+        """
+        with refusals_told(self._location.path):
+            self._stream.write(data)
+        self.size += memoryview(data).nbytes
+
+    def tell(self) -> int:
+        """The position of the next byte."""
+        return self.size
+
+    def close(self) -> None:
+        """Ends the file.
+
+        Raises:
+            SavepointError: The file system does not take what is left.
+        """
+        with refusals_told(self._location.path):
+            self._stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.close()
+            return
+        with suppress(OSError):
+            self._stream.close()
+        with suppress(OSError):
+            self._location.filesystem.delete_file(self._location.path)
+
+
+@contextmanager
+def refusals_told(path: str) -> Iterator[None]:
+    """Says where it is that a file system refuses something."""
+    try:
+        yield
+    except OSError as error:
+        raise SavepointError(f"{path} can't be written: {error}") from error

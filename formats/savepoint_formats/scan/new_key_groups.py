@@ -1,0 +1,206 @@
+"""The key group of a stored key where there is another number of key groups.
+
+Of an entry nothing is decoded but its key, for the key group follows from the key's hash code.
+That of the old number of key groups does, too: so it is seen at once if a hash code is not what
+Flink took it for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from savepoint_formats.catalog import StateKind
+from savepoint_formats.columns.assembly import program
+from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.columns.decode import decode
+from savepoint_formats.columns.key_hash import key_groups_of, key_hashes, stored_row_hashes
+from savepoint_formats.columns.spans import Spans, bytes_of, spans_in
+from savepoint_formats.columns.state_entries import Sized, Suffixed, entry_key, is_ambiguous
+from savepoint_formats.errors import FormatError, UnstableHashError, within
+from savepoint_formats.layout import (
+    VARIABLE,
+    BinaryRow,
+    Framed,
+    Layout,
+    MapOf,
+    Struct,
+    TimerTimestamp,
+    VoidNamespace,
+    opaque_parts,
+    serializer_length,
+)
+from savepoint_formats.scan.state_rows import key_layout, namespace_layout
+from savepoint_formats.scan.visible import visible_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from savepoint_formats.catalog import State
+    from savepoint_formats.columns.kryo_dialect import KryoDialect
+    from savepoint_formats.columns.program import Program
+    from savepoint_formats.scan.stored_state import StatePiece
+
+    HashKeys = Callable[[pa.Array], NDArray[np.int32]]
+
+_TIMESTAMP_SIZE = 8
+
+
+class NewKeyGroups:
+    """Key groups of stored keys.
+
+    Args:
+        before: The max parallelism of the savepoint that the entries are from.
+        after: That of the new one.
+        kryo: What is known of the Kryo that wrote object graphs.
+        hash_keys: Gives the Java hash codes of keys, as the column ``key`` shows them; None if
+            they follow from the layout.
+    """
+
+    def __init__(
+        self, before: int, after: int, kryo: KryoDialect | None, hash_keys: HashKeys | None
+    ) -> None:
+        self._before = before
+        self._after = after
+        self._kryo = kryo
+        self._hash_keys = hash_keys
+        self._places: dict[str, _KeyPlaces] = {}
+        self._programs: dict[Layout, Program] = {}
+
+    def of(self, piece: StatePiece) -> NDArray[np.uint16]:
+        """The key group of each entry in the new savepoint.
+
+        Raises:
+            UnstableHashError: The hash codes of the keys cannot be computed, or are not those
+                by which Flink grouped them.
+            FormatError: A key is damaged.
+        """
+        if self._before == self._after:
+            return piece.key_groups
+        state = piece.state
+        with within(f"state {state.name!r}"):
+            if state.name not in self._places:
+                self._places[state.name] = _KeyPlaces.of(state, self._kryo)
+            data, entries = spans_in(piece.entries.keys)
+            chunk = Chunk(data, "stored keys")
+            keys = self._places[state.name].keys(chunk, entries)
+            hashes = self._hashes(key_layout(state), chunk, keys)
+            self._check(piece.key_groups, chunk, keys, hashes)
+        return key_groups_of(hashes, self._after)
+
+    def _hashes(self, layout: Layout, chunk: Chunk, keys: Spans) -> NDArray[np.int32]:
+        if self._hash_keys is None and _is_sql_row(layout):
+            # That of a row of SQL is the hash code of its bytes.
+            return stored_row_hashes(bytes_of(chunk, keys))
+        if layout not in self._programs:
+            self._programs[layout] = program(layout, self._kryo)
+        column = decode(self._programs[layout], chunk, keys.starts, keys.ends)
+        if self._hash_keys is None:
+            return key_hashes(layout, column)
+        hashes = np.asarray(self._hash_keys(visible_key(column)))
+        if hashes.shape != (len(keys),) or not np.can_cast(hashes.dtype, np.int32):
+            found = f"{hashes.dtype} of shape {hashes.shape}"
+            raise ValueError(f"hash codes are {found}, expected int32 for each of {len(keys)} keys")
+        return hashes.astype(np.int32, copy=False)
+
+    def _check(
+        self, groups: NDArray[np.uint16], chunk: Chunk, keys: Spans, hashes: NDArray[np.int32]
+    ) -> None:
+        """The hash codes must explain the key groups that the keys were in."""
+        expected = key_groups_of(hashes, self._before)
+        if np.array_equal(expected, groups):
+            return
+        index = int(np.flatnonzero(expected != groups)[0])
+        key = chunk.data[keys.starts[index] : keys.ends[index]].tobytes()
+        raise UnstableHashError(
+            f"a key of the bytes {key.hex(' ')} lies in key group {groups[index]}; by its hash code,"
+            f" {hashes[index]}, it belongs to {expected[index]}: its class has another hash code;"
+            " give a function that computes it"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _KeyPlaces:
+    """Where the keys of a state's entries lie.
+
+    Attributes:
+        before: The bytes in front of the key.
+        size: The bytes of the key, if all have as many.
+        behind: The bytes behind the key, if all have as many.
+        whole: Decodes the size of ``key`` among all that is stored; None if that is not needed.
+    """
+
+    before: int
+    size: int
+    behind: int
+    whole: Program | None
+
+    @classmethod
+    def of(cls, state: State, kryo: KryoDialect | None) -> _KeyPlaces:
+        """Those of a state.
+
+        Raises:
+            UnstableHashError: Nobody can tell where a key ends.
+        """
+        key, namespace = key_layout(state), namespace_layout(state)
+        is_timer = state.kind is StateKind.TIMERS
+        if is_timer and not isinstance(state.stored, Struct):
+            raise _unknown_end(state.stored)
+        size, behind = serializer_length(key), _stored_size(namespace)
+        whole: Program | None = None
+        if state.kind is StateKind.MAP:
+            behind = VARIABLE
+        if size == behind == VARIABLE:
+            if any(opaque_parts(key)):
+                raise _unknown_end(key)
+            whole = program(_whole(state), kryo)
+        return cls(_TIMESTAMP_SIZE if is_timer else 0, size, behind, whole)
+
+    def keys(self, chunk: Chunk, entries: Spans) -> Spans:
+        """The key in each stored key, of which only the prefix is missing.
+
+        Raises:
+            FormatError: A stored key is damaged.
+        """
+        starts = entries.starts + self.before
+        if self.whole is not None:
+            sizes = decode(self.whole, chunk, entries.starts, entries.ends).field("key")
+            return Spans(starts, starts + np.asarray(sizes))
+        ends = starts + self.size if self.size != VARIABLE else entries.ends - self.behind
+        if bool(np.any((ends < starts) | (ends > entries.ends))):
+            raise FormatError("a stored key of too few bytes", chunk.path, 0)
+        return Spans(starts, ends)
+
+
+def _is_sql_row(layout: Layout) -> bool:
+    return isinstance(layout, Framed) and isinstance(layout.inner, BinaryRow)
+
+
+def _stored_size(layout: Layout) -> int:
+    # Its serializer claims to write nothing.
+    return 1 if isinstance(layout, VoidNamespace) else serializer_length(layout)
+
+
+def _whole(state: State) -> Struct:
+    """All parts of a stored key, of which the sizes are of interest."""
+    key, namespace = key_layout(state), namespace_layout(state)
+    if state.kind is StateKind.TIMERS:
+        names = ("timestamp", "key", "namespace")
+        return Struct(names, tuple(map(Sized, (TimerTimestamp(), key, namespace))))
+    user_key = state.stored.key if isinstance(state.stored, MapOf) else None
+    stored = entry_key(0, key, namespace, user_key)
+    size = Suffixed(Sized(key)) if is_ambiguous(key, namespace) else Sized(key)
+    return Struct(stored.names[1:], (size, *map(Sized, stored.fields[2:])))
+
+
+def _unknown_end(layout: Layout) -> UnstableHashError:
+    reasons = ", ".join(part.note for part in opaque_parts(layout))
+    return UnstableHashError(
+        f"a key cannot be told from what is stored behind it: {reasons}; its key group is known"
+        " only as long as max parallelism stays what it is"
+    )

@@ -1,0 +1,158 @@
+"""Existing keyed state becomes runs of a new savepoint, without its values being decoded.
+
+A canonical file has a section per key group, which is nothing but runs, in any order: u16 state
+id, then entries (i32 size and bytes of the key, i32 size and bytes of the value), of which the
+last has 80 in its key's first byte. Runs of any origin may follow each other in a section.
+
+| source          | max parallelism stays            | it changes                            |
+|-----------------|----------------------------------|---------------------------------------|
+| canonical file  | runs as they lie, with other ids | keys are decoded, and entries sorted  |
+| RocksDB         | entries as they lie              | the same                              |
+| heap file       | entries put together of bytes    | the same                              |
+| changelog       | entries of its base, with the    | the same                              |
+|                 | changes applied byte by byte     |                                       |
+| raw timers      | timers put together of bytes     | the same                              |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from savepoint_formats.catalog import keyed_states
+from savepoint_formats.columns.stored_entries import runs
+from savepoint_formats.key_groups import prefix_size
+from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle
+from savepoint_formats.scan.keyed_source import is_canonical
+from savepoint_formats.scan.new_key_groups import NewKeyGroups
+from savepoint_formats.scan.stored_canonical import StoredCanonical
+from savepoint_formats.scan.stored_changelog import StoredChangelog
+from savepoint_formats.scan.stored_heap import StoredHeap
+from savepoint_formats.scan.stored_raw_timers import StoredRawTimers
+from savepoint_formats.scan.stored_rocksdb import StoredRocksDb
+from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
+
+    from savepoint_formats.file_io import SnapshotDirectory
+    from savepoint_formats.key_groups import KeyGroupRange
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.metadata import KeyedStateHandle, KeyGroupsHandle
+    from savepoint_formats.scan.entry_source import SourceSettings
+    from savepoint_formats.scan.new_key_groups import HashKeys
+    from savepoint_formats.scan.stored_state import StatePiece, StoredSource
+
+
+@dataclass(frozen=True, slots=True)
+class PassThrough:
+    """What of existing state goes into a new savepoint.
+
+    Attributes:
+        state_ids: Name of a state -> its index in the header of the new file. Timers are states
+            too; a state that is not named is left out.
+        max_parallelism: That of the operator in the new savepoint.
+    """
+
+    state_ids: Mapping[str, int]
+    max_parallelism: int
+
+
+def stored_runs(
+    directory: SnapshotDirectory,
+    handle: KeyedStateHandle,
+    key: Layout,
+    settings: SourceSettings,
+    key_groups: KeyGroupRange,
+    target: PassThrough,
+    hash_keys: HashKeys | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The entries of a handle as runs of the new savepoint.
+
+    Args:
+        directory: Where the savepoint is.
+        handle: The handle.
+        key: The layout of the operator's keys, which a changelog without a base does not tell.
+        settings: How it is read.
+        key_groups: Key groups of the handle.
+        target: What of it goes where.
+        hash_keys: Gives the Java hash codes of keys, where max parallelism changes and they
+            cannot be computed: of the column ``key`` as tables have it, i32 for each.
+
+    Returns:
+        ``key_group`` and ``run``: of a batch, one row per key group and state, or per key group.
+
+    Raises:
+        StateFileNotFoundError: A file is gone.
+        UnstableHashError: Max parallelism changes, and the hash codes of keys are not known.
+        UndecodableError: Entries of a heap file or changelog have no ends that one can tell.
+        FormatError: A file is damaged.
+    """
+    source = stored_source(directory, handle, key, settings)
+    if isinstance(source, StoredCanonical) and settings.max_parallelism == target.max_parallelism:
+        yield from source.runs(target.state_ids, key_groups)
+    else:
+        pieces = source.pieces(frozenset(target.state_ids), key_groups)
+        yield from _runs(pieces, settings, target, hash_keys)
+
+
+def raw_timer_runs(
+    directory: SnapshotDirectory,
+    handle: KeyGroupsHandle,
+    settings: SourceSettings,
+    key_groups: KeyGroupRange,
+    target: PassThrough,
+    hash_keys: HashKeys | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The timers of a handle of raw keyed state as runs of the queues that they would be.
+
+    Nothing comes of raw state without timers. Arguments and errors are those of ``stored_runs``.
+    """
+    source = StoredRawTimers(directory, handle, settings.kryo)
+    pieces = source.pieces(frozenset(target.state_ids), key_groups)
+    yield from _runs(pieces, settings, target, hash_keys)
+
+
+def _runs(
+    pieces: Iterator[StatePiece],
+    settings: SourceSettings,
+    target: PassThrough,
+    hash_keys: HashKeys | None,
+) -> Iterator[pa.RecordBatch]:
+    prefix = prefix_size(target.max_parallelism)
+    new_key_groups = NewKeyGroups(
+        settings.max_parallelism, target.max_parallelism, settings.kryo, hash_keys
+    )
+    for piece in pieces:
+        if not len(piece.entries):
+            continue
+        found = new_key_groups.of(piece)
+        yield runs(piece.entries, found, target.state_ids[piece.state.name], prefix)
+
+
+def stored_source(
+    directory: SnapshotDirectory, handle: KeyedStateHandle, key: Layout, settings: SourceSettings
+) -> StoredSource:
+    """What a handle of keyed state leads to.
+
+    Raises:
+        StateFileNotFoundError: The file is gone.
+        FormatError: It begins with no header of keyed state.
+    """
+    if isinstance(handle, ChangelogHandle):
+        bases = [
+            (stored_source(directory, base, key, settings), base.key_groups) for base in handle.base
+        ]
+        return StoredChangelog(directory, handle, bases, key, settings.kryo)
+    header = KeyedBackendHeader.parse(HeaderBytes.of_keyed_state(directory, handle))
+    states = keyed_states(header)
+    if isinstance(handle, IncrementalHandle):
+        return StoredRocksDb(directory, handle, states, settings.max_parallelism)
+    file = directory.file(handle.stream)
+    if is_canonical(file, handle, header):
+        return StoredCanonical(
+            file, handle, states, settings.max_parallelism, is_compressed=header.is_compressed
+        )
+    return StoredHeap(file, handle, states, is_compressed=header.is_compressed, kryo=settings.kryo)

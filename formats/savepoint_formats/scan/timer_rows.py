@@ -1,0 +1,75 @@
+"""Decoded timers of one state, and what a reader sees of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from savepoint_formats.errors import StateTypeError
+from savepoint_formats.scan.visible import visible_key
+from savepoint_formats.state_files.raw_timers import TIMER_STATE_PREFIX
+from savepoint_formats.tables import KEY
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from numpy.typing import NDArray
+
+KEY_GROUP = "key_group"
+
+TIME_DOMAINS = {"event": "EVENT_TIME", "processing": "PROCESSING_TIME"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TimerRows:
+    """Timers of a state.
+
+    Attributes:
+        state: Its name: ``_timer_state/<domain>_<service>``.
+        timers: The timers, decoded.
+        key_groups: The key group of each.
+    """
+
+    state: str
+    timers: pa.Array
+    key_groups: NDArray[np.int32]
+
+    @classmethod
+    def of_key_group(cls, state: str, timers: pa.Array, key_group: int) -> Self:
+        """Timers that are all of one key group."""
+        return cls(state, timers, np.full(len(timers), key_group, np.int32))
+
+    def chosen(self, is_wanted: NDArray[np.bool_]) -> TimerRows:
+        """Some of them."""
+        timers = self.timers.filter(pa.array(is_wanted))
+        return TimerRows(self.state, timers, self.key_groups[is_wanted])
+
+    def columns(self, wanted: pa.DataType) -> dict[str, pa.Array]:
+        """Their columns.
+
+        Args:
+            wanted: The type of the state's timers elsewhere. Raw timers have their fields in
+                another order.
+
+        Raises:
+            StateTypeError: One of both has no fields.
+        """
+        if pa.types.is_struct(self.timers.type) != pa.types.is_struct(wanted):
+            message = f"timers are {self.timers.type} here, {wanted} elsewhere"
+            raise StateTypeError(message).within(f"state {self.state!r}")
+        return {**self._fields(), KEY_GROUP: pa.array(self.key_groups)}
+
+    def _fields(self) -> dict[str, pa.Array]:
+        if not pa.types.is_struct(self.timers.type):
+            return {"value": self.timers}
+        domain, _, service = self.state.removeprefix(TIMER_STATE_PREFIX).partition("_")
+        rows = len(self.timers)
+        fields = {name: self.timers.field(name) for name in self.timers.type.names}
+        if KEY in fields:
+            fields[KEY] = visible_key(fields[KEY])
+        fields["time_domain"] = pa.repeat(TIME_DOMAINS.get(domain, domain), rows)
+        fields["service"] = pa.repeat(service, rows)
+        return fields

@@ -1,0 +1,223 @@
+"""Existing keyed state, passed on into canonical files, reads as it did before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from changelog_jobs import SCOPES, Job, Scope, infos, registrations, steps_of
+from hand_made import (
+    STRING,
+    VOID,
+    changelog,
+    header,
+    in_memory,
+    operator_with,
+    registration,
+    timers_of,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from passed_state import entries_in, has_keyed_state, key_of, passed_on, rows_by_table, sections_of
+from sample_rows import Sample, in_order, rows_of, samples, with_columns
+
+from savepoint_formats.data_view import DataInputView
+from savepoint_formats.errors import UndecodableError
+from savepoint_formats.file_io import SnapshotDirectory
+from savepoint_formats.java_hash import java_hash
+from savepoint_formats.key_groups import KeyGroupRange, key_group
+from savepoint_formats.layout import Text
+from savepoint_formats.metadata import CheckpointMetadata
+from savepoint_formats.scan import ScanOptions, TableScan
+from savepoint_formats.scan.entry_source import SourceSettings
+from savepoint_formats.scan.stored_runs import PassThrough, stored_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from savepoint_formats.metadata import KeyGroupsHandle, OperatorState
+    from state_processor import Operator, Savepoint
+
+MAX_PARALLELISMS = [None, 300, 7]
+"""That of the sample, and others: prefixes of two bytes become one, and the other way round."""
+
+NOWHERE = SnapshotDirectory.of("/")
+
+
+FORMS = [
+    Sample("states-1.20.5-hashmap-changelog"),
+    Sample("states-1.20.5-hashmap-compressed"),
+    Sample("states-2.2.1-hashmap-canonical"),
+    Sample("states-2.2.1-hashmap-native"),
+    Sample("states-2.2.1-rocksdb-native"),
+]
+
+
+@pytest.mark.parametrize("max_parallelism", MAX_PARALLELISMS)
+@pytest.mark.parametrize("sample", samples(), ids=str)
+def test_all_tables_of_a_sample_are_the_same(sample: Sample, max_parallelism: int | None) -> None:
+    savepoint = sample.open()
+    for operator in savepoint.operators():
+        if has_keyed_state(operator.record):
+            after = passed_on(savepoint.directory, operator.record, max_parallelism)
+            assert rows_by_table(savepoint.directory, after) == rows_by_table(
+                savepoint.directory, operator.record
+            )
+
+
+@pytest.mark.parametrize("max_parallelism", [None, 300])
+def test_all_tables_of_the_corpus_are_the_same(corpus: Path, max_parallelism: int | None) -> None:
+    passed = 0
+    for path in sorted((corpus / "savepoints").glob("*/_metadata")):
+        directory = SnapshotDirectory.of(str(path.parent))
+        metadata = CheckpointMetadata.read(DataInputView(directory.read_metadata(), str(path)))
+        for operator in filter(has_keyed_state, metadata.operators):
+            after = passed_on(directory, operator, max_parallelism)
+            assert rows_by_table(directory, after) == rows_by_table(directory, operator)
+            passed += 1
+    assert passed > 50
+
+
+@pytest.mark.parametrize("max_parallelism", [300, 7])
+@pytest.mark.parametrize(
+    "sample", ["currency-2.2.1-hashmap-native", "states-1.20.5-hashmap-compressed"]
+)
+def test_each_key_is_in_its_key_group(sample: str, max_parallelism: int) -> None:
+    savepoint = Sample(sample).open()
+    checked = 0
+    for operator in savepoint.operators():
+        if has_keyed_state(operator.record):
+            key = key_of(savepoint.directory, operator.record).layout()
+            after = passed_on(savepoint.directory, operator.record, max_parallelism)
+            for row in rows_of_keys(operator, after):
+                assert row["key_group"] == key_group(java_hash(key, row["key"]), max_parallelism)
+                checked += 1
+    assert checked > 10
+
+
+def rows_of_keys(operator: Operator, record: OperatorState) -> Iterator[dict[str, Any]]:
+    """The rows of the table of keyed state, if the operator had these files."""
+    table = operator.table("keyed_state")
+    scan = TableScan(operator.directory, record, table, ScanOptions(with_key_group=True))
+    for split in scan.splits():
+        for batch in scan.read(split):
+            yield from batch.select(["key", "key_group"]).to_pylist()
+
+
+def entries_of(savepoint: Savepoint, operator: OperatorState) -> set[tuple[int, int, bytes, bytes]]:
+    """Key group, state id, key and value of each entry passed on."""
+    sections = sections_of(savepoint.directory, operator, operator.max_parallelism)
+    return {
+        (group, state, key, value)
+        for group, runs in sections.items()
+        for state, key, value in entries_in(b"".join(runs))
+    }
+
+
+@pytest.mark.parametrize("case", ["currency", "windows"])
+@pytest.mark.parametrize("release", ["1.20.5", "2.2.1"])
+@pytest.mark.parametrize("form", ["hashmap-native", "rocksdb-canonical", "rocksdb-native"])
+def test_entries_are_byte_by_byte_what_flink_writes_into_canonical_files(
+    case: str, release: str, form: str
+) -> None:
+    """The jobs did the same; only the order of their states may differ, hence the ids."""
+
+    def found(name: str) -> dict[str, set[tuple[int, bytes, bytes]]]:
+        savepoint = Sample(name).open()
+        return {
+            operator.id: {(group, key, value) for group, _, key, value in entries}
+            for operator in savepoint.operators()
+            if has_keyed_state(operator.record)
+            and (entries := entries_of(savepoint, operator.record))
+        }
+
+    assert found(f"{case}-{release}-{form}") == found(f"{case}-{release}-hashmap-canonical")
+
+
+TIMERS = timers_of(STRING, VOID)
+
+
+@pytest.mark.parametrize("scope", SCOPES, ids=lambda scope: type(scope.layout).__name__)
+@pytest.mark.parametrize("form", ["nothing", "heap", "canonical"])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_changelog_becomes_what_its_job_had(data: st.DataObject, scope: Scope, form: str) -> None:
+    job = Job()
+    base: tuple[KeyGroupsHandle, ...] = ()
+    if form != "nothing":
+        job.do(data.draw(steps_of(scope, with_merges=False)))
+        head = header(*infos(*scope.serializer or (VOID,)))
+        made = job.heap_base if form == "heap" else job.canonical_base
+        base = (made(scope.layout, head),)
+    steps = data.draw(steps_of(scope))
+    job.do(steps)
+    records = [*registrations(*scope.serializer), *(step.record(scope.layout) for step in steps)]
+    records.append((-1, registration(9, "_timer_state/event_t", "TIMERS", TIMERS)))
+    before = operator_with(changelog(in_memory(records), base=base))
+    max_parallelism = data.draw(st.sampled_from([None, 3, 300]))
+    if job.is_unmerged():
+        with pytest.raises(UndecodableError, match="which only the job's function can"):
+            passed_on(NOWHERE, before, max_parallelism)
+    else:
+        after = passed_on(NOWHERE, before, max_parallelism)
+        assert rows_by_table(NOWHERE, after) == rows_by_table(NOWHERE, before)
+
+
+@pytest.mark.parametrize("sample", FORMS, ids=str)
+def test_states_that_are_not_named_are_left_out(sample: Sample) -> None:
+    savepoint = sample.open()
+    record = savepoint.operator("stateful").record
+    settings = SourceSettings(record.max_parallelism)
+    ids: set[int] = set()
+    for subtask in record.subtasks:
+        handle = subtask.managed_keyed_state
+        assert handle is not None
+        target = PassThrough({"memos": 4, "average": 9}, record.max_parallelism)
+        for batch in stored_runs(
+            savepoint.directory, handle, Text(), settings, handle.key_groups, target
+        ):
+            for run in batch.column("run").to_pylist():
+                ids |= {state_id for state_id, _, _ in entries_in(run)}
+    assert ids == {4, 9}
+
+
+@pytest.mark.parametrize("sample", FORMS, ids=str)
+def test_key_groups_that_are_not_asked_for_are_left_out(sample: Sample) -> None:
+    savepoint = sample.open()
+    record = savepoint.operator("stateful").record
+    settings = SourceSettings(record.max_parallelism)
+    target = PassThrough({"last_id": 0}, record.max_parallelism)
+    for subtask in record.subtasks:
+        handle = subtask.managed_keyed_state
+        assert handle is not None
+        some = KeyGroupRange(handle.key_groups.start + 15, handle.key_groups.end - 15)
+        whole, found = (
+            {
+                row["key_group"]: row["run"]
+                for batch in stored_runs(
+                    savepoint.directory, handle, Text(), settings, groups, target
+                )
+                for row in batch.to_pylist()
+            }
+            for groups in (handle.key_groups, some)
+        )
+        assert found == {group: run for group, run in whole.items() if group in some}
+        assert 0 < len(found) < len(whole)
+
+
+def test_the_rows_are_still_those_of_the_job() -> None:
+    sample = Sample("states-2.2.1-rocksdb-heaptimers")
+    savepoint = sample.open()
+    operator = savepoint.operator("stateful")
+    after = passed_on(savepoint.directory, operator.record, 7)
+    scan = savepoint.scan("stateful.timers")
+    found = rows_of(type(scan)(scan.directory, after, scan.table))
+    told = [{"domain": row.pop("time_domain"), **row} for row in found]
+    assert in_order(
+        {name: value for name, value in row.items() if name != "service"} for row in told
+    ) == in_order(sample.timers("stateful"))
+    keyed = savepoint.scan("stateful.keyed_state")
+    rows = rows_of(type(keyed)(keyed.directory, after, keyed.table))
+    expected = with_columns(sample.keyed_state("stateful"), keyed.schema.names)
+    assert in_order(rows) == in_order(expected)

@@ -1,0 +1,67 @@
+"""A timer's key group is known in whatever form it is stored, without a read per key group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.metadata import (
+    KeyedHandleType,
+    KeyGroupRangeOffsets,
+    KeyGroupsHandle,
+    RelativeFile,
+)
+from savepoint_formats.scan.table_scan import pieces_of
+from state_processor import Savepoint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SAMPLES = [
+    ("states-2.2.1-hashmap-canonical", "stateful.timers"),
+    ("states-2.2.1-hashmap-native", "stateful.timers"),
+    ("states-2.2.1-rocksdb-native", "stateful.timers"),
+    ("windows-2.2.1-rocksdb-native", "session.timers"),
+]
+
+
+def rows(savepoint: Savepoint, table: str, **options: Any) -> list[str]:
+    scan = savepoint.scan(table, with_key_group=True, **options)
+    batches = (batch for split in scan.splits() for batch in scan.read(split))
+    return sorted(repr(row) for batch in batches for row in batch.to_pylist())
+
+
+@pytest.mark.parametrize(("sample", "table"), SAMPLES)
+def test_a_timer_has_the_key_group_that_a_read_of_it_alone_finds_it_in(
+    samples: Path, sample: str, table: str
+) -> None:
+    savepoint = Savepoint.open(str(samples / sample))
+    singly: list[str] = []
+    for group in range(savepoint.scan(table).operator.max_parallelism):
+        found = rows(savepoint, table, key_groups=KeyGroupRange(group, group))
+        assert all(f"'key_group': {group}" in row for row in found)
+        singly += found
+    assert singly
+    assert sorted(singly) == rows(savepoint, table)
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        (1000, [(0, 9)]),
+        (999, [(0, 4), (5, 9)]),
+        (300, [(0, 1), (2, 4), (5, 6), (7, 9)]),
+        (1, [(group, group) for group in range(10)]),
+    ],
+)
+def test_pieces_have_as_many_key_groups_each(size: int, expected: list[tuple[int, int]]) -> None:
+    key_groups = KeyGroupRange(0, 9)
+    handle = KeyGroupsHandle(
+        KeyedHandleType.CANONICAL_SAVEPOINT,
+        KeyGroupRangeOffsets(key_groups, (0,) * 10),
+        RelativeFile("file", 1000),
+    )
+    found = pieces_of(handle, key_groups, size)
+    assert [(piece.start, piece.end) for piece in found] == expected
