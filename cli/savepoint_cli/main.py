@@ -1,10 +1,10 @@
-"""The command line: ``savepoint describe``, ``list``, ``schema``, ``files``, ``show``, ``query``."""
+"""The command line: ``savepoint describe``, ``show``, ``query``, ``copy``..."""
 
 from __future__ import annotations
 
 import click
 
-from savepoint_cli import inspect, read
+from savepoint_cli import inspect, modify, read
 from savepoint_formats.errors import SavepointError
 
 
@@ -22,7 +22,7 @@ class SavepointGroup(click.Group):
 @click.group(cls=SavepointGroup)
 @click.version_option(package_name="savepoint-state-processor")
 def main() -> None:
-    """Look into the savepoints and checkpoints of Apache Flink jobs.
+    """Look into the savepoints and checkpoints of Apache Flink jobs, and change them.
 
     PATH is the directory of a savepoint or checkpoint, or its _metadata file: a local path, or
     a URI such as s3://bucket/savepoint-1a2b. Exit codes: 0 done, 1 the savepoint is wrong, 2 the
@@ -37,5 +37,8 @@ for command in (
     inspect.files,
     read.show,
     read.query,
+    modify.copy,
+    modify.rename_operator,
+    modify.remove_operator,
 ):
     main.add_command(command)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import contextmanager
 from dataclasses import asdict, fields, is_dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -11,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
 # What a pipe or a file gets, where no terminal says how wide it is.
@@ -46,12 +48,15 @@ class Output:
             self._print_table(title, records)
 
     def page(self, record: Any, *nested: tuple[str, Sequence[Any]]) -> None:
-        """The plain fields of a record, then tables of the records in it; or one JSON line."""
+        """The plain fields of a record that say something, then tables of the records in it.
+
+        Or one JSON line.
+        """
         if self.format is OutputFormat.JSON:
             self._print_json(record)
             return
         grid = Table.grid(padding=(0, 2))
-        for name in _plain_fields(record):
+        for name in filter(lambda name: _is_told(name, [record]), _plain_fields(record)):
             grid.add_row(name.replace("_", " "), _cell(name, getattr(record, name)))
         self._console.print(grid)
         for title, records in nested:
@@ -72,6 +77,23 @@ class Output:
         for row in rows:
             table.add_row(*(escape(_shown(row[name])) for name in names))
         self._console.print(table)
+
+    @contextmanager
+    def progress(self, title: str, size: int) -> Iterator[Callable[[int], None]]:
+        """A bar for so many bytes, where a person watches; gives what is to be told of each step."""
+        # What programs read is stdout, so the bar is not there.
+        console = Console(stderr=True)
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+        shown = Progress(
+            *columns,
+            TransferSpeedColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        with shown:
+            task = shown.add_task(escape(title), total=size)
+            yield lambda done: shown.advance(task, done)
 
     def _table(self, title: str) -> Table:
         heading = escape(title) or None

@@ -1,5 +1,7 @@
 """Read, query, audit, bootstrap and modify the state of Apache Flink jobs."""
 
+from typing import TYPE_CHECKING, Any
+
 from savepoint_formats.columns import KryoClass, KryoField, kryo_class
 from state_processor.descriptors import (
     AggregatingStateDescriptor,
@@ -14,6 +16,9 @@ from state_processor.savepoint_writer import SavepointWriter
 from state_processor.session import local_session
 from state_processor.types import TypeInformation, Types
 
+if TYPE_CHECKING:
+    from state_processor.transformation import OperatorTransformation
+
 __all__ = [
     "AggregatingStateDescriptor",
     "KeyedStateReaderFunction",
@@ -22,6 +27,7 @@ __all__ = [
     "ListStateDescriptor",
     "MapStateDescriptor",
     "Operator",
+    "OperatorTransformation",
     "ReducingStateDescriptor",
     "Savepoint",
     "SavepointWriter",
@@ -32,3 +38,12 @@ __all__ = [
     "kryo_class",
     "local_session",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What needs Spark is imported when it is asked for: who only inspects does not wait for it."""
+    if name == "OperatorTransformation":
+        from state_processor.transformation import OperatorTransformation  # noqa: PLC0415
+
+        return OperatorTransformation
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,6 +10,7 @@
 | savepoint       | the same, in a CREATE TABLE: Spark takes a path there for itself          |
 | table           | ``<uid>.<table>``; may be left out where there is but one                 |
 | uids            | uids of operators, with commas between them or as a JSON list             |
+| kryoClasses     | a JSON list of classes that Kryo wrote, each as ``kryo_class`` takes it   |
 | columns         | names of columns, as a list of uids is written; all by default            |
 | keys            | a JSON list: only rows of these keys, and only their key groups           |
 | keyGroups       | ``3`` or ``0-15``: only rows of these key groups                          |
@@ -41,6 +42,7 @@ from pyspark.sql.datasource import (
     InputPartition,
 )
 
+from savepoint_formats.columns.kryo_descriptions import kryo_classes_of
 from savepoint_formats.errors import TableNotFoundError
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.scan import KeyedSplit, Split, TableScan
@@ -91,7 +93,8 @@ class SavepointDataSource(DataSource):
     def _scan(self) -> TableScan:
         """The scan that the options ask for."""
         uids = _names("uids", self.options.get("uids")) or ()
-        savepoint = Savepoint.open(_path(self.options), uids=uids)
+        classes = kryo_classes_of(self.options.get("kryoClasses", "[]"))
+        savepoint = Savepoint.open(_path(self.options), uids=uids, kryo_classes=classes)
         return savepoint.scan(_table_name(savepoint, self.options), **scan_options(self.options))
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from savepoint_formats.columns.arrow_types import arrow_type, spark_type_name, visible_key_type
+from savepoint_formats.columns.undecoded import notes
 from savepoint_formats.file_io import METADATA_FILE
-from savepoint_formats.layout import opaque_parts
 from savepoint_formats.metadata import FlinkVersionRange, KeyedHandleType
 from savepoint_formats.metadata.references import COORDINATOR, stream_references
 from savepoint_formats.tables import column_type
@@ -252,5 +252,5 @@ def _key_type_name(key: Layout, kind: StateKind) -> str:
 
 def notes_on(*layouts: Layout | None) -> tuple[str, ...]:
     """What of these layouts can be shown as bytes only, and why."""
-    opaque = (part for layout in layouts if layout for part in opaque_parts(layout))
-    return tuple(dict.fromkeys(part.note for part in opaque))
+    found = (note for layout in layouts if layout for note in notes(layout))
+    return tuple(dict.fromkeys(found))

@@ -22,14 +22,17 @@ from state_processor.description import (
     TableDescription,
     describe_files,
 )
+from state_processor.savepoint_writer import SavepointWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pyspark.sql import SparkSession
 
+    from savepoint_formats.layout import KryoClass
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.scan import TableScan
+    from state_processor.planned_operator import StateTransformation
     from state_processor.spark_savepoint import SparkSavepoint
 
 
@@ -40,11 +43,14 @@ class Operator:
     Attributes:
         record: What ``_metadata`` says of it.
         uid: Its uid, if the savepoint or the user told it.
+        directory: Where its files are.
+        kryo: How Kryo's bytes are to be read.
     """
 
     record: OperatorState
     uid: str | None
     directory: SnapshotDirectory = field(repr=False)
+    kryo: KryoDialect | None = field(default=None, repr=False)
 
     @property
     def id(self) -> str:
@@ -59,7 +65,7 @@ class Operator:
     @cached_property
     def catalog(self) -> OperatorCatalog:
         """Its states. Reads the headers of its state files, once."""
-        return OperatorCatalog.of(self.directory, self.record)
+        return OperatorCatalog.of(self.directory, self.record, self.kryo)
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -88,15 +94,20 @@ class Savepoint:
     Attributes:
         path: What the user called it.
         metadata: The content of its ``_metadata`` file.
+        directory: Where its files are.
+        kryo: How Kryo's bytes are to be read: its version, and the classes that the user described.
     """
 
     path: str
     metadata: CheckpointMetadata
     directory: SnapshotDirectory
+    kryo: KryoDialect
     _operators: tuple[Operator, ...]
 
     @classmethod
-    def open(cls, path: str, *, uids: Iterable[str] = ()) -> Self:
+    def open(
+        cls, path: str, *, uids: Iterable[str] = (), kryo_classes: Iterable[KryoClass] = ()
+    ) -> Self:
         """Opens a savepoint or checkpoint of any Flink release from 1.8 on.
 
         Args:
@@ -104,6 +115,8 @@ class Savepoint:
                 that pyarrow knows (``file:``, ``s3:``, ``gs:``, ``hdfs:``...).
             uids: Uids of operators. Flink 1.x stores only their hashes; an operator whose uid
                 is given here is called by it.
+            kryo_classes: Classes of the job that Kryo wrote, as no savepoint knows their fields;
+                see ``kryo_class``. State of such a class is then a struct.
 
         Raises:
             SavepointNotFoundError: Nothing is there, or a directory without ``_metadata``.
@@ -118,20 +131,29 @@ class Savepoint:
         view = DataInputView(directory.read_metadata(), directory.metadata_path)
         metadata = CheckpointMetadata.read(view)
         names = _names_by_id(metadata, uids, path)
+        kryo = _kryo(metadata, tuple(kryo_classes))
         operators = tuple(
-            Operator(record, names.get(record.operator_id) or record.uid or None, directory)
+            Operator(record, names.get(record.operator_id) or record.uid or None, directory, kryo)
             for record in metadata.operators
         )
-        return cls(path, metadata, directory, operators)
+        return cls(path, metadata, directory, kryo, operators)
 
     @classmethod
-    def load(cls, spark: SparkSession, path: str, *, uids: Iterable[str] = ()) -> SparkSavepoint:
+    def load(
+        cls,
+        spark: SparkSession,
+        path: str,
+        *,
+        uids: Iterable[str] = (),
+        kryo_classes: Iterable[KryoClass] = (),
+    ) -> SparkSavepoint:
         """Opens a savepoint whose tables are to be DataFrames.
 
         Args:
             spark: The session.
             path: As for ``open``.
             uids: As for ``open``.
+            kryo_classes: As for ``open``.
 
         Raises:
             SavepointError: As ``open`` does.
@@ -142,7 +164,58 @@ class Savepoint:
         """
         from state_processor.spark_savepoint import SparkSavepoint  # noqa: PLC0415  # Spark is slow
 
-        return SparkSavepoint.of(spark, path, uids)
+        return SparkSavepoint.of(spark, path, uids, kryo_classes)
+
+    @staticmethod
+    def create(
+        spark: SparkSession, *, max_parallelism: int = 128, parallelism: int | None = None
+    ) -> SavepointWriter:
+        """Begins a savepoint that is based on no other.
+
+        Args:
+            spark: The session that makes its state.
+            max_parallelism: The number of key groups, as the job is to have it. A job that sets
+                none takes that of the savepoint.
+            parallelism: The number of files that keyed state is spread over, which is not that
+                of the job; by default as many as the session runs tasks at once.
+
+        Raises:
+            ValueError: They are not 1 <= parallelism <= max parallelism <= 32768.
+
+        Example:
+            >>> writer = Savepoint.create(spark).with_operator("summarize", transformation)
+            >>> writer.write("s3://jobs/bootstrapped")
+        """
+        if parallelism is None:
+            parallelism = min(spark.sparkContext.defaultParallelism, max_parallelism)
+        return SavepointWriter(spark, None, (), parallelism, max_parallelism)
+
+    def writer(self) -> SavepointWriter:
+        """What writes a savepoint that is based on this one; as yet a copy of it."""
+        return SavepointWriter.of(self, None)
+
+    def with_operator(
+        self,
+        uid: str,
+        *transformations: StateTransformation,
+        parallelism: int | None = None,
+        max_parallelism: int | None = None,
+    ) -> SavepointWriter:
+        """A savepoint with one more operator, or one overwritten.
+
+        See ``SavepointWriter.with_operator``.
+        """
+        return self.writer().with_operator(
+            uid, *transformations, parallelism=parallelism, max_parallelism=max_parallelism
+        )
+
+    def remove_operator(self, uid: str) -> SavepointWriter:
+        """A savepoint without one of the operators; see ``SavepointWriter.remove_operator``."""
+        return self.writer().remove_operator(uid)
+
+    def rename_operator(self, uid: str, new_uid: str) -> SavepointWriter:
+        """A savepoint whose operator has another uid; see ``SavepointWriter.rename_operator``."""
+        return self.writer().rename_operator(uid, new_uid)
 
     def operators(self) -> tuple[Operator, ...]:
         """The operators, in the order of the file."""
@@ -158,7 +231,7 @@ class Savepoint:
         for operator in self._operators:
             if operator.id in wanted or operator.uid == uid:
                 return operator
-        raise _not_found(self.path, uid, self._names())
+        raise OperatorNotFoundError.among(self.path, uid, self._names())
 
     def __repr__(self) -> str:
         return (
@@ -212,7 +285,7 @@ class Savepoint:
             with suppress(OperatorNotFoundError):
                 operator = self.operator(name[:dot])
                 return operator, operator.table(name[dot + 1 :])
-        raise _not_found(self.path, name.partition(".")[0], self._names())
+        raise OperatorNotFoundError.among(self.path, name.partition(".")[0], self._names())
 
     def scan(self, table: str, **options: Any) -> TableScan:
         """How a table is read, as Arrow and without Spark.
@@ -239,15 +312,9 @@ class Savepoint:
             operator.record,
             found,
             ScanOptions(**options),
-            self._kryo,
+            self.kryo,
             operator.name,
         )
-
-    @property
-    def _kryo(self) -> KryoDialect:
-        """The Kryo of the Flink that wrote the savepoint: 2.x has another one than 1.x."""
-        is_flink_2 = self.metadata.version >= MetadataVersion.OPERATOR_NAMES
-        return KryoDialect(KryoVersion.V5_6 if is_flink_2 else KryoVersion.V2_24)
 
     def files(self) -> list[FileDescription]:
         """Every file of the savepoint, who refers to it, and whether it is missing."""
@@ -257,6 +324,12 @@ class Savepoint:
         return (operator.name for operator in self._operators)
 
 
+def _kryo(metadata: CheckpointMetadata, classes: tuple[KryoClass, ...]) -> KryoDialect:
+    """The Kryo of the Flink that wrote the savepoint: 2.x has another one than 1.x."""
+    is_flink_2 = metadata.version >= MetadataVersion.OPERATOR_NAMES
+    return KryoDialect(KryoVersion.V5_6 if is_flink_2 else KryoVersion.V2_24, classes)
+
+
 def _names_by_id(metadata: CheckpointMetadata, uids: Iterable[str], path: str) -> dict[bytes, str]:
     """Operator id -> uid. Raises ``OperatorNotFoundError`` if a uid fits no operator."""
     known = {record.operator_id for record in metadata.operators}
@@ -264,14 +337,9 @@ def _names_by_id(metadata: CheckpointMetadata, uids: Iterable[str], path: str) -
     for uid in uids:
         operator_id = OperatorId.from_uid(uid)
         if operator_id not in known:
-            raise _not_found(
-                path, uid, (record.uid or str(record.operator_id) for record in metadata.operators)
+            uids_or_hashes = (
+                record.uid or str(record.operator_id) for record in metadata.operators
             )
+            raise OperatorNotFoundError.among(path, uid, uids_or_hashes)
         names[operator_id] = uid
     return names
-
-
-def _not_found(path: str, uid: str, names: Iterable[str]) -> OperatorNotFoundError:
-    return OperatorNotFoundError(
-        f"{path} has no operator {uid!r}; it has: {', '.join(sorted(names)) or 'none'}"
-    )

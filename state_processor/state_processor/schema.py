@@ -18,6 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from savepoint_formats.errors import ValueOutOfRangeError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -137,6 +139,22 @@ def spark_schema(schema: pa.Schema) -> StructType:
 def to_spark(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with Spark's types; what Spark cannot hold of a time is cut off."""
     return _cast(batch, _mapped_schema(batch.schema, _spark_leaf), _spark_values)
+
+
+def from_spark(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """An array as Spark gives it, as the type that ``savepoint_formats`` has: see ``to_spark``.
+
+    Raises:
+        ValueOutOfRangeError: A time lies beyond what the type holds, or a text is no time.
+    """
+    return _casted(values, wanted, _exact_values)
+
+
+def _exact_values(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    try:
+        return values.cast(wanted)
+    except pa.ArrowInvalid as error:
+        raise ValueOutOfRangeError(str(error), str(wanted), 0) from error
 
 
 def to_printable(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from html import escape
-from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.catalog import StateKind
 from savepoint_formats.columns.arrow_types import spark_type_name
+from savepoint_formats.columns.kryo_descriptions import kryo_classes_json
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.tables import KEYED_STATE, TIMERS, WINDOW_STATE
 from state_processor.data_source import FORMAT, SavepointDataSource
@@ -18,20 +17,25 @@ from state_processor.jobs.keyed_reader import KeyedReaderJob
 from state_processor.jobs.per_key import ReaderPlan, row_types, to_dataframe
 from state_processor.jobs.window_reader import WindowReaderJob
 from state_processor.metadata_function import register_metadata_function
+from state_processor.row_choice import RowChoice
 from state_processor.savepoint import Savepoint
+from state_processor.savepoint_writer import SavepointWriter
+from state_processor.sql_names import literal, quoted, sql_name, unused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Self
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from savepoint_formats.layout import KryoClass
     from state_processor.functions import (
         KeyedStateReaderFunction,
         ReaderFunction,
         WindowReaderFunction,
     )
+    from state_processor.jobs.encode_keyed import HashKeys
 
 _BASE_DATABASE = "savepoint_tables"
 
@@ -51,13 +55,51 @@ class SparkSavepoint(Savepoint):
     uids: tuple[str, ...]
 
     @classmethod
-    def of(cls, spark: SparkSession, path: str, uids: Iterable[str]) -> Self:
+    def of(
+        cls,
+        spark: SparkSession,
+        path: str,
+        uids: Iterable[str],
+        kryo_classes: Iterable[KryoClass] = (),
+    ) -> Self:
         """Opens a savepoint for a session; see ``Savepoint.load``."""
         uids = tuple(uids)
-        found = Savepoint.open(path, uids=uids)
+        found = Savepoint.open(path, uids=uids, kryo_classes=kryo_classes)
         spark.dataSource.register(SavepointDataSource)
         register_metadata_function(spark)
-        return cls(found.path, found.metadata, found.directory, found.operators(), spark, uids)
+        return cls(
+            found.path,
+            found.metadata,
+            found.directory,
+            found.kryo,
+            found.operators(),
+            spark,
+            uids,
+        )
+
+    def writer(self) -> SavepointWriter:
+        """What writes a savepoint that is based on this one; as yet a copy of it."""
+        return SavepointWriter.of(self, self.spark)
+
+    def with_state(self, uid: str, name: str, data: DataFrame) -> SavepointWriter:
+        """A savepoint with a state replaced; see ``SavepointWriter.with_state``."""
+        return self.writer().with_state(uid, name, data)
+
+    def remove_state(self, uid: str, name: str) -> SavepointWriter:
+        """A savepoint without one of the states; see ``SavepointWriter.remove_state``."""
+        return self.writer().remove_state(uid, name)
+
+    def rescale(
+        self,
+        *,
+        max_parallelism: int | None = None,
+        parallelism: int | None = None,
+        hash_codes: Mapping[str, HashKeys] | None = None,
+    ) -> SavepointWriter:
+        """A savepoint of other key groups and subtasks; see ``SavepointWriter.rescale``."""
+        return self.writer().rescale(
+            max_parallelism=max_parallelism, parallelism=parallelism, hash_codes=hash_codes
+        )
 
     def read_table(self, table: str, **options: Any) -> DataFrame:
         """Any table by its full name.
@@ -82,9 +124,11 @@ class SparkSavepoint(Savepoint):
     def _options(self, table: str, options: dict[str, Any]) -> dict[str, str]:
         """The options of the data source as text; those that are None are left out."""
         given = {name: _text(value) for name, value in options.items() if value is not None}
-        uids = {"uids": json.dumps(self.uids)} if self.uids else {}
+        known = {"uids": json.dumps(self.uids)} if self.uids else {}
+        if self.kryo.classes:
+            known["kryoClasses"] = kryo_classes_json(self.kryo.classes)
         return {
-            **uids,
+            **known,
             "table": table,
             "filterPushdown": str(self.spark.conf.get(PUSHDOWN, "false")),
             **given,
@@ -183,23 +227,18 @@ class SparkSavepoint(Savepoint):
         Raises:
             OperatorNotFoundError: No operator has this uid; the message lists those there are.
             StateNotFoundError: The operator has no keyed state, or none that the function asks for.
+            KeyTypeError: A key is none of the operator's.
             ValueError: A function without a schema, or with arguments that it does not take.
+            TypeError: ``keys`` or ``columns`` is a single one.
 
         Example:
             >>> savepoint.read_keyed_state("summarize").where("total > 100").show()
             >>> savepoint.read_keyed_state("summarize", Totals(), schema="key INT, total DOUBLE")
         """
+        choice = RowChoice(columns, keys, flat, with_key_group, with_times)
         if reader is not None or schema is not None:
-            others = columns is not None or flat is not None or with_key_group or with_times
-            return self._by_function(KeyedReaderJob, uid, reader, schema, keys, others)
-        return self.read_table(
-            f"{self.operator(uid).name}.{KEYED_STATE}",
-            columns=columns,
-            keys=keys,
-            flat=flat,
-            withKeyGroup=with_key_group,
-            withTimes=with_times,
-        )
+            return self._by_function(KeyedReaderJob, uid, reader, schema, choice)
+        return self.read_table(f"{self.operator(uid).name}.{KEYED_STATE}", **choice.options())
 
     def read_window_state(
         self,
@@ -207,6 +246,9 @@ class SparkSavepoint(Savepoint):
         reader: WindowReaderFunction | None = None,
         *,
         schema: StructType | str | None = None,
+        columns: Sequence[str] | None = None,
+        keys: Sequence[Any] | None = None,
+        flat: str | None = None,
         with_key_group: bool = False,
     ) -> DataFrame:
         """Keyed state that has a namespace, as that of windows: a row per key and namespace.
@@ -215,27 +257,31 @@ class SparkSavepoint(Savepoint):
             uid: The operator's uid, or its hash.
             reader: A function that is called for each key and window.
             schema: The columns that the function gives, as DDL or a ``StructType``.
-            with_key_group: Adds the column ``key_group``; not with a function.
+            columns: As for ``read_keyed_state``; so are the arguments below.
+            keys: Only rows of these keys.
+            flat: Name of a list or map state: a row per element or entry.
+            with_key_group: Adds the column ``key_group``.
 
         Returns:
             Columns ``key`` and ``namespace`` (of a time window: ``start`` and ``end`` in ms, the
-            end exclusive), then a column per state, as ``read_keyed_state`` has them. Of a
-            function: the columns of ``schema``.
+            end exclusive), then a column per state, as ``read_keyed_state`` has them. Elements
+            that a window with an evictor keeps are a struct of ``timestamp`` (null if the record
+            has none) and ``value``. Of a function: the columns of ``schema``.
 
         Raises:
             OperatorNotFoundError: No operator has this uid; the message lists those there are.
             StateNotFoundError: The operator has no state of windows, or none that the function
                 asks for.
-            ValueError: A function without a schema, or with arguments that it does not take.
+            KeyTypeError, ValueError, TypeError: As ``read_keyed_state``.
 
         Example:
             >>> savepoint.read_window_state("tumbling").show()
             >>> savepoint.read_window_state("session", Sizes(), schema="key STRING, elements INT")
         """
+        choice = RowChoice(columns, keys, flat, with_key_group)
         if reader is not None or schema is not None:
-            return self._by_function(WindowReaderJob, uid, reader, schema, None, with_key_group)
-        table = f"{self.operator(uid).name}.{WINDOW_STATE}"
-        return self.read_table(table, withKeyGroup=with_key_group)
+            return self._by_function(WindowReaderJob, uid, reader, schema, choice)
+        return self.read_table(f"{self.operator(uid).name}.{WINDOW_STATE}", **choice.options())
 
     def _by_function(
         self,
@@ -243,16 +289,13 @@ class SparkSavepoint(Savepoint):
         uid: str,
         reader: ReaderFunction | None,
         schema: StructType | str | None,
-        keys: Sequence[Any] | None,
-        has_others: bool,
+        choice: RowChoice,
     ) -> DataFrame:
         if reader is None:
             raise ValueError("a schema is that of the rows a reader function gives: add the reader")
-        if has_others:
-            raise ValueError("a reader function takes no arguments but 'schema' and 'keys'")
+        keys = choice.keys_of_function()
         row_type, arrow_schema = row_types(schema, reader)
-        wanted = None if keys is None else tuple(keys)
-        plan = ReaderPlan(self, self.operator(uid), reader, wanted)
+        plan = ReaderPlan(self, self.operator(uid), reader, keys)
         return to_dataframe(self.spark, job.of(plan, arrow_schema), row_type)
 
     def read_timers(self, uid: str) -> DataFrame:
@@ -285,7 +328,7 @@ class SparkSavepoint(Savepoint):
         for operator in self.operators():
             for table in operator.tables:
                 full = f"{operator.name}.{table.name}"
-                name = _unused(f"{sql_name(operator.name)}.{sql_name(table.name)}", names)
+                name = unused(f"{sql_name(operator.name)}.{sql_name(table.name)}", names)
                 self._create_view(name, full)
                 names[name] = full
         return names
@@ -299,9 +342,9 @@ class SparkSavepoint(Savepoint):
         database, _, _ = name.partition(".")
         base = f"{_BASE_DATABASE}.{sql_name(name)}"
         options = {**self._options(full, {}), "savepoint": self.path}
-        given = ", ".join(f"`{name}` = {_literal(value)}" for name, value in options.items())
+        given = ", ".join(f"`{name}` = {literal(value)}" for name, value in options.items())
         columns = ", ".join(
-            f"{_quoted(field.name)} {spark_type_name(field.type)}"
+            f"{quoted(field.name)} {spark_type_name(field.type)}"
             for field in self.scan(full).schema
         )
         for statement in (
@@ -337,25 +380,3 @@ def _text(value: Any) -> str:
 def _plain(value: Any) -> str:
     """What JSON has no word for, as the option ``keys`` takes it."""
     return value.hex() if isinstance(value, bytes) else str(value)
-
-
-def sql_name(name: str) -> str:
-    """A name that Spark's catalog takes; in quotes if SQL needs them."""
-    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
-    return plain if plain.isidentifier() else f"`{plain}`"
-
-
-def _unused(name: str, names: Iterable[str]) -> str:
-    """The name, or the first with a number behind it that is not among ``names``."""
-    taken = {one.casefold() for one in names}
-    quote = "`" if name.endswith("`") else ""
-    numbered = (f"{name.removesuffix(quote)}_{number}{quote}" for number in count(2))
-    return next(one for one in chain([name], numbered) if one.casefold() not in taken)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -6,12 +6,26 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
+from hand_made import (
+    STRING,
+    TIME_WINDOW,
+    canonical_base,
+    encoded,
+    group_of,
+    header,
+    list_of,
+    meta_info,
+    savepoint_of,
+    stream_elements_of,
+)
 from pyspark import cloudpickle
 from pyspark.sql import Row
 from reader_jobs import calls_of, content, state_of
 from sample_rows import Sample, in_order, samples
 
+from savepoint_formats.layout import Long, Text
 from state_processor import Savepoint
 from state_processor.functions import (
     GlobalWindow,
@@ -20,9 +34,12 @@ from state_processor.functions import (
     WindowReaderContext,
     WindowReaderFunction,
 )
+from state_processor.jobs.per_key import ReaderPlan
+from state_processor.jobs.window_reader import WindowReaderJob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -139,3 +156,20 @@ def test_spark_runs_a_window_function(spark: SparkSession) -> None:
         for row in SESSIONS.operators()["session"]["window_state"]
     ]
     assert in_order(found) == in_order(expected)
+
+
+def test_elements_that_an_evictor_sees_are_values(tmp_path: Path) -> None:
+    contents = meta_info(
+        "window-contents", "LIST", list_of(stream_elements_of(STRING)), TIME_WINDOW
+    )
+    window = encoded(Long(), 0) + encoded(Long(), 1_000)
+    # Tag 0 is a record with a timestamp, 1 one without.
+    records = (
+        b"\0" + encoded(Long(), 7) + encoded(Text(), "a") + b"," + b"\1" + encoded(Text(), "b")
+    )
+    entry = (group_of("k"), 0, encoded(Text(), "k") + window, records)
+    savepoint = Savepoint.open(savepoint_of(canonical_base(header(contents), [entry]), tmp_path))
+    plan = ReaderPlan(savepoint, savepoint.operator("a"), Windows(), keys=("k",))
+    job = WindowReaderJob.of(plan, pa.schema([]))
+    (row,) = [row for split in job.scan.splits() for _, row in job.rows(split)]
+    assert (row["window"], row["elements"]) == ([0, 1_000], ["a", "b"])

@@ -109,12 +109,12 @@ class WindowReaderJob(PerKeyJob):
     def _elements(self, contents: Any) -> Sequence[Any]:
         if contents is None:
             return []
-        is_list = any(
-            state.kind is StateKind.LIST
-            for state in self.scan.table.states
-            if state.name == CONTENTS
-        )
-        return contents if is_list else [contents]
+        state = next(one for one in self.scan.table.states if one.name == CONTENTS)
+        if state.kind is not StateKind.LIST:
+            return [contents]
+        # With an evictor the elements are records, of which Flink, too, hands on the values.
+        is_record = state.timed_value != state.stored
+        return [element["value"] for element in contents] if is_record else contents
 
 
 def _window_states(plan: ReaderPlan, registered: Sequence[State]) -> list[State]:

@@ -1,0 +1,182 @@
+"""Whether a column of a DataFrame fits a type of Flink, and how it becomes one.
+
+A column fits if every value that its type can hold is one of the wanted type: ``INT`` fits
+``BIGINT``, ``DECIMAL(8, 2)`` fits ``DECIMAL(10, 2)``. What may lose something is the user's to cast.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark_types
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    NullType,
+    ShortType,
+    StringType,
+    StructType,
+)
+
+from savepoint_formats.columns import arrow_type
+from savepoint_formats.columns.arrow_types import ROW_KIND
+from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
+from state_processor.schema import spark_schema
+from state_processor.types import TypeInformation, Types
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from savepoint_formats.layout import Layout
+
+# What a row is to a changelog of SQL, unless somebody says otherwise.
+_INSERT = "+I"
+
+_WHOLE_NUMBERS = (ByteType, ShortType, IntegerType, LongType)
+# The digits that a whole number may have, and those of its bits that a float keeps.
+_WIDENED: dict[type[DataType], tuple[type[DataType], ...]] = {
+    ShortType: _WHOLE_NUMBERS[:1],
+    IntegerType: _WHOLE_NUMBERS[:2],
+    LongType: _WHOLE_NUMBERS[:3],
+    FloatType: _WHOLE_NUMBERS[:2],
+    DoubleType: (*_WHOLE_NUMBERS[:3], FloatType),
+}
+_KEY_TYPES: dict[str, TypeInformation] = {
+    "boolean": Types.BOOLEAN(),
+    "tinyint": Types.BYTE(),
+    "smallint": Types.SHORT(),
+    "int": Types.INT(),
+    "bigint": Types.LONG(),
+    "float": Types.FLOAT(),
+    "double": Types.DOUBLE(),
+    "string": Types.STRING(),
+}
+
+
+def natural_type(name: str, found: DataType) -> TypeInformation:
+    """The type that a key column most likely has in the job.
+
+    Raises:
+        ColumnTypeError: There are several, or none.
+    """
+    try:
+        return _KEY_TYPES[found.simpleString()]
+    except KeyError:
+        raise ColumnTypeError(
+            f"column {name!r} is {found.simpleString()}, which may be keys of several types in"
+            " Flink: add key_type=Types. …"
+        ) from None
+
+
+def column_of(data: DataFrame, name: str) -> tuple[Column, DataType]:
+    """A column, and its type.
+
+    Raises:
+        ColumnNotFoundError: There is none; the message lists those there are.
+    """
+    if name not in data.columns:
+        known = ", ".join(data.columns)
+        raise ColumnNotFoundError(f"the DataFrame has no column {name!r}; it has: {known}")
+    quoted = name.replace("`", "``")
+    return data[f"`{quoted}`"], data.schema[name].dataType
+
+
+def fitted(data: DataFrame, name: str, wanted: Layout, what: str) -> Column:
+    """A column as a type that Arrow then takes for the values of a layout.
+
+    Args:
+        data: The DataFrame.
+        name: The column.
+        wanted: The layout.
+        what: What is to have the values, for errors.
+
+    Raises:
+        ColumnNotFoundError: There is no such column.
+        ColumnTypeError: Its type does not fit.
+    """
+    column, found = column_of(data, name)
+    target = spark_type(wanted)
+    if not fits(found, target):
+        raise ColumnTypeError(
+            f"column {name!r} is {found.simpleString()}, but {what} takes"
+            f" {target.simpleString()}: cast it first"
+        )
+    return _as_type(column, found, target)
+
+
+def _as_type(column: Column, found: DataType, wanted: DataType) -> Column:
+    """A column that fits as what it fits; rows that lack their kind are inserts."""
+    match found, wanted:
+        case StructType(), StructType() if _has_struct(found):
+            fields = [
+                _as_type(column.getField(field.name), field.dataType, wanted[index].dataType).alias(
+                    field.name
+                )
+                for index, field in enumerate(found)
+            ]
+            kind = [] if found.names == wanted.names else [F.lit(_INSERT).alias(ROW_KIND)]
+            return F.when(column.isNotNull(), F.struct(*fields, *kind)).cast(wanted)
+        case ArrayType(), ArrayType() if _has_struct(found):
+            return F.transform(
+                column, lambda one: _as_type(one, found.elementType, wanted.elementType)
+            )
+        case MapType(), MapType() if _has_struct(found):
+            keyed = F.transform_keys(
+                column, lambda key, _: _as_type(key, found.keyType, wanted.keyType)
+            )
+            return F.transform_values(
+                keyed, lambda _, value: _as_type(value, found.valueType, wanted.valueType)
+            )
+        case _:
+            return column.cast(wanted)
+
+
+def _has_struct(found: DataType) -> bool:
+    match found:
+        case StructType():
+            return True
+        case ArrayType():
+            return _has_struct(found.elementType)
+        case MapType():
+            return _has_struct(found.keyType) or _has_struct(found.valueType)
+        case _:
+            return False
+
+
+def spark_type(layout: Layout) -> DataType:
+    """The type that Spark has for the values of a layout."""
+    return spark_schema(pa.schema({"value": arrow_type(layout)}))["value"].dataType
+
+
+def fits(found: DataType, wanted: DataType) -> bool:
+    """Whether every value of a type is one of another."""
+    match found, wanted:
+        case NullType(), _:
+            return True
+        case ArrayType(), ArrayType():
+            return fits(found.elementType, wanted.elementType)
+        case MapType(), MapType():
+            return fits(found.keyType, wanted.keyType) and fits(found.valueType, wanted.valueType)
+        case StructType(), StructType():
+            # The kind of a row may be left out: it is the last field.
+            names = (wanted.names, [name for name in wanted.names if name != ROW_KIND])
+            return found.names in names and all(
+                fits(one.dataType, other.dataType)
+                for one, other in zip(found, wanted, strict=False)
+            )
+        case DecimalType(), DecimalType():
+            digits = wanted.precision - wanted.scale
+            return found.scale <= wanted.scale and found.precision - found.scale <= digits
+        case StringType() | spark_types.CharType() | spark_types.VarcharType(), StringType():
+            return True
+        case _:
+            return found == wanted or type(found) in _WIDENED.get(type(wanted), ())

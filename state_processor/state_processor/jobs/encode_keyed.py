@@ -1,0 +1,235 @@
+"""Rows become runs: the map side of writing keyed state.
+
+A task takes the rows of its partition in batches, encodes the columns of each batch, and sends a
+row per key group and state of a batch on to the task that writes the key group's file. Nothing is
+sorted but by key group, which is all that a canonical file asks for.
+
+| column    | type       | meaning                                                              |
+|-----------|------------|----------------------------------------------------------------------|
+| key_group | INT        | of the keys                                                          |
+| run       | BINARY     | entries of one state as a section of a canonical file has them       |
+| keys      | BINARY     | a hash of 16 bytes of each row's key and namespace, which no other   |
+|           |            | row may have; rows with hashes have no run                           |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from savepoint_formats.catalog import StateKind
+from savepoint_formats.columns import arrow_type
+from savepoint_formats.columns.entry_encoder import (
+    KeyColumns,
+    ListEncoder,
+    MapEncoder,
+    TimerEncoder,
+    ValueEncoder,
+)
+from savepoint_formats.columns.key_hash import key_groups_of, key_hashes
+from savepoint_formats.columns.last_access import with_last_access
+from savepoint_formats.columns.stored_entries import distinct_hashes, runs
+from savepoint_formats.errors import KeyGroupError, NullKeyError, within
+from savepoint_formats.key_groups import prefix_size
+from savepoint_formats.layout import VoidNamespace, without_ttl
+from state_processor.schema import from_spark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.columns.entry_encoder import EncodedEntries
+    from savepoint_formats.layout import Layout
+
+    HashKeys = Callable[[pa.Array], NDArray[np.int32]]
+
+RUNS = "key_group INT, run BINARY, keys BINARY"
+RUN_SCHEMA = pa.schema({"key_group": pa.int32(), "run": pa.binary(), "keys": pa.binary()})
+HASH_SIZE = 16
+
+BATCH_SIZE = 16 << 20
+"""Bytes of rows that are encoded at once."""
+
+KEY, NAMESPACE, KEY_GROUP = "key", "namespace", "key_group"
+
+
+class _EntryEncoder(Protocol):
+    def entries(self, keys: KeyColumns, values: pa.Array) -> EncodedEntries: ...
+
+
+@dataclass(frozen=True, slots=True)
+class StateColumn:
+    """A state, and the column that has its values.
+
+    Attributes:
+        name: The name of the state.
+        id: Its index in the header of the file.
+        kind: What it is to the job.
+        stored: What its serializer writes.
+        has_namespace: Whether its namespace is the row's, and not the void one.
+        values: The column of its values.
+        times: The column of the time of last access, in ms, if its values have one.
+    """
+
+    name: str
+    id: int
+    kind: StateKind
+    stored: Layout
+    has_namespace: bool
+    values: str
+    times: str | None = None
+
+    @property
+    def column_layout(self) -> Layout:
+        """The layout of the values of the column; that of timers is a list of timestamps."""
+        return self.stored if self.times is None else without_ttl(self.stored)
+
+    def encoder(self) -> _EntryEncoder:
+        """What makes entries of the column."""
+        kinds = {
+            StateKind.LIST: ListEncoder,
+            StateKind.MAP: MapEncoder,
+            StateKind.TIMERS: TimerEncoder,
+        }
+        make: type[_EntryEncoder] = kinds.get(self.kind, ValueEncoder)
+        return make(self.stored)  # type: ignore[call-arg]  # each takes what its kind stores
+
+
+TIMESTAMPS = pa.list_(pa.int64())
+"""The type of a column of timers, in ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedEncoding:
+    """How rows become runs.
+
+    Attributes:
+        key: The layout of the keys.
+        namespace: The layout of the namespaces; None if the rows have none.
+        max_parallelism: That of the operator.
+        states: The states; their columns follow those of key, namespace and key group.
+        hash_keys: Gives the Java hash codes of keys, if it is the user who knows them.
+        has_key_groups: Whether a column gives the key groups.
+        is_keyed_once: Whether no key, or key and namespace, may have two rows.
+    """
+
+    key: Layout
+    namespace: Layout | None
+    max_parallelism: int
+    states: tuple[StateColumn, ...]
+    hash_keys: HashKeys | None = None
+    has_key_groups: bool = False
+    is_keyed_once: bool = True
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The runs of the rows of a partition, as a task of Spark gives them."""
+        encoders = [state.encoder() for state in self.states]
+        for batch in _gathered(batches):
+            yield from self._encoded(batch, encoders)
+
+    def _encoded(
+        self, batch: pa.RecordBatch, encoders: list[_EntryEncoder]
+    ) -> Iterator[pa.RecordBatch]:
+        keys = self._column(batch, KEY, arrow_type(self.key))
+        with within("the column of the keys"):
+            key_groups = self._key_groups(batch, keys)
+            plain = self._keyed(keys, VoidNamespace(), pa.nulls(len(keys)))
+            windows = plain
+            if self.namespace is not None:
+                namespaces = self._column(batch, NAMESPACE, arrow_type(self.namespace))
+                windows = self._keyed(keys, self.namespace, namespaces)
+        if self.is_keyed_once:
+            yield self._hashes(key_groups, windows)
+        for state, encoder in zip(self.states, encoders, strict=True):
+            with within(f"state {state.name!r}"):
+                values = self._values(state, batch)
+                of = windows if state.has_namespace else plain
+                found = encoder.entries(of, values)
+                made = runs(
+                    found.entries,
+                    key_groups[found.rows],
+                    state.id,
+                    prefix_size(self.max_parallelism),
+                )
+            yield _row_batch(made.column("key_group"), made.column("run"), None)
+
+    def _hashes(self, key_groups: NDArray[np.uint16], keys: KeyColumns) -> pa.RecordBatch:
+        """A row per key group, with the hashes of its keys."""
+        order = np.argsort(key_groups, kind="stable")
+        found, starts = np.unique(key_groups[order], return_index=True)
+        hashes = distinct_hashes(keys.identities)[order]
+        # The same key may well have a row in another DataFrame, which is of other states.
+        hashes[:, 0] ^= np.uint64(self.states[0].id)
+        offsets = pa.array(np.append(starts, len(order)) * HASH_SIZE, pa.int32()).buffers()[1]
+        data = pa.py_buffer(np.ascontiguousarray(hashes).tobytes())
+        column = pa.BinaryArray.from_buffers(pa.binary(), len(found), [None, offsets, data])
+        return _row_batch(pa.array(found.astype(np.int32)), None, column)
+
+    def _key_groups(self, batch: pa.RecordBatch, keys: pa.Array) -> NDArray[np.uint16]:
+        if keys.null_count:
+            raise NullKeyError(f"{keys.null_count} keys of {len(keys)} are null: leave them out")
+        if self.has_key_groups:
+            return self._given_key_groups(batch, keys)
+        if self.hash_keys is not None:
+            hashes = np.asarray(self.hash_keys(keys), np.int32)
+        else:
+            hashes = key_hashes(self.key, keys)
+        return key_groups_of(hashes, self.max_parallelism)
+
+    def _given_key_groups(self, batch: pa.RecordBatch, keys: pa.Array) -> NDArray[np.uint16]:
+        given = batch.column(KEY_GROUP)
+        found = np.asarray(given.fill_null(-1).to_numpy())
+        (wrong,) = np.nonzero((found < 0) | (found >= self.max_parallelism))
+        if len(wrong):
+            raise KeyGroupError(
+                f"key group {given[int(wrong[0])].as_py()} of key {keys[int(wrong[0])].as_py()!r},"
+                f" expected 0 to {self.max_parallelism - 1}"
+            )
+        return found.astype(np.uint16)
+
+    def _keyed(self, keys: pa.Array, namespace: Layout, namespaces: pa.Array) -> KeyColumns:
+        return KeyColumns.encoded(self.key, namespace, keys, namespaces)
+
+    def _column(self, batch: pa.RecordBatch, name: str, wanted: pa.DataType) -> pa.Array:
+        return from_spark(batch.column(name), wanted)
+
+    def _values(self, state: StateColumn, batch: pa.RecordBatch) -> pa.Array:
+        if state.kind is StateKind.TIMERS:
+            return self._column(batch, state.values, TIMESTAMPS)
+        values = self._column(batch, state.values, arrow_type(state.column_layout))
+        if state.times is None:
+            return values
+        return with_last_access(values, batch.column(state.times), state.stored)
+
+
+def _row_batch(
+    key_groups: pa.Array, found: pa.Array | None, hashes: pa.Array | None
+) -> pa.RecordBatch:
+    nothing = pa.nulls(len(key_groups), pa.binary())
+    columns = [
+        key_groups,
+        nothing if found is None else found,
+        nothing if hashes is None else hashes,
+    ]
+    return pa.RecordBatch.from_arrays(
+        [column.cast(field.type) for column, field in zip(columns, RUN_SCHEMA, strict=True)],
+        schema=RUN_SCHEMA,
+    )
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows in larger batches: the more keys of a key group come at once, the better."""
+    pending: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        pending.append(batch)
+        size += batch.nbytes
+        if size >= BATCH_SIZE:
+            yield pa.concat_batches(pending)
+            pending, size = [], 0
+    if size:
+        yield pa.concat_batches(pending)

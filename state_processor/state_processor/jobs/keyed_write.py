@@ -1,0 +1,93 @@
+"""The keyed state of an operator that is to be written: rows of DataFrames, all in one file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Protocol
+
+from savepoint_formats.errors import DuplicateKeyError
+from savepoint_formats.snapshots import SerializerEntry
+from savepoint_formats.state_files.header import KeyedBackendHeader
+from state_processor.jobs.write_keyed import KeyedFiles
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, Row
+
+    from savepoint_formats.metadata import KeyGroupsHandle
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.state_files.header import StateMetaInfo
+    from state_processor.planned_operator import WriteContext
+
+_EXAMPLES = 3
+
+
+class RunRows(Protocol):
+    """What becomes runs: rows of a DataFrame, or state that is there already."""
+
+    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> DataFrame:
+        """The runs; see ``encode_keyed``.
+
+        Args:
+            ids: State -> its index in the header.
+            max_parallelism: That of the operator.
+        """
+
+    def duplicates(self, limit: int) -> list[Row]:
+        """Some of the keys, or keys and namespaces, that have several rows but may have one."""
+
+
+@dataclass(frozen=True)
+class KeyedPlan:
+    """What the files of an operator's keyed state are to hold.
+
+    Attributes:
+        key: The serializer of the keys.
+        states: The states, in the order of the header.
+        rows: What becomes entries of them.
+    """
+
+    key: TypeSerializerSnapshot
+    states: tuple[StateMetaInfo, ...]
+    rows: tuple[RunRows, ...]
+
+    @property
+    def header(self) -> KeyedBackendHeader:
+        """The header of each file."""
+        return KeyedBackendHeader(
+            is_compressed=False, key_serializer=SerializerEntry(self.key), states=self.states
+        )
+
+    def with_rows(self, other: KeyedPlan) -> KeyedPlan:
+        """The plan with other rows of the same keys."""
+        return KeyedPlan(self.key, (*self.states, *other.states), (*self.rows, *other.rows))
+
+    def write(self, context: WriteContext) -> dict[int, KeyGroupsHandle]:
+        """Runs the job.
+
+        Returns:
+            Subtask -> its state; none for a subtask without keys.
+
+        Raises:
+            DuplicateKeyError: A key has two rows; the message names some.
+        """
+        ids = {state.name: number for number, state in enumerate(self.states)}
+        runs = [rows.runs(ids, context.max_parallelism) for rows in self.rows]
+        files = KeyedFiles(
+            context.target, self.header, context.max_parallelism, context.parallelism
+        )
+        try:
+            return files.write(reduce(lambda one, other: one.unionAll(other), runs))
+        except DuplicateKeyError as error:
+            raise self._with_examples(error) from error
+
+    def _with_examples(self, error: DuplicateKeyError) -> DuplicateKeyError:
+        found = [row for rows in self.rows for row in rows.duplicates(_EXAMPLES)]
+        examples = "; ".join(
+            ", ".join(f"{name} {value!r}" for name, value in row.asDict().items()) for row in found
+        )
+        return DuplicateKeyError(
+            f"{error}: e.g. {examples}; make one row of them first, or give with_state(…, merge=…)"
+        )

@@ -1,0 +1,131 @@
+"""State of an existing operator on its way into a new savepoint, as the bytes that it is.
+
+Each task reads a piece of a state file, as those that read tables do, and decodes no value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from savepoint_formats.catalog import raw_keyed_handle
+from savepoint_formats.errors import within
+from savepoint_formats.metadata import KeyGroupsHandle
+from savepoint_formats.scan.entry_source import SourceSettings
+from savepoint_formats.scan.stored_runs import PassThrough, raw_timer_runs, stored_runs
+from savepoint_formats.scan.table_scan import SPLIT_SIZE, pieces_of
+from state_processor.jobs.encode_keyed import RUN_SCHEMA, RUNS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+    from savepoint_formats.key_groups import KeyGroupRange
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.metadata import KeyedStateHandle
+    from state_processor.jobs.encode_keyed import HashKeys
+    from state_processor.savepoint import Operator
+
+
+@dataclass(frozen=True)
+class _Split:
+    """A piece of a handle: what one task reads.
+
+    Attributes:
+        handle: The handle.
+        is_raw: Whether it is of raw keyed state, which holds timers.
+        key_groups: The key groups.
+    """
+
+    handle: KeyedStateHandle
+    is_raw: bool
+    key_groups: KeyGroupRange
+
+
+@dataclass(frozen=True)
+class StoredKeyedRows:
+    """Keyed states of an operator, as they are.
+
+    Attributes:
+        spark: The session that reads them.
+        operator: The operator.
+        names: The states.
+        key: The layout of the keys.
+        hash_code: Gives the Java hash codes of keys, if max parallelism changes and it is the
+            user who knows them.
+    """
+
+    spark: SparkSession
+    operator: Operator
+    names: frozenset[str]
+    key: Layout
+    hash_code: HashKeys | None = None
+
+    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> DataFrame:
+        """The states as runs: see ``KeyedRows.runs``."""
+        splits = list(self._splits())
+        wanted = {name: number for name, number in ids.items() if name in self.names}
+        target = PassThrough(wanted, max_parallelism)
+        read = _Reading(self.operator, tuple(splits), self.key, target, self.hash_code)
+        numbers = self.spark.range(0, len(splits), 1, max(len(splits), 1))
+        return numbers.mapInArrow(read.run, RUNS)
+
+    def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # as KeyedRows has it
+        """None: a savepoint has each key once."""
+        return []
+
+    def _splits(self) -> Iterator[_Split]:
+        for subtask in self.operator.record.subtasks:
+            managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
+            for handle, is_raw in ((managed, False), (raw, True)):
+                if handle is not None:
+                    for part in pieces_of(handle, handle.key_groups, SPLIT_SIZE):
+                        yield _Split(handle, is_raw, part)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What a task needs to know to read one of the splits."""
+
+    operator: Operator
+    splits: tuple[_Split, ...]
+    key: Layout
+    target: PassThrough
+    hash_code: HashKeys | None
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The runs of the splits whose numbers are the rows."""
+        settings = SourceSettings(self.operator.record.max_parallelism, self.operator.kryo)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from map(_with_no_keys, self._read(self.splits[number], settings))
+
+    def _read(self, split: _Split, settings: SourceSettings) -> Iterator[pa.RecordBatch]:
+        directory, key_groups = self.operator.directory, split.key_groups
+        with within(f"operator {self.operator.name}"):
+            if split.is_raw:
+                assert isinstance(split.handle, KeyGroupsHandle)  # Flink writes no other there
+                yield from raw_timer_runs(
+                    directory, split.handle, settings, key_groups, self.target, self.hash_code
+                )
+            else:
+                yield from stored_runs(
+                    directory,
+                    split.handle,
+                    self.key,
+                    settings,
+                    key_groups,
+                    self.target,
+                    self.hash_code,
+                )
+
+
+def _with_no_keys(runs: pa.RecordBatch) -> pa.RecordBatch:
+    columns = [*runs.columns, pa.nulls(runs.num_rows, pa.binary())]
+    return pa.RecordBatch.from_arrays(
+        [column.cast(field.type) for column, field in zip(columns, RUN_SCHEMA, strict=True)],
+        schema=RUN_SCHEMA,
+    )

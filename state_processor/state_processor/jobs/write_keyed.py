@@ -1,0 +1,143 @@
+"""Runs become files: the reduce side of writing keyed state.
+
+Rows are sent to the subtask that owns their key group, and sorted by it. A task puts the runs of
+each key group together, and writes one canonical file; nothing is held but a run at a time and,
+where no key may occur twice, the hashes of a key group's keys.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import functions as F
+
+from savepoint_formats.errors import DuplicateKeyError
+from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.metadata import KeyGroupRangeOffsets, RelativeFile
+from savepoint_formats.state_files.canonical_file import CanonicalFile
+from state_processor.jobs.encode_keyed import HASH_SIZE
+from state_processor.jobs.task_errors import typed_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import DataFrame, Row
+
+    from savepoint_formats.metadata import KeyGroupsHandle
+    from savepoint_formats.new_snapshot import NewSnapshot
+    from savepoint_formats.state_files.header import KeyedBackendHeader
+
+_WRITTEN = "subtask INT, path STRING, size BIGINT, offsets ARRAY<BIGINT>"
+_SCHEMA = pa.schema(
+    {
+        "subtask": pa.int32(),
+        "path": pa.string(),
+        "size": pa.int64(),
+        "offsets": pa.list_(pa.int64()),
+    }
+)
+
+
+class Piece(NamedTuple):
+    """A row of what ``encode_keyed`` gives."""
+
+    key_group: int
+    run: bytes | None
+    keys: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedFiles:
+    """How the keyed state of an operator becomes files, one per subtask.
+
+    Attributes:
+        target: The savepoint that is being written.
+        header: The header of each file.
+        max_parallelism: That of the operator.
+        parallelism: How many subtasks it has.
+    """
+
+    target: NewSnapshot
+    header: KeyedBackendHeader
+    max_parallelism: int
+    parallelism: int
+
+    def write(self, found: DataFrame) -> dict[int, KeyGroupsHandle]:
+        """Runs the job that writes the files.
+
+        Args:
+            found: Rows of ``encode_keyed.RUNS``.
+
+        Returns:
+            Subtask -> handle of its file; subtasks without state have none.
+
+        Raises:
+            DuplicateKeyError: A key has two rows.
+            SavepointError: What a task has raised.
+        """
+        # Flink: KeyGroupRangeAssignment.computeOperatorIndexForKeyGroup.
+        subtask = F.expr(f"CAST(key_group * {self.parallelism} DIV {self.max_parallelism} AS INT)")
+        routed = found.repartitionById(self.parallelism, subtask)
+        files = routed.sortWithinPartitions("key_group").mapInArrow(self._task, _WRITTEN)
+        with typed_errors():
+            return {row.subtask: self._handle(row) for row in files.collect()}
+
+    def _key_groups(self, subtask: int) -> KeyGroupRange:
+        return KeyGroupRange.of_subtask(subtask, self.parallelism, self.max_parallelism)
+
+    def _handle(self, written: Row) -> KeyGroupsHandle:
+        groups = KeyGroupRangeOffsets(self._key_groups(written.subtask), tuple(written.offsets))
+        return CanonicalFile(groups, written.size).handle(RelativeFile(written.path, written.size))
+
+    def _task(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Writes the file of a subtask, whose number is that of the partition."""
+        context = TaskContext.get()
+        assert context is not None  # it runs in a task
+        subtask = context.partitionId()
+        with self.target.create(f"keyed-{subtask}") as file:
+            written = CanonicalFile.write(
+                file, self.header, self._key_groups(subtask), _sections(_pieces(batches))
+            )
+        # One file says which states there are, even if no key has any. To the others nobody
+        # refers then, and they go when the savepoint is committed.
+        if subtask and not any(written.offsets):
+            return
+        row = [[subtask], [file.path], [file.size], [written.offsets]]
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(value, field.type) for value, field in zip(row, _SCHEMA, strict=True)],
+            schema=_SCHEMA,
+        )
+
+
+def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
+    for batch in batches:
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            yield Piece(*row)
+
+
+def _sections(pieces: Iterable[Piece]) -> Iterator[tuple[int, Iterator[bytes]]]:
+    """The runs of each key group, in the order of the rows."""
+    for key_group, of_group in groupby(pieces, lambda piece: piece.key_group):
+        yield key_group, _runs(key_group, of_group)
+
+
+def _runs(key_group: int, pieces: Iterable[Piece]) -> Iterator[bytes]:
+    """The runs of a key group, after whose last one its keys are known to differ.
+
+    Raises:
+        DuplicateKeyError: They do not.
+    """
+    hashes: list[bytes] = []
+    for piece in pieces:
+        if piece.keys is not None:
+            hashes.append(piece.keys)
+        if piece.run is not None:
+            yield piece.run
+    keys = np.frombuffer(b"".join(hashes), np.uint64).reshape(-1, HASH_SIZE // 8)
+    if len(np.unique(keys, axis=0)) < len(keys):
+        raise DuplicateKeyError(f"a key of key group {key_group} has two rows")

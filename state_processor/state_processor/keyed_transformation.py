@@ -1,0 +1,224 @@
+"""Keyed state out of the columns of a DataFrame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+from pyspark.sql import functions as F
+
+from savepoint_formats.errors import StateNotFoundError
+from savepoint_formats.snapshots import constructed
+from state_processor.column_types import column_of
+from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, NAMESPACE
+from state_processor.jobs.keyed_rows import Key, KeyedRows
+from state_processor.jobs.keyed_write import KeyedPlan
+from state_processor.jobs.new_state import NewState
+from state_processor.jobs.operator_plan import OperatorPlan
+from state_processor.stored_types import StoredTypes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import Column, DataFrame
+
+    from savepoint_formats.metadata import OperatorState
+    from state_processor.descriptors import StateDescriptor
+    from state_processor.planned_operator import WriteContext
+    from state_processor.savepoint import Operator
+    from state_processor.windowed_transformation import WindowedStateTransformation
+
+USER_TIMERS = "user-timers"
+
+_MERGE_RULES: dict[str, Callable[[Column], Column]] = {
+    "sum": F.sum,
+    "min": F.min,
+    "max": F.max,
+    "concat": lambda lists: F.flatten(F.collect_list(lists)),
+}
+
+
+@dataclass(frozen=True)
+class KeyedStateTransformation:
+    """Rows that become keyed state.
+
+    Attributes:
+        data: The rows, one per key.
+        key: Their key.
+        states: What becomes state so far.
+        merge_rules: Column -> how the values of rows with the same key become one.
+    """
+
+    data: DataFrame
+    key: Key
+    states: tuple[NewState, ...] = ()
+    merge_rules: tuple[tuple[str, str], ...] = ()
+
+    def with_state(
+        self,
+        descriptor: StateDescriptor,
+        column: str | None = None,
+        *,
+        last_access: str | None = None,
+        merge: str | None = None,
+    ) -> Self:
+        """A column as a state.
+
+        Args:
+            descriptor: The state's name, kind and types.
+            column: The column: of a value state its values, of a list state arrays, of a map
+                state maps, of a reducing or aggregating state the accumulators. By default that
+                of the state's name. A key whose value is null has nothing in the state.
+            last_access: For a state with TTL: the column of the times of last access, in ms since
+                the epoch as ``BIGINT``; by default the time at which the savepoint is written.
+            merge: How the values of several rows of one key become one: ``sum``, ``min``,
+                ``max``, or ``concat`` for lists. By default a key with two rows is an error.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: Its type does not fit the descriptor.
+            ValueError: The descriptor lacks a type; or the state was added already; or one state
+                has a rule for merging, and another has none.
+
+        Example:
+            >>> keyed.with_state(ValueStateDescriptor("total", Types.DOUBLE()))
+        """
+        state = NewState.of(descriptor, column or descriptor.name, last_access)
+        return self.with_new_state(state, merge)
+
+    def with_new_state(self, state: NewState, merge: str | None = None) -> Self:
+        """The rows with one more state; see ``with_state``."""
+        if state.name in (known.name for known in self.states):
+            raise ValueError(f"state {state.name!r} was added already")
+        state.check(self.data)
+        if merge is None or state.column is None:
+            return replace(self, states=(*self.states, state))
+        if merge not in _MERGE_RULES:
+            raise ValueError(f"merge={merge!r}, expected one of {', '.join(_MERGE_RULES)}")
+        rules = (*self.merge_rules, (state.column, merge))
+        return replace(self, states=(*self.states, state), merge_rules=rules)
+
+    def with_timers(
+        self,
+        *,
+        event_time: str | None = None,
+        processing_time: str | None = None,
+        service: str = USER_TIMERS,
+    ) -> Self:
+        """Columns as timers.
+
+        Args:
+            event_time: The column of event-time timers: timestamps in ms since the epoch, a
+                ``BIGINT`` or an array of them.
+            processing_time: The column of processing-time timers.
+            service: The timer service; that of a process function by default.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: It has no timestamps.
+
+        Example:
+            >>> keyed.with_timers(event_time="expires_at")
+        """
+        void = constructed.void_namespace()
+        found = self
+        for domain, column in (("event", event_time), ("processing", processing_time)):
+            state = NewState.of_timers(service, domain, column, self.key.snapshot, void)
+            found = found.with_new_state(state)
+        return found
+
+    def window(
+        self,
+        column: str,
+        *,
+        is_merging: bool = False,
+        is_processing_time: bool = False,
+        allowed_lateness_ms: int = 0,
+    ) -> WindowedStateTransformation:
+        """Rows that are of a window each, besides their key.
+
+        Args:
+            column: The windows: a struct of ``start`` and ``end``, the end exclusive, both
+                ``TIMESTAMP`` as Spark's ``window`` and ``session_window`` give them, or ms since
+                the epoch as ``BIGINT``.
+            is_merging: Whether windows merge, as those of sessions do; tumbling and sliding
+                windows don't.
+            is_processing_time: Whether the clock fires windows, and not the watermark.
+            allowed_lateness_ms: How long after its end the job keeps a window, in ms.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: It has no windows.
+
+        Example:
+            >>> from pyspark.sql.functions import sum, window
+            >>> hourly = sales.groupBy("shop", window("time", "1 hour")).agg(sum("cents").alias("cents"))
+            >>> keyed = OperatorTransformation.bootstrap_with(hourly).key_by("shop").window("window")
+        """
+        from state_processor.windowed_transformation import (  # noqa: PLC0415  # it builds on this
+            WindowedStateTransformation,
+        )
+
+        return WindowedStateTransformation.of(
+            self,
+            column,
+            is_merging=is_merging,
+            is_processing_time=is_processing_time,
+            allowed_lateness_ms=allowed_lateness_ms,
+        )
+
+    @classmethod
+    def like(cls, data: DataFrame, operator: Operator) -> Self:
+        """See ``OneInputStateTransformation.like``."""
+        types = StoredTypes.of(operator)
+        columns = [name for name in data.columns if name not in (KEY, NAMESPACE, KEY_GROUP)]
+        known = {info.name: info for info in types.states}
+        unknown = [name for name in columns if name not in known]
+        if unknown:
+            raise StateNotFoundError(
+                f"operator {operator.name} has no keyed state {unknown[0]!r};"
+                f" it has: {', '.join(known) or 'none'}"
+            )
+        key_groups = KEY_GROUP if KEY_GROUP in data.columns else None
+        found = cls(data, Key((KEY,), types.key, key_groups))
+        for name in columns:
+            found = found.with_new_state(NewState(known[name], name))
+        return found
+
+    def write(self, context: WriteContext) -> OperatorState:
+        """See ``StateTransformation``."""
+        return self.plan().write(context)
+
+    def plan(self) -> OperatorPlan:
+        """What is to be written.
+
+        Raises:
+            ValueError: There is no state, or not every state has a rule for merging.
+        """
+        if not self.states:
+            raise ValueError("no column becomes state: add with_state(descriptor)")
+        rows = KeyedRows(self.merged(self.key.columns), self.key, self.states)
+        infos = tuple(state.info for state in self.states)
+        return OperatorPlan(KeyedPlan(self.key.snapshot, infos, (rows,)))
+
+    def merged(self, group: tuple[str, ...]) -> DataFrame:
+        """The rows, merged where there are rules for it."""
+        if not self.merge_rules:
+            return self.data
+        rules = dict(self.merge_rules)
+        without = [
+            state.name for state in self.states if state.column and state.column not in rules
+        ]
+        if without:
+            raise ValueError(
+                f"state {without[0]!r} has no rule for merging, but others have: add merge=…"
+            )
+        merged = [
+            _MERGE_RULES[rule](column_of(self.data, name)[0])
+            .cast(column_of(self.data, name)[1])
+            .alias(name)
+            for name, rule in rules.items()
+        ]
+        times = {state.last_access for state in self.states if state.last_access}
+        latest = [F.max(column_of(self.data, name)[0]).alias(name) for name in times]
+        return self.data.groupBy(*group).agg(*merged, *latest)

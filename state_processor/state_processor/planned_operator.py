@@ -1,0 +1,194 @@
+"""An operator of a savepoint that is to be written, and what makes its state."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
+
+from savepoint_formats.key_groups import MAX_PARALLELISM
+from savepoint_formats.operator_id import OperatorId
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.new_snapshot import NewSnapshot
+    from state_processor.changed_operator import ChangedOperator
+    from state_processor.jobs.encode_keyed import HashKeys
+    from state_processor.jobs.operator_plan import OperatorPlan
+    from state_processor.savepoint import Operator, Savepoint
+
+_HASH = re.compile("[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class WriteContext:
+    """What a transformation is told when the state of its operator is to be written.
+
+    Attributes:
+        spark: The session for its jobs.
+        target: The directory that takes the files.
+        operator_id: The id that the operator will have.
+        parallelism: The number of subtasks.
+        max_parallelism: The number of key groups.
+        source: The savepoint that the new one is based on, if it is.
+        operator: The operator of ``source`` that is changed; None if it is a new one.
+    """
+
+    spark: SparkSession
+    target: NewSnapshot
+    operator_id: OperatorId
+    parallelism: int
+    max_parallelism: int
+    source: Savepoint | None = None
+    operator: Operator | None = None
+
+
+class StateTransformation(Protocol):
+    """What makes the state of an operator."""
+
+    def write(self, context: WriteContext) -> OperatorState:
+        """Writes the files of the operator; of its record, id, uid and name are filled in later."""
+
+
+@runtime_checkable
+class PlannedTransformation(StateTransformation, Protocol):
+    """A transformation that says what it makes before it does, so that others may join it."""
+
+    def plan(self) -> OperatorPlan:
+        """What is to be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedOperator:
+    """An operator of the savepoint that is to be written.
+
+    Attributes:
+        operator_id: The id that it will have.
+        uid: The uid that it will have, if that is known.
+        parallelism: The number of subtasks.
+        max_parallelism: The number of key groups.
+        source: What it was in the savepoint that the new one is based on.
+        transformation: What makes its state; None if it is copied.
+    """
+
+    operator_id: OperatorId
+    uid: str | None
+    parallelism: int
+    max_parallelism: int
+    source: Operator | None = None
+    transformation: StateTransformation | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` if the parallelism is none that Flink allows."""
+        expect_parallelism(self.parallelism, self.max_parallelism)
+
+    @classmethod
+    def copy_of(cls, operator: Operator) -> Self:
+        """An operator of another savepoint, unchanged."""
+        record = operator.record
+        return cls(
+            record.operator_id,
+            operator.uid,
+            record.parallelism,
+            record.max_parallelism,
+            source=operator,
+        )
+
+    @property
+    def name(self) -> str:
+        """What it is called: the uid, or the hash where the uid is not known."""
+        return self.uid or str(self.operator_id)
+
+    @property
+    def action(self) -> str:
+        """What is done to it."""
+        if self.source is None:
+            return "written"
+        if self.transformation is not None:
+            return "changed"
+        is_renamed = self.source.name != self.name
+        return f"renamed from {self.source.name}" if is_renamed else "copied"
+
+    def changed(self, change: Callable[[ChangedOperator], ChangedOperator]) -> Self:
+        """The operator with its state changed, perhaps once more.
+
+        Raises:
+            ValueError: Its state is new, so that there is nothing to change.
+        """
+        before = self._change
+        if before is None:
+            raise ValueError(f"operator {self.name} is written anew: change what it is made of")
+        return replace(self, transformation=change(before))
+
+    @property
+    def _change(self) -> ChangedOperator | None:
+        """What has become of an operator of the source so far; None of one that is new."""
+        from state_processor.changed_operator import ChangedOperator  # noqa: PLC0415  # Spark is slow
+
+        if self.transformation is None and self.source is not None:
+            return ChangedOperator(self.source)
+        return self.transformation if isinstance(self.transformation, ChangedOperator) else None
+
+    def rescaled(
+        self, max_parallelism: int | None, parallelism: int | None, hash_code: HashKeys | None
+    ) -> Self:
+        """The operator with other key groups and subtasks; see ``SavepointWriter.rescale``."""
+        new_max = max_parallelism or self.max_parallelism
+        new_parallelism = parallelism or min(self.parallelism, new_max)
+        new = replace(self, max_parallelism=new_max, parallelism=new_parallelism)
+        # Of a finished operator nothing is left but that it is.
+        is_finished = self.source is not None and self.source.record.is_finished
+        if new == self or is_finished or self._change is None:
+            return new
+        return new.changed(lambda operator: replace(operator, hash_code=hash_code))
+
+    def is_called(self, uid: str) -> bool:
+        """Whether this is its uid, or the hash of it."""
+        return uid in (self.uid, str(self.operator_id)) or identity(uid)[0] == self.operator_id
+
+    def identified(self, record: OperatorState) -> OperatorState:
+        """The record under the id, the uid and the name that the operator is to have."""
+        name = self.source.record.name if self.source is not None else ""
+        return replace(record, operator_id=self.operator_id, uid=self.uid or "", name=name)
+
+
+def identity(uid: str) -> tuple[OperatorId, str | None]:
+    """The id of an operator and, if it is not given by its hash, its uid."""
+    if _HASH.fullmatch(uid):
+        return OperatorId.from_hex(uid), None
+    return OperatorId.from_uid(uid), uid
+
+
+def expect_parallelism(parallelism: int, max_parallelism: int) -> None:
+    """Raises ``ValueError`` if Flink allows no operator of these."""
+    if not 1 <= parallelism <= max_parallelism <= MAX_PARALLELISM:
+        raise ValueError(
+            f"parallelism {parallelism} of max parallelism {max_parallelism},"
+            f" expected 1 <= parallelism <= max parallelism <= {MAX_PARALLELISM}"
+        )
+
+
+def combined(transformations: tuple[StateTransformation, ...]) -> StateTransformation:
+    """One transformation that makes what several make.
+
+    Raises:
+        ValueError: There is none, or there are two of keyed state or of one name.
+        TypeError: One can't be combined with others.
+    """
+    match transformations:
+        case ():
+            raise ValueError("an operator needs a transformation that makes its state")
+        case (alone,):
+            return alone
+    from state_processor.jobs.operator_plan import OperatorPlan  # noqa: PLC0415  # Spark is slow
+
+    plans = []
+    for one in transformations:
+        if not isinstance(one, PlannedTransformation):
+            raise TypeError(f"{type(one).__name__} can't be combined with other transformations")
+        plans.append(one.plan())
+    return OperatorPlan.combined(plans)

@@ -1,0 +1,163 @@
+"""What happens when a savepoint is written: jobs, copies, and ``_metadata`` at the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from savepoint_formats.copying import CopyPlan
+from savepoint_formats.errors import EmptySavepointError
+from savepoint_formats.metadata import CheckpointMetadata, MetadataVersion, RelativeFile
+from savepoint_formats.metadata.references import stream_references
+from savepoint_formats.new_snapshot import NewSnapshot, WriteMode
+from state_processor.planned_operator import PlannedOperator, WriteContext
+from state_processor.written import PlannedSavepoint, WrittenOperator, WrittenSavepoint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import SparkSession
+
+    from savepoint_formats.copying import Progress
+    from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.operator_id import OperatorId
+    from state_processor.savepoint import Savepoint
+
+# A job goes on with the next one; Flink itself begins with 1.
+_FIRST_CHECKPOINT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointWrite:
+    """A savepoint that is being written; see ``SavepointWriter``.
+
+    Attributes:
+        spark: The session for jobs.
+        source: The savepoint that the new one is based on.
+        operators: The operators that it will have.
+    """
+
+    spark: SparkSession | None
+    source: Savepoint | None
+    operators: tuple[PlannedOperator, ...]
+
+    def plan(self, path: str, mode: WriteMode | str) -> PlannedSavepoint:
+        """See ``SavepointWriter.plan``."""
+        self._expect_writable()
+        target, copies = NewSnapshot.at(path, mode), self._copies()
+        return PlannedSavepoint(
+            path,
+            target.has_metadata(),
+            self.metadata_version,
+            len(copies.sizes),
+            sum(copies.sizes),
+            self._left_out(),
+            tuple(_planned(operator, copies) for operator in self.operators),
+        )
+
+    def run(self, path: str, mode: WriteMode | str, on_progress: Progress) -> WrittenSavepoint:
+        """See ``SavepointWriter.write``."""
+        start = perf_counter()
+        self._expect_writable()
+        target, copies = NewSnapshot.at(path, mode), self._copies()
+        with target:
+            # Jobs first: if one fails, nothing was copied in vain.
+            records = self._made(target)
+            copied = copies.write(target, on_progress)
+            records.update(zip(self._untouched(), copied, strict=True))
+            operators = tuple(one.identified(records[one.operator_id]) for one in self.operators)
+            files = target.commit(self._metadata(operators))
+        return WrittenSavepoint(
+            path,
+            self.metadata_version,
+            len(files),
+            sum(files.values()),
+            round(perf_counter() - start, 3),
+            self._left_out(),
+            tuple(
+                _written(operator, record, files)
+                for operator, record in zip(self.operators, operators, strict=True)
+            ),
+        )
+
+    @property
+    def metadata_version(self) -> int:
+        """The version that its ``_metadata`` will have."""
+        if self.source is None:
+            return MetadataVersion.CHANNEL_STATE
+        return max(self.source.metadata.version, MetadataVersion.CHANNEL_STATE)
+
+    def _metadata(self, operators: tuple[OperatorState, ...]) -> CheckpointMetadata:
+        if self.source is None:
+            return CheckpointMetadata(self.metadata_version, _FIRST_CHECKPOINT, operators)
+        return replace(self.source.metadata, version=self.metadata_version, operators=operators)
+
+    def _expect_writable(self) -> None:
+        """Raises an error if there is nothing to write, or no session to make it."""
+        if not self.operators:
+            raise EmptySavepointError(
+                "a savepoint without operators would hold nothing; add one, or keep one"
+            )
+        made = [one.name for one in self.operators if one.transformation is not None]
+        if made and self.spark is None:
+            raise ValueError(
+                f"the state of {', '.join(made)} is made by Spark: open the savepoint with"
+                " Savepoint.load(spark, path)"
+            )
+
+    def _left_out(self) -> tuple[str, ...]:
+        """The operators of the source that the savepoint does not have."""
+        if self.source is None:
+            return ()
+        taken = {one.source.id for one in self.operators if one.source is not None}
+        return tuple(one.name for one in self.source.operators() if one.id not in taken)
+
+    def _untouched(self) -> dict[OperatorId, OperatorState]:
+        """The operators that are copied: the id that each will have, the record it has."""
+        return {
+            planned.operator_id: planned.source.record
+            for planned in self.operators
+            if planned.source is not None and planned.transformation is None
+        }
+
+    def _copies(self) -> CopyPlan:
+        if self.source is None:
+            return CopyPlan(())
+        return CopyPlan.of(self._untouched().values(), self.source.directory)
+
+    def _made(self, target: NewSnapshot) -> dict[OperatorId, OperatorState]:
+        """The operators whose state is made, after the jobs that do it."""
+        return {
+            planned.operator_id: planned.transformation.write(
+                WriteContext(
+                    self.spark,
+                    target,
+                    planned.operator_id,
+                    planned.parallelism,
+                    planned.max_parallelism,
+                    self.source,
+                    planned.source,
+                )
+            )
+            for planned in self.operators
+            if planned.transformation is not None and self.spark is not None
+        }
+
+
+def _planned(operator: PlannedOperator, copies: CopyPlan) -> WrittenOperator:
+    files = size = None
+    if operator.source is not None and operator.transformation is None:
+        sizes = copies.sizes_of(operator.source.record)
+        files, size = len(sizes), sum(sizes)
+    return WrittenOperator(operator.name, str(operator.operator_id), operator.action, files, size)
+
+
+def _written(
+    operator: PlannedOperator, record: OperatorState, files: Mapping[str, int]
+) -> WrittenOperator:
+    streams = {reference.stream for reference in stream_references(record)}
+    sizes = {one.path: files[one.path] for one in streams if isinstance(one, RelativeFile)}
+    return WrittenOperator(
+        operator.name, str(operator.operator_id), operator.action, len(sizes), sum(sizes.values())
+    )

@@ -1,0 +1,34 @@
+"""Names and texts as Spark SQL takes them."""
+
+from __future__ import annotations
+
+import re
+from itertools import chain, count
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def sql_name(name: str) -> str:
+    """A name that Spark's catalog takes; in quotes if SQL needs them."""
+    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    return plain if plain.isidentifier() else f"`{plain}`"
+
+
+def unused(name: str, names: Iterable[str]) -> str:
+    """The name, or the first with a number behind it that is not among ``names``."""
+    taken = {one.casefold() for one in names}
+    quote = "`" if name.endswith("`") else ""
+    numbered = (f"{name.removesuffix(quote)}_{number}{quote}" for number in count(2))
+    return next(one for one in chain([name], numbered) if one.casefold() not in taken)
+
+
+def quoted(name: str) -> str:
+    """A name in quotes."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def literal(text: str) -> str:
+    """A text as a literal."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

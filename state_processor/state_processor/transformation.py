@@ -1,0 +1,158 @@
+"""From DataFrames to the state of an operator, under the names of Flink's own writer.
+
+``OperatorTransformation.bootstrap_with(data)`` says where state comes from, ``key_by`` and
+``with_state`` which columns become what; nothing runs before ``SavepointWriter.write``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from state_processor.column_types import column_of, natural_type
+from state_processor.jobs.keyed_rows import Key
+from state_processor.keyed_transformation import KeyedStateTransformation
+from state_processor.operator_state_transformation import OperatorStateTransformation
+from state_processor.types import Types
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+    from pyspark.sql import DataFrame
+
+    from state_processor.descriptors import ListStateDescriptor, MapStateDescriptor
+    from state_processor.savepoint import Operator
+    from state_processor.types import TypeInformation
+
+
+class OperatorTransformation:
+    """Where the state of an operator comes from."""
+
+    @staticmethod
+    def bootstrap_with(data: DataFrame) -> OneInputStateTransformation:
+        """Begins the state of an operator with the rows of a DataFrame.
+
+        Args:
+            data: The rows. For keyed state a row per key, or per key and window.
+
+        Example:
+            >>> OperatorTransformation.bootstrap_with(accounts).key_by("account")
+        """
+        return OneInputStateTransformation(data)
+
+
+@dataclass(frozen=True)
+class OneInputStateTransformation:
+    """A DataFrame that is to become state.
+
+    Attributes:
+        data: Its rows.
+    """
+
+    data: DataFrame
+
+    def key_by(
+        self,
+        *columns: str,
+        key_type: TypeInformation | None = None,
+        key_groups: str | None = None,
+        hash_code: Callable[[pa.Array], NDArray[np.int32]] | None = None,
+    ) -> KeyedStateTransformation:
+        """Keyed state: each row is of one key.
+
+        Args:
+            columns: The column of the key; several are the fields of a tuple.
+            key_type: The key's type in the job; by default that which the column most likely
+                has: ``BIGINT`` is ``Types.LONG()``, ``STRING`` is ``Types.STRING()``.
+            key_groups: A column with the key group of each key, for keys that come from an
+                existing savepoint and whose Java hash code nobody can compute. The max
+                parallelism must be that of the savepoint.
+            hash_code: Gives the Java hash codes, as i32, of an Arrow array of keys, for classes
+                that have a ``hashCode`` of their own.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: Its type does not fit, or may be that of several types in Flink.
+
+        Example:
+            >>> transformation.key_by("account", key_type=Types.INT())
+        """
+        if not columns:
+            raise ValueError("keyed state needs the column of its key: key_by('account')")
+        if key_type is None:
+            found = [natural_type(name, column_of(self.data, name)[1]) for name in columns]
+            key_type = found[0] if len(found) == 1 else Types.TUPLE(found)
+        key = Key(columns, key_type.snapshot, key_groups, hash_code)
+        return KeyedStateTransformation(self.data, key)
+
+    def like(self, operator: Operator) -> KeyedStateTransformation:
+        """Keyed state whose types are those of an operator of an existing savepoint.
+
+        The columns are named as ``read_keyed_state`` and ``read_window_state`` name them:
+        ``key``, ``namespace`` for windows, and one for each state that is to be written. A column
+        ``key_group`` gives the key groups of keys whose hash code cannot be computed.
+
+        Args:
+            operator: The operator; its max parallelism is not taken over.
+
+        Raises:
+            StateNotFoundError: A column has the name of no state; the message lists them.
+            ColumnTypeError: A column has another type than the state.
+
+        Example:
+            >>> OperatorTransformation.bootstrap_with(totals).like(savepoint.operator("summarize"))
+        """
+        return KeyedStateTransformation.like(self.data, operator)
+
+    def list_state(
+        self, descriptor: ListStateDescriptor, column: str | None = None
+    ) -> OperatorStateTransformation:
+        """Operator list state: an element per row, spread over the subtasks.
+
+        Args:
+            descriptor: The name, and the type of the elements.
+            column: The column of the elements; by default that of the descriptor's name.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: Its type does not fit.
+
+        Example:
+            >>> transformation.list_state(ListStateDescriptor("elements", Types.STRING()))
+        """
+        return OperatorStateTransformation.of_list(self.data, descriptor, column, is_union=False)
+
+    def union_state(
+        self, descriptor: ListStateDescriptor, column: str | None = None
+    ) -> OperatorStateTransformation:
+        """Union list state: an element per row, all of which each subtask gets.
+
+        Arguments and errors are those of ``list_state``.
+
+        Example:
+            >>> transformation.union_state(ListStateDescriptor("offsets", Types.LONG()))
+        """
+        return OperatorStateTransformation.of_list(self.data, descriptor, column, is_union=True)
+
+    def broadcast_state(
+        self, descriptor: MapStateDescriptor, *, key: str = "key", value: str = "value"
+    ) -> OperatorStateTransformation:
+        """Broadcast state: an entry per row, all of which each subtask has.
+
+        Args:
+            descriptor: The name, and the types of keys and values.
+            key: The column of the keys.
+            value: The column of the values.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: Its type does not fit.
+
+        Example:
+            >>> rates = MapStateDescriptor("rates", Types.INT(), Types.DOUBLE())
+            >>> transformation.broadcast_state(rates, key="currency", value="rate")
+        """
+        return OperatorStateTransformation.of_broadcast(self.data, descriptor, key, value)

@@ -1,0 +1,201 @@
+"""Window state out of the columns of a DataFrame, as Flink's window operator has it.
+
+| state                  | namespace | what it is                                                   |
+|------------------------|-----------|--------------------------------------------------------------|
+| ``window-contents``    | window    | what the function of the window has gathered                 |
+| ``merging-window-set`` | void      | of session windows: pairs of a window and that of its state  |
+| window timers          | window    | one that fires the window at its end                         |
+
+Flink: ``WindowOperator``, ``MergingWindowSet``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructType, TimestampType
+
+from savepoint_formats.errors import ColumnTypeError
+from savepoint_formats.snapshots import constructed
+from state_processor.column_types import column_of, fits
+from state_processor.descriptors import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    ReducingStateDescriptor,
+)
+from state_processor.jobs.encode_keyed import NAMESPACE
+from state_processor.jobs.keyed_rows import KeyedRows
+from state_processor.jobs.keyed_write import KeyedPlan
+from state_processor.jobs.new_state import NewState
+from state_processor.jobs.operator_plan import OperatorPlan
+from state_processor.types import Types
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
+
+    from savepoint_formats.metadata import OperatorState
+    from state_processor.descriptors import StateDescriptor
+    from state_processor.keyed_transformation import KeyedStateTransformation
+    from state_processor.planned_operator import WriteContext
+    from state_processor.types import TypeInformation
+
+CONTENTS = "window-contents"
+_MERGING_SET = "merging-window-set"
+_TIMERS = "window-timers"
+_FIRES_AT = "window timers"
+
+
+@dataclass(frozen=True)
+class WindowedStateTransformation:
+    """Rows of a key and a window each, which become the state of a window operator.
+
+    Attributes:
+        keyed: The rows with their key, and what becomes state so far. Their windows are the
+            column ``namespace``, the timestamps at which they fire ``window timers``.
+        is_merging: Whether windows merge, as those of sessions do.
+        is_processing_time: Whether the clock fires them, and not the watermark.
+    """
+
+    keyed: KeyedStateTransformation
+    is_merging: bool
+    is_processing_time: bool
+
+    @classmethod
+    def of(
+        cls,
+        keyed: KeyedStateTransformation,
+        column: str,
+        *,
+        is_merging: bool,
+        is_processing_time: bool,
+        allowed_lateness_ms: int,
+    ) -> Self:
+        """See ``KeyedStateTransformation.window``."""
+        window = _window(keyed.data, column)
+        last = window["end"] - 1
+        timers = [last, last + allowed_lateness_ms] if allowed_lateness_ms else [last]
+        data = keyed.data.withColumns({NAMESPACE: window, _FIRES_AT: F.array(*timers)})
+        return cls(replace(keyed, data=data), is_merging, is_processing_time)
+
+    def reduce(self, element_type: TypeInformation, column: str, merge: str | None = None) -> Self:
+        """The column of what the elements of each window were reduced to.
+
+        Args:
+            element_type: The type of elements.
+            column: The column.
+            merge: How several rows of one key and window become one; see
+                ``KeyedStateTransformation.with_state``.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: Its type does not fit.
+
+        Example:
+            >>> windowed.reduce(Types.LONG(), "cents")
+        """
+        return self.with_state(ReducingStateDescriptor(CONTENTS, element_type), column, merge=merge)
+
+    def aggregate(
+        self, accumulator_type: TypeInformation, column: str, merge: str | None = None
+    ) -> Self:
+        """The column of the accumulators in which the elements of each window were gathered.
+
+        Arguments and errors are those of ``reduce``.
+
+        Example:
+            >>> windowed.aggregate(Types.TUPLE([Types.LONG(), Types.LONG()]), "sum_and_count")
+        """
+        descriptor = AggregatingStateDescriptor(CONTENTS, accumulator_type)
+        return self.with_state(descriptor, column, merge=merge)
+
+    def process(self, element_type: TypeInformation, column: str, merge: str | None = None) -> Self:
+        """The column of arrays of the elements of each window, for a function that sees them all.
+
+        Arguments and errors are those of ``reduce``.
+
+        Example:
+            >>> windowed.process(Types.STRING(), "words", merge="concat")
+        """
+        return self.with_state(ListStateDescriptor(CONTENTS, element_type), column, merge=merge)
+
+    def with_state(
+        self,
+        descriptor: StateDescriptor,
+        column: str | None = None,
+        *,
+        last_access: str | None = None,
+        merge: str | None = None,
+    ) -> Self:
+        """A column as state of each window: that of a trigger, or of a window function.
+
+        Arguments and errors are those of ``KeyedStateTransformation.with_state``.
+
+        Example:
+            >>> windowed.with_state(ReducingStateDescriptor("count", Types.LONG()), "elements")
+        """
+        state = NewState.of(
+            descriptor, column or descriptor.name, last_access, constructed.time_window()
+        )
+        return replace(self, keyed=self.keyed.with_new_state(state, merge))
+
+    def write(self, context: WriteContext) -> OperatorState:
+        """See ``StateTransformation``."""
+        return self.plan().write(context)
+
+    def plan(self) -> OperatorPlan:
+        """What is to be written.
+
+        Raises:
+            ValueError: There is no state, or not every state has a rule for merging.
+        """
+        keyed, window = self.keyed, constructed.time_window()
+        data = keyed.merged((*keyed.key.columns, NAMESPACE, _FIRES_AT))
+        states = (*keyed.states, *self._timers())
+        rows = [KeyedRows(data, keyed.key, states, (F.col(NAMESPACE), window))]
+        if self.is_merging:
+            rows.append(self._merging_set(data))
+        infos = tuple(state.info for one in rows for state in one.states)
+        return OperatorPlan(KeyedPlan(keyed.key.snapshot, infos, tuple(rows)))
+
+    def _timers(self) -> tuple[NewState, ...]:
+        fires_at: dict[str, str | None] = {"event": None, "processing": None}
+        fires_at["processing" if self.is_processing_time else "event"] = _FIRES_AT
+        key, window = self.keyed.key.snapshot, constructed.time_window()
+        return tuple(
+            NewState.of_timers(_TIMERS, domain, column, key, window)
+            for domain, column in fires_at.items()
+        )
+
+    def _merging_set(self, data: DataFrame) -> KeyedRows:
+        """The windows of each key: none has merged yet, so each has its state under itself."""
+        window = F.col(NAMESPACE)
+        pairs = F.collect_list(F.struct(window.alias("f0"), window.alias("f1")))
+        key = self.keyed.key
+        kept = [] if key.key_groups is None else [F.first(key.key_groups).alias(key.key_groups)]
+        sets = data.groupBy(*key.columns).agg(pairs.alias(_MERGING_SET), *kept)
+        pair = Types.TUPLE([Types.TIME_WINDOW(), Types.TIME_WINDOW()])
+        state = NewState.of(ListStateDescriptor(_MERGING_SET, pair), _MERGING_SET, None)
+        return KeyedRows(sets, key, (state,))
+
+
+def _window(data: DataFrame, name: str) -> Column:
+    """A column of windows, in ms."""
+    column, found = column_of(data, name)
+    if isinstance(found, StructType) and found.names == ["start", "end"]:
+        start, end = (_milliseconds(column[field.name], field.dataType) for field in found)
+        if start is not None and end is not None:
+            whole = F.struct(start.alias("start"), end.alias("end"))
+            return F.when(column.isNotNull(), whole)
+    raise ColumnTypeError(
+        f"column {name!r} is {found.simpleString()}, but windows are structs of start and end,"
+        " both of them timestamps, or bigint in ms"
+    )
+
+
+def _milliseconds(column: Column, found: DataType) -> Column | None:
+    if isinstance(found, TimestampType):
+        return F.unix_millis(column)
+    return column.cast(LongType()) if fits(found, LongType()) else None

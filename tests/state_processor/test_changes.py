@@ -1,0 +1,140 @@
+"""Savepoints made of others: what is changed is as asked, and what is not, is as it was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql import functions as F
+from sample_rows import Sample
+
+from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, StateNotFoundError
+from state_processor import OperatorTransformation, Savepoint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from state_processor import SavepointWriter
+    from state_processor.spark_savepoint import SparkSavepoint
+
+CURRENCY = [
+    Sample("currency-1.20.5-hashmap-canonical"),
+    Sample("currency-2.2.1-hashmap-native"),
+    Sample("currency-2.2.1-rocksdb-native"),
+]
+STATES = [
+    Sample("states-1.20.5-hashmap-changelog"),
+    Sample("states-1.20.5-hashmap-compressed"),
+    Sample("states-2.2.1-rocksdb-filemerging"),
+    Sample("states-2.2.1-rocksdb-heaptimers"),
+    Sample("states-2.2.1-rocksdb-incremental"),
+]
+
+
+def load(spark: SparkSession, sample: Sample) -> SparkSavepoint:
+    return Savepoint.load(spark, sample.path, uids=sample.uids)
+
+
+def written(
+    spark: SparkSession, writer: SavepointWriter, sample: Sample, folder: Path
+) -> SparkSavepoint:
+    path = str(folder / "written")
+    writer.write(path)
+    return Savepoint.load(spark, path, uids=sample.uids)
+
+
+def rows(frame: DataFrame) -> list[str]:
+    return sorted(str(row.asDict(recursive=True)) for row in frame.collect())
+
+
+def tables(savepoint: SparkSavepoint, *others_than: str) -> dict[str, list[str]]:
+    names = (table.table for table in savepoint.tables())
+    return {name: rows(savepoint.read_table(name)) for name in names if name not in others_than}
+
+
+@pytest.mark.parametrize("sample", CURRENCY, ids=str)
+class TestAState:
+    def test_is_replaced_and_the_others_stay(
+        self, spark: SparkSession, sample: Sample, tmp_path: Path
+    ) -> None:
+        before = load(spark, sample)
+        totals = before.read_keyed_state("summarize")
+        doubled = totals.select("key", (F.col("total") * 2).alias("total"))
+        after = written(spark, before.with_state("summarize", "total", doubled), sample, tmp_path)
+        expected = totals.withColumn("total", F.col("total") * 2)
+        assert rows(after.read_keyed_state("summarize").select(expected.columns)) == rows(expected)
+        changed = "summarize.keyed_state"
+        assert tables(after, changed) == tables(before, changed)
+
+    def test_is_removed(self, spark: SparkSession, sample: Sample, tmp_path: Path) -> None:
+        before = load(spark, sample)
+        after = written(spark, before.remove_state("summarize", "count"), sample, tmp_path)
+        kept = before.read_keyed_state("summarize").drop("count")
+        assert rows(after.read_keyed_state("summarize")) == rows(kept)
+
+    def test_of_broadcast_is_replaced(
+        self, spark: SparkSession, sample: Sample, tmp_path: Path
+    ) -> None:
+        before = load(spark, sample)
+        rates = spark.createDataFrame([(1, 0.5), (9, 9.5)], "key INT, value DOUBLE")
+        after = written(
+            spark, before.with_state("currency_converter", "rates", rates), sample, tmp_path
+        )
+        assert rows(after.read_broadcast_state("currency_converter", "rates")) == rows(rates)
+        changed = "currency_converter.rates"
+        assert tables(after, changed) == tables(before, changed)
+
+    def test_is_written_with_the_types_of_an_existing_operator(
+        self, spark: SparkSession, sample: Sample, tmp_path: Path
+    ) -> None:
+        before = load(spark, sample)
+        data = spark.createDataFrame([(7, 1.0, 2)], "key INT, total DOUBLE, count INT")
+        like = OperatorTransformation.bootstrap_with(data).like(before.operator("summarize"))
+        after = written(spark, before.with_operator("summarize", like), sample, tmp_path)
+        assert rows(after.read_keyed_state("summarize")) == rows(data)
+        new, old = after.operator("summarize").record, before.operator("summarize").record
+        assert new.max_parallelism == old.max_parallelism
+
+
+@pytest.mark.parametrize("sample", [*CURRENCY, *STATES], ids=str)
+class TestRescaling:
+    @pytest.mark.parametrize(("parallelism", "max_parallelism"), [(3, None), (None, 1000), (1, 7)])
+    def test_leaves_all_tables_as_they_were(
+        self,
+        spark: SparkSession,
+        sample: Sample,
+        tmp_path: Path,
+        parallelism: int | None,
+        max_parallelism: int | None,
+    ) -> None:
+        before = load(spark, sample)
+        writer = before.rescale(parallelism=parallelism, max_parallelism=max_parallelism)
+        after = written(spark, writer, sample, tmp_path)
+        assert tables(after) == tables(before)
+        for operator in after.operators():
+            assert operator.record.parallelism == (parallelism or operator.record.parallelism)
+            assert operator.record.max_parallelism in (max_parallelism, 300, 128)
+
+
+class TestWhatIsRefused:
+    @pytest.fixture
+    def savepoint(self, spark: SparkSession) -> SparkSavepoint:
+        return load(spark, CURRENCY[0])
+
+    def test_a_state_that_there_is_not(self, savepoint: SparkSavepoint) -> None:
+        with pytest.raises(StateNotFoundError, match="no state 'sum'; it has: total, count"):
+            savepoint.remove_state("summarize", "sum")
+
+    def test_a_column_that_is_missing(self, savepoint: SparkSavepoint, spark: SparkSession) -> None:
+        data = spark.createDataFrame([(1, 2.0)], "key INT, sum DOUBLE")
+        with pytest.raises(ColumnNotFoundError, match="no column 'total'"):
+            savepoint.with_state("summarize", "total", data)
+
+    def test_a_column_of_another_type(self, savepoint: SparkSavepoint, spark: SparkSession) -> None:
+        data = spark.createDataFrame([(1, "2")], "key INT, total STRING")
+        with pytest.raises(
+            ColumnTypeError, match="'total' is string, but state 'total' takes double"
+        ):
+            savepoint.with_state("summarize", "total", data)
