@@ -7,15 +7,13 @@ cluster of one JVM.
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import subprocess
-import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from expected import expected_json
+from flink_home import CACHE, FlinkHome
 from samples import MAX_PARALLELISM, Sample, samples
 from transactions import write_input
 
@@ -26,64 +24,21 @@ MAGIC = bytes.fromhex("4960672d")
 
 # Checkpoints name their files by absolute path, so what they say should be the same everywhere.
 WRITTEN_AT = Path("/tmp/sample_savepoints")
-CACHE = Path.home() / ".cache" / "savepoint-samples"
-
-# Flink looks into these by reflection, which Java 17 allows to nobody unasked.
-OPENED_PACKAGES = (
-    "java.lang",
-    "java.lang.invoke",
-    "java.lang.reflect",
-    "java.io",
-    "java.net",
-    "java.nio",
-    "java.math",
-    "java.text",
-    "java.time",
-    "java.util",
-    "java.util.concurrent",
-    "java.util.concurrent.atomic",
-    "java.util.concurrent.locks",
-)
 
 
-@dataclass(frozen=True, slots=True)
-class FlinkHome:
-    """A folder into which pip has put one version of ``apache-flink-libraries``."""
-
-    version: str
-    folder: Path
-
-    @property
-    def class_path(self) -> str:
-        return os.pathsep.join(str(jar) for jar in sorted(self.folder.glob("pyflink/lib/*.jar")))
-
-    def install(self) -> None:
-        """Does nothing if the jars are there."""
-        if not self.class_path:
-            package = f"apache-flink-libraries=={self.version}"
-            command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-            subprocess.run([*command, "--target", str(self.folder), package], check=True)
-
-    def compile(self, classes: Path) -> None:
-        sources = [str(path) for path in sorted(HERE.glob("job/**/*.java"))]
-        options = ["-nowarn", "-cp", self.class_path, "-d", str(classes)]
-        subprocess.run(["javac", *options, *sources], check=True)
-
-    def write(self, sample: Sample, classes: Path) -> Path:
-        """Runs the job of a sample; returns the folder of ``_metadata``."""
-        folder, inbox = WRITTEN_AT / sample.name, WRITTEN_AT / "inbox"
-        temporary = WRITTEN_AT / "temporary"
-        for path in (folder, inbox, temporary):
-            shutil.rmtree(path, ignore_errors=True)
-            path.mkdir(parents=True)
-        java = ["java", "-Xmx1g", f"-Djava.io.tmpdir={temporary}"]
-        java += [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in OPENED_PACKAGES]
-        java += ["-cp", os.pathsep.join([str(classes), self.class_path]), "shop.SampleWriter"]
-        java += [sample.case, str(INPUT), str(inbox), sample.variant.kind, folder.as_uri()]
-        java += [str(sample.variant.pause_s)]
-        java += [f"{key}={value}" for key, value in sample.config(folder).items()]
-        done = subprocess.run(java, check=True, stdout=subprocess.PIPE, text=True)
-        return Path(done.stdout.splitlines()[-1].removeprefix("file:"))
+def write(home: FlinkHome, sample: Sample, classes: Path) -> Path:
+    """Runs the job of a sample; returns the folder of ``_metadata``."""
+    folder, inbox = WRITTEN_AT / sample.name, WRITTEN_AT / "inbox"
+    temporary = WRITTEN_AT / "temporary"
+    for path in (folder, inbox, temporary):
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir(parents=True)
+    java = home.java(classes, ["-Xmx1g", f"-Djava.io.tmpdir={temporary}"])
+    java += ["shop.SampleWriter", sample.case, str(INPUT), str(inbox)]
+    java += [sample.variant.kind, folder.as_uri(), str(sample.variant.pause_s)]
+    java += [f"{key}={value}" for key, value in sample.config(folder).items()]
+    done = subprocess.run(java, check=True, stdout=subprocess.PIPE, text=True)
+    return Path(done.stdout.splitlines()[-1].removeprefix("file:"))
 
 
 def publish(sample: Sample, snapshot: Path, expected: str, into: Path) -> None:
@@ -108,12 +63,12 @@ def main() -> None:
         home = FlinkHome(version, homes[version])
         home.install()
         classes = WRITTEN_AT / "classes" / version
-        home.compile(classes)
+        home.compile([HERE / "job"], classes)
         for sample in samples():
             if sample.flink == version and options.only in sample.name:
                 start = time.monotonic()
                 expected = expected_json(sample)
-                publish(sample, home.write(sample, classes), expected, options.into)
+                publish(sample, write(home, sample, classes), expected, options.into)
                 print(f"{sample.name}: {time.monotonic() - start:.1f} s", flush=True)
     shutil.rmtree(WRITTEN_AT)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from s3_server import S3Server
 
 from state_processor import local_session
 
@@ -31,6 +32,13 @@ def corpus() -> Path:
     if not path.is_dir():
         pytest.skip("no corpus of savepoints; SAVEPOINT_CORPUS names the folder of one")
     return path
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """An object store on this machine."""
+    with S3Server.running() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

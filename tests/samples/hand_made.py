@@ -15,6 +15,7 @@ from savepoint_formats.key_groups import KeyGroupRange, key_group
 from savepoint_formats.layout import Layout, Text
 from savepoint_formats.metadata import (
     ChangelogHandle,
+    CheckpointMetadata,
     FileChanges,
     InlineStream,
     InMemoryChanges,
@@ -31,6 +32,7 @@ from savepoint_formats.tables import tables_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from savepoint_formats.metadata.keyed_handles import BaseHandle, ChangesHandle
 
@@ -65,8 +67,28 @@ VOID = snapshot(f"{STATE}VoidNamespaceSerializer$VoidNamespaceSerializerSnapshot
 UNKNOWN = snapshot("com.acme.UnknownSnapshot", b"whatever it says")
 
 
+def kryo_of(class_name: str) -> bytes:
+    """The snapshot of Kryo for a class that is registered, so that its number is 85."""
+    registration = utf(class_name) + i32(0)
+    entry = utf(class_name) + b"\0\1" + i32(len(registration)) + registration
+    magic = bytes.fromhex("000004f2c69a3d70")
+    maps = magic + i32(1) + entry + 2 * (magic + i32(0))
+    name = "org.apache.flink.api.java.typeutils.runtime.kryo.KryoSerializerSnapshot"
+    return snapshot(name, utf(class_name) + maps, 2)
+
+
 def list_of(element: bytes) -> bytes:
     return composite(f"{BASE}ListSerializerSnapshot", element)
+
+
+STREAMING = "org.apache.flink.streaming."
+_WINDOW = f"{STREAMING}api.windowing.windows.TimeWindow$Serializer"
+TIME_WINDOW = snapshot(f"{_WINDOW}$TimeWindowSerializerSnapshot")
+
+
+def stream_elements_of(value: bytes) -> bytes:
+    name = f"{STREAMING}runtime.streamrecord.StreamElementSerializer"
+    return composite(f"{name}$StreamElementSerializerSnapshot", value)
 
 
 def map_of(key: bytes, value: bytes) -> bytes:
@@ -158,6 +180,15 @@ def heap_base(
             ]
             data += struct.pack(">H", state) + i32(len(mine)) + b"".join(mine)
     return base_handle(bytes(data), starts, KeyedHandleType.KEY_GROUPS)
+
+
+def savepoint_of(handle: KeyGroupsHandle, folder: Path) -> str:
+    """A savepoint of Flink 1.x whose one operator, ``a``, has this file."""
+    view = DataOutputView()
+    operator = operator_of(SubtaskState(0, managed_keyed_state=handle))
+    CheckpointMetadata.new((operator,)).write(view)
+    (folder / "_metadata").write_bytes(view.to_bytes())
+    return str(folder)
 
 
 def entry_identity(key: Any, namespace: Any, layouts: tuple[Layout, Layout]) -> bytes:

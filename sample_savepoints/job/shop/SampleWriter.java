@@ -5,7 +5,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -14,16 +13,10 @@ import java.util.concurrent.CountDownLatch;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.flink.api.common.JobID;
-import org.apache.flink.api.common.JobStatus;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.configuration.CoreOptions;
 import org.apache.flink.core.execution.SavepointFormatType;
-import org.apache.flink.runtime.execution.ExecutionState;
-import org.apache.flink.runtime.executiongraph.AccessExecutionGraph;
-import org.apache.flink.runtime.executiongraph.AccessExecutionVertex;
 import org.apache.flink.runtime.jobgraph.JobGraph;
-import org.apache.flink.runtime.minicluster.MiniCluster;
-import org.apache.flink.runtime.minicluster.MiniClusterConfiguration;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 
 /**
@@ -35,14 +28,12 @@ import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
  * prints is the path of the snapshot.
  */
 public final class SampleWriter {
-    private static final Duration PATIENCE = Duration.ofMinutes(2);
-
-    private final MiniCluster cluster;
+    private final LocalCluster cluster;
     private final JobID job;
     private final Path input;
     private final Path inbox;
 
-    private SampleWriter(MiniCluster cluster, JobID job, Path input, Path inbox) {
+    private SampleWriter(LocalCluster cluster, JobID job, Path input, Path inbox) {
         this.cluster = cluster;
         this.job = job;
         this.input = input;
@@ -58,14 +49,13 @@ public final class SampleWriter {
         Files.createDirectories(inbox.resolve("transactions"));
         JobGraph graph = jobGraph(args[0], configuration, inbox);
         String snapshot;
-        try (MiniCluster cluster = cluster(configuration)) {
-            cluster.start();
-            cluster.submitJob(graph).get();
+        int slots = configuration.get(CoreOptions.DEFAULT_PARALLELISM);
+        try (LocalCluster cluster = LocalCluster.start(configuration, slots)) {
+            cluster.submit(graph);
             SampleWriter writer = new SampleWriter(cluster, graph.getJobID(), input, inbox);
             writer.deliverRates(configuration);
             snapshot = writer.snapshot(args[3], args[4], pause);
-            cluster.cancelJob(graph.getJobID()).get();
-            cluster.requestJobResult(graph.getJobID()).get();
+            cluster.cancel(graph.getJobID());
         }
         System.out.println(snapshot);
     }
@@ -101,16 +91,6 @@ public final class SampleWriter {
         return env.getStreamGraph().getJobGraph();
     }
 
-    private static MiniCluster cluster(Configuration configuration) {
-        return new MiniCluster(
-                new MiniClusterConfiguration.Builder()
-                        .setConfiguration(configuration)
-                        .setNumTaskManagers(1)
-                        .setNumSlotsPerTaskManager(
-                                configuration.get(CoreOptions.DEFAULT_PARALLELISM))
-                        .build());
-    }
-
     private void deliverRates(Configuration configuration) throws IOException {
         Path rates = input.resolve("rates.csv");
         int subtasks = configuration.get(CoreOptions.DEFAULT_PARALLELISM);
@@ -133,14 +113,14 @@ public final class SampleWriter {
             delivered += numberOfLines(file);
             awaitProcessed(delivered);
             if (kind.equals("checkpoint")) {
-                snapshot = cluster.triggerCheckpoint(job).get();
+                snapshot = cluster.checkpoint(job);
             }
         }
         if (snapshot != null) {
             return snapshot;
         }
         SavepointFormatType format = SavepointFormatType.valueOf(kind.toUpperCase());
-        return cluster.triggerSavepoint(job, target, false, format).get();
+        return cluster.savepoint(job, target, format);
     }
 
     private List<Path> transactionFiles() throws IOException {
@@ -160,27 +140,9 @@ public final class SampleWriter {
     }
 
     private void awaitProcessed(int transactions) throws Exception {
-        Instant deadline = Instant.now().plus(PATIENCE);
-        while (Progress.TRANSACTIONS.get() < transactions || !isRunning()) {
-            if (Instant.now().isAfter(deadline)) {
-                throw new IllegalStateException(
-                        "only " + Progress.TRANSACTIONS.get() + " of " + transactions + " rows");
-            }
-            Thread.sleep(20);
-        }
-    }
-
-    private boolean isRunning() throws Exception {
-        AccessExecutionGraph graph = cluster.getExecutionGraph(job).get();
-        if (graph.getState().isTerminalState() || graph.getState() == JobStatus.FAILING) {
-            throw new IllegalStateException(graph.getFailureInfo().getExceptionAsString());
-        }
-        for (AccessExecutionVertex vertex : graph.getAllExecutionVertices()) {
-            if (vertex.getExecutionState() != ExecutionState.RUNNING) {
-                return false;
-            }
-        }
-        return true;
+        LocalCluster.await(
+                "not all rows were processed",
+                () -> cluster.isRunning(job) && Progress.TRANSACTIONS.get() >= transactions);
     }
 
     private static int numberOfLines(Path file) throws IOException {

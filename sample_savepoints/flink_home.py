@@ -1,0 +1,69 @@
+"""A release of Flink, as pip fetches it: jars to compile Java against and to run it with."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CACHE = Path.home() / ".cache" / "savepoint-samples"
+
+# Flink looks into these by reflection, which Java 17 allows to nobody unasked.
+OPENED_PACKAGES = (
+    "java.lang",
+    "java.lang.invoke",
+    "java.lang.reflect",
+    "java.io",
+    "java.net",
+    "java.nio",
+    "java.math",
+    "java.text",
+    "java.time",
+    "java.util",
+    "java.util.concurrent",
+    "java.util.concurrent.atomic",
+    "java.util.concurrent.locks",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FlinkHome:
+    """A folder into which pip has put one version of ``apache-flink-libraries``."""
+
+    version: str
+    folder: Path
+
+    @classmethod
+    def cached(cls, version: str) -> FlinkHome:
+        """The one that all scripts and tests share."""
+        return cls(version, CACHE / version)
+
+    @property
+    def jars(self) -> list[Path]:
+        """Those of Flink, and others that lie in the folder."""
+        return sorted([*self.folder.glob("*.jar"), *self.folder.glob("pyflink/lib/*.jar")])
+
+    def install(self) -> None:
+        """Does nothing if Flink's jars are there."""
+        if not list(self.folder.glob("pyflink/lib/*.jar")):
+            package = f"apache-flink-libraries=={self.version}"
+            command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+            subprocess.run([*command, "--target", str(self.folder), package], check=True)
+
+    def compile(self, folders: Sequence[Path], classes: Path) -> None:
+        """Compiles all Java below the folders."""
+        sources = [str(path) for folder in folders for path in sorted(folder.rglob("*.java"))]
+        options = ["-nowarn", "-XDsuppressNotes", "-cp", os.pathsep.join(map(str, self.jars))]
+        subprocess.run(["javac", *options, "-d", str(classes), *sources], check=True)
+
+    def java(self, classes: Path, options: Sequence[str]) -> list[str]:
+        """The command that runs a class, whose name and arguments are to follow."""
+        class_path = os.pathsep.join(map(str, [classes, *self.jars]))
+        opened = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in OPENED_PACKAGES]
+        return ["java", *options, *opened, "-cp", class_path]

@@ -1,0 +1,71 @@
+package restore;
+
+import java.io.Serializable;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * A savepoint to restore, and what of it to show.
+ *
+ * @param savepoint the path of the folder with {@code _metadata}
+ * @param ends whether the input ends at once, with the last watermark, so that everything fires
+ * @param resave where the restored job takes a savepoint of its own; null for none
+ * @param format of that savepoint
+ * @param configuration Flink's, for this job
+ */
+record Request(
+        String savepoint,
+        boolean ends,
+        String resave,
+        String format,
+        Map<String, String> configuration,
+        List<Operator> operators) {
+
+    /**
+     * An operator, by what the job has in its place.
+     *
+     * @param function {@code dump}, {@code fire} or {@code window}
+     * @param key the type of its keys; null if it is not keyed
+     * @param windows of a window operator, else null
+     */
+    record Operator(
+            String uid,
+            String function,
+            String key,
+            List<State> states,
+            List<Timers> timers,
+            List<Elements> elements,
+            Windows windows)
+            implements Serializable {}
+
+    /**
+     * A state of keys.
+     *
+     * @param types of the value, the element or the accumulator; of a map, its key and its value
+     * @param ttl in ms; 0 for a state without
+     */
+    record State(String name, String kind, List<String> types, String namespace, long ttl)
+            implements Serializable {}
+
+    /** A timer service. */
+    record Timers(String name, String namespace) implements Serializable {}
+
+    /**
+     * A state of an operator.
+     *
+     * @param mode {@code list}, {@code union} or {@code broadcast}
+     * @param types of the element; of broadcast state, its key and its value
+     */
+    record Elements(String name, String mode, List<String> types) implements Serializable {}
+
+    /**
+     * Windows of event time.
+     *
+     * @param assigner {@code tumbling} or {@code session}
+     * @param size of a window, or the gap of a session, in ms
+     * @param contents {@code reduce}, {@code aggregate} or {@code process}
+     * @param type of an element, or of the accumulator
+     */
+    record Windows(String assigner, long size, String contents, String type)
+            implements Serializable {}
+}

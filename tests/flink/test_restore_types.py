@@ -1,0 +1,198 @@
+"""New state of each type, restored by Flink with the serializer that its jobs have for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from flink_restore import BACKENDS, RELEASES, FlinkRestore, KeyedState, Operator
+from sample_operators import STATEFUL
+from sample_rows import Sample, in_order
+
+from state_processor import (
+    ListStateDescriptor,
+    OperatorTransformation,
+    Savepoint,
+    Types,
+    ValueStateDescriptor,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from state_processor import TypeInformation
+
+pytestmark = pytest.mark.flink
+
+everywhere = pytest.mark.parametrize(
+    ("flink", "backend"), [(flink, backend) for flink in RELEASES for backend in BACKENDS]
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A value in three words: our type and Spark's, Flink's type, and what Flink then sees."""
+
+    type: TypeInformation
+    value: str
+    word: str
+    expected: Any
+
+
+ADDRESS = Types.POJO("shop.Address", {"city": Types.STRING(), "zip": Types.INT()})
+KINDS = ["PURCHASE", "REFUND", "TRANSFER", "CLOSE"]
+SQL_ROW = [
+    ("id", "BIGINT NOT NULL"),
+    ("name", "STRING"),
+    ("short", "DECIMAL(10, 2)"),
+    ("long", "DECIMAL(38, 2)"),
+    ("tags", "ARRAY<STRING>"),
+    ("time", "TIMESTAMP_LTZ(3)"),
+    ("none", "INT"),
+]
+
+CASES = {
+    "string": Case(Types.STRING(), "'𝄞 Zoë'", "STRING", "𝄞 Zoë"),
+    "boolean": Case(Types.BOOLEAN(), "true", "BOOLEAN", True),
+    "byte": Case(Types.BYTE(), "-128Y", "BYTE", -128),
+    "short": Case(Types.SHORT(), "32767S", "SHORT", 32767),
+    "int": Case(Types.INT(), "-7", "INT", -7),
+    "long": Case(Types.LONG(), "9223372036854775807L", "LONG", 2**63 - 1),
+    "float": Case(Types.FLOAT(), "0.25f", "FLOAT", 0.25),
+    "double": Case(Types.DOUBLE(), "-1e300d", "DOUBLE", -1e300),
+    "char": Case(Types.CHAR(), "'ß'", "CHAR", "ß"),
+    "big_int": Case(Types.BIG_INT(), "'-123456789012345678901'", "BIG_INT", -123456789012345678901),
+    "big_dec": Case(Types.BIG_DEC(), "'-12.50'", "BIG_DEC", "-12.50"),
+    "instant": Case(
+        Types.INSTANT(),
+        "timestamp'2024-03-01 10:00:00.123456 UTC'",
+        "INSTANT",
+        "2024-03-01T10:00:00.123456Z",
+    ),
+    "local_date": Case(Types.LOCAL_DATE(), "date'1969-12-31'", "LOCAL_DATE", "1969-12-31"),
+    "local_date_time": Case(
+        Types.LOCAL_DATE_TIME(),
+        "timestamp_ntz'2024-03-01 10:00:00'",
+        "LOCAL_DATE_TIME",
+        "2024-03-01T10:00:00",
+    ),
+    "sql_timestamp": Case(
+        Types.SQL_TIMESTAMP(),
+        "timestamp'2024-03-01 10:00:00.123 UTC'",
+        "SQL_TIMESTAMP",
+        "2024-03-01 10:00:00.123",
+    ),
+    "longs": Case(
+        Types.PRIMITIVE_ARRAY(Types.LONG()), "array(1L, -1L)", "PRIMITIVE_ARRAY<LONG>", [1, -1]
+    ),
+    "bytes": Case(
+        Types.PRIMITIVE_ARRAY(Types.BYTE()), "X'00ff10'", "PRIMITIVE_ARRAY<BYTE>", "00ff10"
+    ),
+    "list": Case(Types.LIST(Types.INT()), "array(3, 1, 2)", "LIST<INT>", [3, 1, 2]),
+    "map": Case(
+        Types.MAP(Types.STRING(), Types.LIST(Types.LONG())),
+        "map('a', array(1L), 'b', null)",
+        "MAP<STRING, LIST<LONG>>",
+        {"a": [1], "b": None},
+    ),
+    "tuple": Case(
+        Types.TUPLE([Types.STRING(), Types.TUPLE([Types.LONG(), Types.BOOLEAN()])]),
+        "struct('x' f0, struct(1L f0, false f1) f1)",
+        "TUPLE<STRING, TUPLE<LONG, BOOLEAN>>",
+        {"f0": "x", "f1": {"f0": 1, "f1": False}},
+    ),
+    "row": Case(
+        Types.ROW_NAMED(["a", "b"], [Types.LONG(), Types.STRING()]),
+        "struct(5L a, cast(null as string) b, '+I' `$row_kind`)",
+        "ROW<a LONG, b STRING>",
+        {"f0": 5, "f1": None},
+    ),
+    "pojo": Case(
+        ADDRESS,
+        "named_struct('city', 'Köln', 'zip', cast(null as int))",
+        "POJO<shop.Address>",
+        {"city": "Köln", "zip": None},
+    ),
+    "enum": Case(
+        Types.ENUM("shop.TransactionKind", KINDS),
+        "'REFUND'",
+        "ENUM<shop.TransactionKind>",
+        "REFUND",
+    ),
+    "nullables": Case(
+        Types.LIST(Types.NULLABLE(Types.LONG())),
+        "array(1L, null)",
+        "LIST<NULLABLE<LONG>>",
+        [1, None],
+    ),
+    "sql": Case(
+        Types.ROW_DATA(SQL_ROW),
+        "named_struct('id', 1L, 'name', 'Zoë', 'short', 12.50BD, 'long',"
+        " cast('-123456789012345678901.25' as decimal(38, 2)), 'tags', array('a', null),"
+        " 'time', timestamp'2024-03-01 10:00:00.123 UTC', 'none', cast(null as int),"
+        " '$row_kind', '+I')",
+        f"ROW_DATA<ROW<{', '.join(f'`{name}` {sql_type}' for name, sql_type in SQL_ROW)}>>",
+        {
+            "f0": 1,
+            "f1": "Zoë",
+            "f2": "12.50",
+            "f3": "-123456789012345678901.25",
+            "f4": ["a", None],
+            "f5": "2024-03-01T10:00:00.123000Z",
+            "f6": None,
+        },
+    ),
+}
+
+OPERATOR = Operator(
+    "types",
+    key="STRING",
+    states=tuple(KeyedState.value(name, case.word) for name, case in CASES.items())
+    + tuple(KeyedState.list(f"{name}s of a list", case.word) for name, case in CASES.items()),
+)
+
+
+@pytest.fixture(scope="module")
+def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """One key that has a value of each type, and a list of two of them."""
+    columns = [f"{case.value} as `{name}`" for name, case in CASES.items()]
+    data = spark.range(1).selectExpr("'k' as key", *columns)
+    lists = [f"array(`{name}`, `{name}`) as `{name}s of a list`" for name in CASES]
+    keyed = OperatorTransformation.bootstrap_with(data.selectExpr("*", *lists)).key_by("key")
+    for name, case in CASES.items():
+        keyed = keyed.with_state(ValueStateDescriptor(name, case.type))
+        keyed = keyed.with_state(ListStateDescriptor(f"{name}s of a list", case.type))
+    path = str(tmp_path_factory.mktemp("types") / "savepoint")
+    Savepoint.create(spark).with_operator("types", keyed).write(path)
+    return path
+
+
+@everywhere
+def test_a_value_of_each_type_is_what_went_in(
+    flink_restore: FlinkRestore, written: str, flink: str, backend: str
+) -> None:
+    (row,) = flink_restore(written, OPERATOR, flink=flink, backend=backend).keyed_state("types")
+    for name, case in CASES.items():
+        assert row[name] == case.expected, name
+        assert row[f"{name}s of a list"] == [case.expected] * 2, name
+
+
+@pytest.mark.parametrize("flink", RELEASES)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_state_of_a_job_survives_a_change_of_its_rows(
+    flink_restore: FlinkRestore, spark: SparkSession, tmp_path: Path, flink: str, backend: str
+) -> None:
+    """All kinds and types of the sample are read, changed as rows, and written as they were."""
+    sample = Sample(f"states-{flink}-{backend}-native")
+    savepoint = Savepoint.load(spark, sample.path, uids=sample.uids)
+    rows = savepoint.read_keyed_state("stateful").where("key <> '0'")
+    changed = OperatorTransformation.bootstrap_with(rows).like(savepoint.operator("stateful"))
+    writer = savepoint.remove_operator("stateful").with_operator("stateful", changed)
+    writer.write(str(tmp_path / "changed"))
+    other = "rocksdb" if backend == "hashmap" else "hashmap"
+    restored = flink_restore(tmp_path / "changed", STATEFUL, flink=flink, backend=other)
+    expected = [row for row in sample.keyed_state("stateful") if row["key"] != "0"]
+    assert restored.keyed_state("stateful") == in_order(expected)

@@ -1,0 +1,62 @@
+"""An object store on this machine, with the protocol of S3."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True)
+class S3Server:
+    """A server that runs.
+
+    Attributes:
+        address: Host and port.
+        client: What asks it, beside the code that is tested.
+    """
+
+    address: str
+    client: Any
+
+    @classmethod
+    @contextmanager
+    def running(cls) -> Iterator[S3Server]:
+        """A server until the context is left; the environment has its credentials."""
+        server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+        server.start()
+        host, port = server.get_host_and_port()
+        address = f"{host}:{port}"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("AWS_ACCESS_KEY_ID", "test")
+            patch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+            yield cls(
+                address,
+                boto3.client("s3", endpoint_url=f"http://{address}", region_name="us-east-1"),
+            )
+        server.stop()
+
+    def bucket(self, name: str) -> str:
+        """A bucket that is there."""
+        self.client.create_bucket(Bucket=name)
+        return name
+
+    def put(self, bucket: str, key: str, data: bytes) -> None:
+        self.client.put_object(Bucket=bucket, Key=key, Body=data)
+
+    def keys(self, bucket: str) -> set[str]:
+        """The keys of all objects in a bucket, but those that stand for directories."""
+        found = self.client.list_objects_v2(Bucket=bucket).get("Contents", [])
+        return {one["Key"] for one in found if not one["Key"].endswith("/")}
+
+    def uri(self, bucket: str, key: str, scheme: str = "s3") -> str:
+        """The URI that leads pyarrow to this server."""
+        where = f"scheme=http&endpoint_override={self.address}&region=us-east-1"
+        return f"{scheme}://{bucket}/{key}?{where}"
