@@ -122,17 +122,18 @@ def _values(state: int, numbers: Any) -> Any:
 def keyed_state(chunk: Chunk, programs: tuple[Any, ...]) -> pa.RecordBatch:
     """A row per key, with a column per state."""
     found = section_frames(chunk, 0, len(_STATES))
-    key_rows = KeyRows(chunk)
+    key_starts, key_ends, value_starts, value_ends = found.spans
+    key_rows = KeyRows(chunk, prefix_size=1)
     columns: list[tuple[Any, slice]] = []
     for _, entries in found.runs():
-        keys = found.key_starts[entries] + 1, found.key_ends[entries]
-        columns.append((key_rows.rows(*keys, are_unique=True), entries))
+        keys = key_starts[entries] + 1, key_ends[entries]
+        columns.append((key_rows.rows(*keys), entries))
     key_program, *state_programs = programs
     arrays = [decode(key_program, chunk, key_rows.key_starts, key_rows.key_ends - 1)]
     for (rows, entries), state in zip(columns, state_programs, strict=True):
         order = np.empty(len(key_rows), np.int64)
         order[rows] = np.arange(entries.start, entries.stop)
-        arrays.append(decode(state, chunk, found.value_starts[order], found.value_ends[order]))
+        arrays.append(decode(state, chunk, value_starts[order], value_ends[order]))
     return pa.RecordBatch.from_arrays(arrays, ["key", "total", "name"])
 
 

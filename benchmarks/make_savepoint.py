@@ -15,8 +15,6 @@ text of 20 characters; max parallelism 128, two subtasks. What is there is not m
 
 from __future__ import annotations
 
-import argparse
-import os
 import shutil
 import time
 from dataclasses import dataclass, replace
@@ -24,18 +22,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from peer.flink import HASHMAP, ROCKSDB, VERSION, Backend, Flink
+from customers import MAX_PARALLELISM, NAME_SIZE
+from measure import installed_flink, megabytes, options_parser
+from peer.flink import HASHMAP, ROCKSDB, Backend, Flink
 
 from savepoint_formats.data_view import DataInputView, DataOutputView
-from savepoint_formats.key_groups import key_groups
+from savepoint_formats.key_groups import key_groups_of
 from savepoint_formats.metadata import CheckpointMetadata, KeyGroupsHandle, RelativeFile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FORMS = ["canonical", "native", "grown"]
-NAME_SIZE = 20
-MAX_PARALLELISM = 128
 METADATA = "_metadata"
 
 SEED_KEYS = 1000
@@ -47,10 +45,9 @@ LAST_OF_STATE = 0x80
 END_OF_SECTION = b"\xff\xff"
 
 
-def cache_folder() -> Path:
-    """Where Flink and savepoints are kept from one run to the next."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache, "savepoint-benchmarks")
+def size_of(savepoint: Path) -> int:
+    """Bytes of all its files."""
+    return sum(file.stat().st_size for file in savepoint.rglob("*") if file.is_file())
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +72,12 @@ class BenchmarkSavepoint:
     @property
     def size(self) -> int:
         """Bytes of all its files."""
-        return sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
+        return size_of(self.path)
 
     @property
     def backend(self) -> Backend:
         """The one with which Flink reads it fastest."""
         return ROCKSDB if self.form == "native" else HASHMAP
-
-    @property
-    def totals(self) -> tuple[int, int, int]:
-        """Rows, the sum of the counts, and the characters of all names: what a reader must find."""
-        return self.keys, self.keys * (self.keys + 1) // 2, self.keys * NAME_SIZE
 
     def make(self, flink: Flink) -> None:
         """Does nothing if it is there."""
@@ -128,7 +120,7 @@ def _key_groups(keys: int) -> NDArray[np.uint8]:
     groups = np.empty(keys, np.uint8)
     for start in range(0, keys, BLOCK):
         block = np.arange(start, min(start + BLOCK, keys), dtype=np.int32)
-        groups[start : start + BLOCK] = key_groups(block, MAX_PARALLELISM)
+        groups[start : start + BLOCK] = key_groups_of(block, MAX_PARALLELISM)
     return groups
 
 
@@ -176,26 +168,16 @@ def section(key_group: int, keys: NDArray[np.int64]) -> tuple[bytes, ...]:
 
 def main() -> None:
     """Prints path, size and seconds of each."""
-    options = _options()
-    flink = Flink(options.folder / f"flink-{VERSION}", heap=options.heap)
-    flink.install()
+    parser = options_parser(__doc__)
+    parser.add_argument("--form", choices=FORMS, default="canonical")
+    options = parser.parse_args()
+    flink = installed_flink(options)
     for keys in options.keys:
         savepoint = BenchmarkSavepoint(options.folder, options.form, keys)
         start = time.monotonic()
         savepoint.make(flink)
         seconds = time.monotonic() - start
-        print(f"{savepoint.path}: {savepoint.size / 1e6:,.0f} MB, {seconds:.1f} s", flush=True)
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--keys", type=int, nargs="+", default=[5_000_000])
-    parser.add_argument("--form", choices=FORMS, default="canonical")
-    parser.add_argument("--folder", type=Path, default=cache_folder(), help="what is kept, where")
-    parser.add_argument("--heap", default="8g", help="the most that Flink's JVM may take")
-    return parser.parse_args()
+        print(f"{savepoint.path}: {megabytes(savepoint.size)} MB, {seconds:.1f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -11,158 +11,71 @@ the last round: above 2.5 others have disturbed it.
 
 from __future__ import annotations
 
-import argparse
 import os
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
-from make_savepoint import FORMS, BenchmarkSavepoint, cache_folder
-from peer.flink import VERSION, Flink
+from customers import TABLE, expect_totals, read_by_flink
+from make_savepoint import FORMS, BenchmarkSavepoint
+from measure import (
+    Measurement,
+    alternating,
+    in_fresh_process,
+    installed_flink,
+    measuring_parser,
+    megabytes,
+    peak_memory,
+    print_table,
+)
 
 from savepoint_formats.scan import KeyedSplit
-from state_processor import Savepoint, local_session
+from state_processor import Savepoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    import argparse
+    from collections.abc import Callable
 
+    from peer.flink import Flink
     from pyspark.sql import SparkSession
-
-TABLE = "bench.keyed_state"
-CORES = 2
 
 READERS = ["flink", "arrow", "spark"]
 
-Totals = tuple[int, int, int]
-ResultT = TypeVar("ResultT")
+
+def flink_reading(flink: Flink, savepoint: BenchmarkSavepoint, runs: int) -> Measurement:
+    """Several jobs in one JVM."""
+    path, keys, backend = savepoint.path, savepoint.keys, savepoint.backend
+    return Measurement.of_flink(read_by_flink(flink, path, keys, backend, 1 + runs))
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What it took to read all rows of a savepoint.
-
-    Attributes:
-        first: Seconds from the start of the process to the end of the first reading.
-        warm: Seconds of the fastest reading after that.
-        task_memory: Peak, in bytes, of the process that a task runs in.
-        all_memory: The same of all processes together.
-        load: What the system's other work was, on average, before it.
-    """
-
-    first: float
-    warm: float
-    task_memory: int
-    all_memory: int
-    load: float = 0.0
-
-    def least(self, other: Reading) -> Reading:
-        """The less of each; of memory the more."""
-        return Reading(
-            min(self.first, other.first),
-            min(self.warm, other.warm),
-            max(self.task_memory, other.task_memory),
-            max(self.all_memory, other.all_memory),
-            other.load,
-        )
-
-
-def read_by_flink(flink: Flink, savepoint: BenchmarkSavepoint, runs: int) -> Reading:
-    """Several jobs in one JVM; ``warm`` is a job alone, without its cluster's start."""
-    arguments = [savepoint.path.as_uri(), str(1 + runs)]
-    run = flink.run("ReadKeyedState", arguments, savepoint.backend)
-    jobs = [tuple(map(int, line.split())) for line in run.lines]
-    for rows, counts, characters, _, _ in jobs:
-        _expect((rows, counts, characters), savepoint)
-    first = jobs[0][4] / 1000
-    warm = min(milliseconds for *_, milliseconds, _ in jobs) / 1000
-    return Reading(first, warm, run.peak_memory, run.peak_memory)
-
-
-def read_by_arrow(savepoint: BenchmarkSavepoint, runs: int, started: float) -> Reading:
+def arrow_reading(savepoint: BenchmarkSavepoint, runs: int, started: float) -> Measurement:
     """One core, batch by batch."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
-    first, warm = _measured(partial(_arrow_totals, str(savepoint.path)), savepoint, runs, started)
-    return Reading(first, warm, peak_memory(os.getpid()), peak_memory(os.getpid()))
+    return Measurement.of_this_process(partial(read_by_arrow, savepoint), runs, started)
 
 
-def _arrow_totals(path: str) -> Totals:
-    scan = Savepoint.open(path).scan(TABLE)
+def read_by_arrow(savepoint: BenchmarkSavepoint, run: int = 0) -> None:  # noqa: ARG001
+    """Adds all rows up, and checks the sums."""
+    scan = Savepoint.open(str(savepoint.path)).scan(TABLE)
     rows = counts = characters = 0
     for split in scan.splits():
         for batch in scan.read(split):
             rows += batch.num_rows
             counts += pc.sum(batch["count"]).as_py()
             characters += pc.sum(pc.utf8_length(batch["name"])).as_py()
-    return rows, counts, characters
+    expect_totals((rows, counts, characters), savepoint.path, savepoint.keys)
 
 
-def read_by_spark(savepoint: BenchmarkSavepoint, runs: int, started: float) -> Reading:
-    """A session on all cores; a task is a Python worker."""
-    spark = local_session(f"local[{CORES}]")
-    read = partial(_spark_totals, spark, str(savepoint.path))
-    first, warm = _measured(read, savepoint, runs, started)
-    processes = {process: peak_memory(process) for process in descendants(os.getpid())}
-    workers = [size for process, size in processes.items() if _is_python(process)]
-    spark.stop()
-    return Reading(first, warm, max(workers), sum(processes.values()))
-
-
-def _spark_totals(spark: SparkSession, path: str) -> Totals:
-    frame = spark.read.format("savepoint").option("table", TABLE).load(path)
+def read_by_spark(savepoint: BenchmarkSavepoint, spark: SparkSession, run: int) -> None:  # noqa: ARG001
+    """The same as a query."""
+    frame = spark.read.format("savepoint").option("table", TABLE).load(str(savepoint.path))
     row = frame.selectExpr("count(key)", "sum(count)", "sum(length(name))").first()
     assert row is not None
-    return row[0], row[1], row[2]
-
-
-def _measured(
-    read: Callable[[], Totals], savepoint: BenchmarkSavepoint, runs: int, started: float
-) -> tuple[float, float]:
-    """Seconds of the first reading since the start of the process, and of the fastest other."""
-    _expect(read(), savepoint)
-    first, warm = time.time() - started, []
-    for _ in range(runs):
-        start = time.perf_counter()
-        _expect(read(), savepoint)
-        warm.append(time.perf_counter() - start)
-    return first, min(warm)
-
-
-def _expect(totals: Totals, savepoint: BenchmarkSavepoint) -> None:
-    if totals != savepoint.totals:
-        raise ValueError(f"{savepoint.path} gave {totals}, expected {savepoint.totals}")
-
-
-def peak_memory(process: int) -> int:
-    """The most memory, in bytes, that the process has had; 0 if it has ended."""
-    status = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace")
-    sizes = [line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")]
-    return int(sizes[0]) << 10 if sizes else 0
-
-
-def descendants(process: int) -> Iterator[int]:
-    """The process and all that it has started."""
-    yield process
-    for children in Path(f"/proc/{process}/task").glob("*/children"):
-        for child in children.read_text(encoding="ascii").split():
-            yield from descendants(int(child))
-
-
-def _is_python(process: int) -> bool:
-    """Whether it is a worker of Spark, not the driver."""
-    command = Path(f"/proc/{process}/cmdline").read_bytes()
-    return process != os.getpid() and b"pyspark.daemon" in command
-
-
-def in_fresh_process(measure: Callable[..., ResultT], *arguments: object) -> ResultT:
-    """What a function measures that is told when its process began."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
-        return executor.submit(measure, *arguments, time.time()).result()
+    expect_totals((row[0], row[1], row[2]), savepoint.path, savepoint.keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +96,7 @@ class FirstUse:
 
     def __str__(self) -> str:
         kernel = self.first - self.second
-        return f"kernel {kernel:.2f} s, imports {self.imports:.2f} s, {_mb(self.memory)} MB"
+        return f"kernel {kernel:.2f} s, imports {self.imports:.2f} s, {megabytes(self.memory)} MB"
 
 
 def first_use(savepoint: BenchmarkSavepoint, started: float) -> FirstUse:
@@ -192,7 +105,7 @@ def first_use(savepoint: BenchmarkSavepoint, started: float) -> FirstUse:
     seconds = []
     for _ in range(2):
         start = time.perf_counter()
-        _expect(_arrow_totals(str(savepoint.path)), savepoint)
+        read_by_arrow(savepoint)
         seconds.append(time.perf_counter() - start)
     return FirstUse(imports, seconds[0], seconds[1], peak_memory(os.getpid()))
 
@@ -246,45 +159,19 @@ def _read_size() -> int:
     return int(line.removeprefix("rchar:"))
 
 
-def _mb(size: float) -> str:
-    return f"{size / 1e6:,.0f}"
-
-
-def report(
-    flink: Flink, savepoint: BenchmarkSavepoint, readers: Sequence[str], rounds: int, runs: int
-) -> None:
+def report(flink: Flink, savepoint: BenchmarkSavepoint, options: argparse.Namespace) -> None:
     """Measures one savepoint, prints its table."""
-    measures: dict[str, Callable[[], Reading]] = {
-        "flink": partial(read_by_flink, flink, savepoint, runs),
-        "arrow": partial(in_fresh_process, read_by_arrow, savepoint, runs),
-        "spark": partial(in_fresh_process, read_by_spark, savepoint, runs),
+    runs = options.runs
+    by_spark = partial(read_by_spark, savepoint)
+    measures: dict[str, Callable[[], Measurement]] = {
+        "flink": partial(flink_reading, flink, savepoint, runs),
+        "arrow": partial(in_fresh_process, arrow_reading, savepoint, runs),
+        "spark": partial(in_fresh_process, Measurement.of_spark, by_spark, runs),
     }
-    found: dict[str, Reading] = {}
-    for _ in range(rounds):
-        for name in readers:
-            load = os.getloadavg()[0]
-            reading = replace(measures[name](), load=load)
-            found[name] = found[name].least(reading) if name in found else reading
-    print(f"\n{savepoint.path.name}: {savepoint.keys:,} keys, {_mb(savepoint.size)} MB")
-    print(HEADER)
-    for name, reading in found.items():
-        print(_line(name, reading, savepoint, found.get("flink")), flush=True)
-
-
-HEADER = (
-    "        first s  x flink   warm s  x flink    M rows/s      MB/s   task MB   all MB   load"
-)
-
-
-def _line(name: str, reading: Reading, savepoint: BenchmarkSavepoint, peer: Reading | None) -> str:
-    first = f"{peer.first / reading.first:.1f}" if peer else "-"
-    warm = f"{peer.warm / reading.warm:.1f}" if peer else "-"
-    rate, speed = savepoint.keys / reading.warm / 1e6, savepoint.size / reading.warm
-    return (
-        f"{name:6} {reading.first:8.2f} {first:>8} {reading.warm:8.2f} {warm:>8}"
-        f" {rate:11.2f} {_mb(speed):>9} {_mb(reading.task_memory):>9}"
-        f" {_mb(reading.all_memory):>8} {reading.load:6.1f}"
-    )
+    found = alternating({name: measures[name] for name in options.only}, options.rounds)
+    sized = {name: replace(one, size=savepoint.size) for name, one in found.items()}
+    title = f"{savepoint.path.name}: {savepoint.keys:,} keys, {megabytes(savepoint.size)} MB"
+    print_table(title, sized, savepoint.keys)
 
 
 def report_first_use(savepoint: BenchmarkSavepoint) -> None:
@@ -298,10 +185,10 @@ def report_first_use(savepoint: BenchmarkSavepoint) -> None:
 
 def main() -> None:
     """Makes what is not there, measures, prints."""
-    options = _options()
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
-    flink = Flink(options.folder / f"flink-{VERSION}", CORES, options.heap)
-    flink.install()
+    parser = measuring_parser(__doc__, READERS)
+    parser.add_argument("--form", choices=FORMS, nargs="+", default=["canonical", "native"])
+    options = parser.parse_args()
+    flink = installed_flink(options)
     for form in options.form:
         tiny = BenchmarkSavepoint(options.folder, form, 1000)
         tiny.make(flink)
@@ -310,24 +197,8 @@ def main() -> None:
         for keys in options.keys:
             savepoint = BenchmarkSavepoint(options.folder, form, keys)
             savepoint.make(flink)
-            report(flink, savepoint, options.readers, options.rounds, options.runs)
+            report(flink, savepoint, options)
             print(f"one key: {in_fresh_process(look_up, savepoint, options.runs)}", flush=True)
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--keys", type=int, nargs="+", default=[5_000_000])
-    parser.add_argument("--form", choices=FORMS, nargs="+", default=["canonical", "native"])
-    parser.add_argument(
-        "--readers", choices=READERS, nargs="+", default=READERS, help="all by default"
-    )
-    parser.add_argument("--rounds", type=int, default=2, help="processes per reader")
-    parser.add_argument("--runs", type=int, default=3, help="readings per process after the first")
-    parser.add_argument("--folder", type=Path, default=cache_folder(), help="what is kept, where")
-    parser.add_argument("--heap", default="8g", help="the most that Flink's JVM may take")
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import numpy as np
 from rocksdict import BlockBasedOptions, ChecksumType, DBCompressionType, Options, Rdict, WriteBatch
 
 from savepoint_formats.file_io import SnapshotDirectory
-from savepoint_formats.key_groups import KeyGroupRange, key_groups
+from savepoint_formats.key_groups import KeyGroupRange, key_groups_of
 from savepoint_formats.metadata import (
     EmptySegment,
     IncrementalHandle,
@@ -49,7 +49,7 @@ def options() -> Options:
 def make_database(folder: Path, count: int) -> None:
     """Writes ``count`` keys of each state."""
     numbers = np.random.default_rng(0).permutation(count).astype(np.int32)
-    groups = key_groups(numbers, MAX_PARALLELISM).tolist()
+    groups = key_groups_of(numbers, MAX_PARALLELISM).tolist()
     database = Rdict(str(folder), options())
     for name in STATES:
         state = database.create_column_family(name, options())

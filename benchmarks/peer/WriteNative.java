@@ -1,10 +1,10 @@
 package peer;
 
+import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.flink.api.common.JobID;
 import org.apache.flink.api.common.functions.OpenContext;
-import org.apache.flink.api.common.state.ValueState;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.configuration.CoreOptions;
@@ -108,20 +108,17 @@ public final class WriteNative {
     }
 
     private static final class Fill extends KeyedProcessFunction<Long, Long, Long> {
-        private transient ValueState<Long> count;
-        private transient ValueState<String> name;
+        private transient CustomerState state;
 
         @Override
         public void open(OpenContext context) {
-            count = getRuntimeContext().getState(Customers.count());
-            name = getRuntimeContext().getState(Customers.name());
+            state = new CustomerState(getRuntimeContext());
         }
 
         @Override
         public void processElement(Long key, Context context, Collector<Long> out)
-                throws Exception {
-            count.update(Customers.countOf(key));
-            name.update(Customers.nameOf(key));
+                throws IOException {
+            state.update(Customers.countOf(key), Customers.nameOf(key));
             SEEN.incrementAndGet();
         }
     }

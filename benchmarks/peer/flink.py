@@ -8,28 +8,15 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[2] / "sample_savepoints"))
+
+from flink_home import FlinkHome
+
 HERE = Path(__file__).resolve().parent
 
 # The newest release of which both parts are published.
 VERSION = "2.2.0"
 API = "flink-state-processor-api"
-
-# Flink looks into these by reflection, which Java 17 allows to nobody unasked.
-OPENED_PACKAGES = (
-    "java.lang",
-    "java.lang.invoke",
-    "java.lang.reflect",
-    "java.io",
-    "java.net",
-    "java.nio",
-    "java.math",
-    "java.text",
-    "java.time",
-    "java.util",
-    "java.util.concurrent",
-    "java.util.concurrent.atomic",
-    "java.util.concurrent.locks",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +47,11 @@ class Run:
     lines: tuple[str, ...]
     peak_memory: int
 
+    @property
+    def numbers(self) -> tuple[tuple[int, ...], ...]:
+        """The lines of a class that prints what each job found, and its times."""
+        return tuple(tuple(map(int, line.split())) for line in self.lines)
+
 
 @dataclass(frozen=True, slots=True)
 class Flink:
@@ -76,8 +68,8 @@ class Flink:
     heap: str = "8g"
 
     @property
-    def _jars(self) -> list[Path]:
-        return sorted([*self.folder.glob("*.jar"), *self.folder.glob("pyflink/lib/*.jar")])
+    def _home(self) -> FlinkHome:
+        return FlinkHome(VERSION, self.folder)
 
     @property
     def _classes(self) -> Path:
@@ -85,23 +77,16 @@ class Flink:
 
     def install(self) -> None:
         """Fetches what is not there, compiles."""
-        if not list(self.folder.glob("pyflink/lib/*.jar")):
-            package = f"apache-flink-libraries=={VERSION}"
-            command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-            subprocess.run([*command, "--target", str(self.folder), package], check=True)
+        self._home.install()
         if not (self.folder / f"{API}-{VERSION}.jar").exists():
             artifact = f"-Dartifact=org.apache.flink:{API}:{VERSION}"
             command = ["mvn", "--quiet", "--batch-mode", "dependency:copy", artifact]
             subprocess.run([*command, f"-DoutputDirectory={self.folder}"], check=True)
-        sources = [str(path) for path in sorted(HERE.glob("*.java"))]
-        options = ["-nowarn", "-XDsuppressNotes", "-cp", os.pathsep.join(map(str, self._jars))]
-        subprocess.run(["javac", *options, "-d", str(self._classes), *sources], check=True)
+        self._home.compile([HERE], self._classes)
 
     def run(self, name: str, arguments: list[str], backend: Backend) -> Run:
         """Runs the class of this name."""
-        paths = map(str, [self._classes, *self._jars])
-        java = ["java", f"-Xmx{self.heap}", "-cp", os.pathsep.join(paths)]
-        java += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED_PACKAGES]
+        java = self._home.java(self._classes, [f"-Xmx{self.heap}"])
         settings = (
             f"parallelism.default={self.parallelism}",
             f"state.backend.type={backend.type}",

@@ -69,7 +69,7 @@ class NewKeyGroups:
         self._after = after
         self._kryo = kryo
         self._hash_keys = hash_keys
-        self._places: dict[str, _KeyPlaces] = {}
+        self._places: dict[str, KeyPlaces] = {}
         self._programs: dict[Layout, Program] = {}
 
     def of(self, piece: StatePiece) -> NDArray[np.uint16]:
@@ -85,7 +85,7 @@ class NewKeyGroups:
         state = piece.state
         with within(f"state {state.name!r}"):
             if state.name not in self._places:
-                self._places[state.name] = _KeyPlaces.of(state, self._kryo)
+                self._places[state.name] = KeyPlaces.of(state, self._kryo)
             data, entries = spans_in(piece.entries.keys)
             chunk = Chunk(data, "stored keys")
             keys = self._places[state.name].keys(chunk, entries)
@@ -125,7 +125,7 @@ class NewKeyGroups:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _KeyPlaces:
+class KeyPlaces:
     """Where the keys of a state's entries lie.
 
     Attributes:
@@ -141,7 +141,7 @@ class _KeyPlaces:
     whole: Program | None
 
     @classmethod
-    def of(cls, state: State, kryo: KryoDialect | None) -> _KeyPlaces:
+    def of(cls, state: State, kryo: KryoDialect | None) -> KeyPlaces:
         """Those of a state.
 
         Raises:

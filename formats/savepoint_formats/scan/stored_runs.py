@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import KeyedStateHandle, KeyGroupsHandle
+    from savepoint_formats.scan.deleted_keys import DeletedKeys
     from savepoint_formats.scan.entry_source import SourceSettings
     from savepoint_formats.scan.new_key_groups import HashKeys
     from savepoint_formats.scan.stored_state import StatePiece, StoredSource
@@ -54,10 +55,12 @@ class PassThrough:
         state_ids: Name of a state -> its index in the header of the new file. Timers are states
             too; a state that is not named is left out.
         max_parallelism: That of the operator in the new savepoint.
+        deleted: The keys that are left out.
     """
 
     state_ids: Mapping[str, int]
     max_parallelism: int
+    deleted: DeletedKeys | None = None
 
 
 def stored_runs(
@@ -91,7 +94,8 @@ def stored_runs(
         FormatError: A file is damaged.
     """
     source = stored_source(directory, handle, key, settings)
-    if isinstance(source, StoredCanonical) and settings.max_parallelism == target.max_parallelism:
+    keeps_keys = settings.max_parallelism == target.max_parallelism and target.deleted is None
+    if isinstance(source, StoredCanonical) and keeps_keys:
         yield from source.runs(target.state_ids, key_groups)
     else:
         pieces = source.pieces(frozenset(target.state_ids), key_groups)
@@ -125,6 +129,8 @@ def _runs(
     new_key_groups = NewKeyGroups(
         settings.max_parallelism, target.max_parallelism, settings.kryo, hash_keys
     )
+    if target.deleted is not None:
+        pieces = target.deleted.without(pieces, settings.kryo)
     for piece in pieces:
         if not len(piece.entries):
             continue

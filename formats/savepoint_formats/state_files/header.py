@@ -9,7 +9,7 @@ Flink: ``KeyedBackendSerializationProxy``, ``OperatorBackendSerializationProxy``
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -179,6 +179,14 @@ class StateMetaInfo:
         """The snapshot of the serializer with this role, if it is there."""
         entry = dict(self.serializers).get(role)
         return None if entry is None else entry.snapshot
+
+    def with_serializer(self, role: str, snapshot: TypeSerializerSnapshot) -> Self:
+        """The same with another serializer of this role, which it has."""
+        changed = (
+            (one, SerializerEntry(snapshot) if one == role else entry)
+            for one, entry in self.serializers
+        )
+        return replace(self, serializers=tuple(changed))
 
     @classmethod
     def read(cls, view: SnapshotView) -> Self:

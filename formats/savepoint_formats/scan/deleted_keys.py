@@ -1,0 +1,66 @@
+"""Keys that are left out of a new savepoint, with all entries that they have.
+
+Of an entry nothing is decoded but its key. Keys are compared by the bytes that they are encoded to,
+which need not be those that are stored: a serializer may have several ways to write a key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_formats.columns.assembly import program
+from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.columns.decode import decode
+from savepoint_formats.columns.encode import Encoder
+from savepoint_formats.columns.spans import spans_in
+from savepoint_formats.columns.stored_entries import StoredEntries
+from savepoint_formats.errors import within
+from savepoint_formats.scan.new_key_groups import KeyPlaces
+from savepoint_formats.scan.state_rows import key_layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from savepoint_formats.columns.kryo_dialect import KryoDialect
+    from savepoint_formats.scan.stored_state import StatePiece
+
+
+@dataclass(frozen=True, eq=False)
+class DeletedKeys:
+    """Some keys of an operator.
+
+    Attributes:
+        keys: As ``Encoder`` encodes them, each once.
+    """
+
+    keys: pa.LargeBinaryArray
+
+    def without(
+        self, pieces: Iterable[StatePiece], kryo: KryoDialect | None
+    ) -> Iterator[StatePiece]:
+        """The pieces without the entries of these keys.
+
+        Raises:
+            UnstableHashError: Nobody can tell where a key ends.
+            FormatError: A key is damaged.
+        """
+        for piece in pieces:
+            with within(f"state {piece.state.name!r}"):
+                is_kept = pc.invert(pc.is_in(_keys(piece, kryo), self.keys))
+            entries = StoredEntries(
+                piece.entries.keys.filter(is_kept), piece.entries.values.filter(is_kept)
+            )
+            groups = piece.key_groups[is_kept.to_numpy(zero_copy_only=False)]
+            yield replace(piece, entries=entries, key_groups=groups)
+
+
+def _keys(piece: StatePiece, kryo: KryoDialect | None) -> pa.LargeBinaryArray:
+    """The keys of the entries, encoded anew."""
+    data, entries = spans_in(piece.entries.keys)
+    chunk, layout = Chunk(data, "stored keys"), key_layout(piece.state)
+    found = KeyPlaces.of(piece.state, kryo).keys(chunk, entries)
+    return Encoder(layout).encode(decode(program(layout, kryo), chunk, found.starts, found.ends))
