@@ -1,0 +1,157 @@
+"""A writer that dies leaves no savepoint behind; a task that dies is done again, and leaves nothing.
+
+Each of them is a process of its own, for it is killed, or loses its workers.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from savepoint_formats.errors import SavepointNotFoundError
+from state_processor import Savepoint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KEYS = 400_000
+
+# Four attempts at each task, as a cluster has them.
+WRITER = f"""
+import sys
+from pyspark.sql import functions as F
+from state_processor import (
+    OperatorTransformation, Savepoint, Types, ValueStateDescriptor, local_session
+)
+
+path, mode, factor = sys.argv[1], sys.argv[2], int(sys.argv[3])
+spark = local_session("local[2, 4]")
+text = F.repeat(F.lit("x"), F.lit(200))
+data = spark.range({KEYS}).select("id", (F.col("id") * factor).alias("n"), text.alias("text"))
+keyed = OperatorTransformation.bootstrap_with(data).key_by("id")
+for name, state_type in (("n", Types.LONG()), ("text", Types.STRING())):
+    keyed = keyed.with_state(ValueStateDescriptor(name, state_type))
+Savepoint.create(spark, parallelism=2).with_operator("operator", keyed).write(path, mode=mode)
+"""
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    return tmp_path / "savepoint"
+
+
+def start(target: Path, mode: str = "error", factor: int = 1) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(target), mode, str(factor)],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def end(writer: subprocess.Popen[str]) -> None:
+    """Waits until the writer is done, and has no error."""
+    _, output = writer.communicate(timeout=300)
+    assert writer.returncode == 0, output
+
+
+def wait_for_data(writer: subprocess.Popen[str], target: Path, known: frozenset[str]) -> None:
+    """Until a task has begun a file that was not there before."""
+    while writer.poll() is None:
+        if any(file.name.startswith("keyed-") and file.name not in known for file in files(target)):
+            return
+        time.sleep(0.01)
+    pytest.fail(f"the writer ended before it was killed: {writer.communicate()[1]}")
+
+
+def files(target: Path) -> list[Path]:
+    return list(target.iterdir()) if target.exists() else []
+
+
+def parents() -> dict[int, int]:
+    """The parent of each process."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        except OSError:
+            continue
+        found[int(folder.name)] = int(fields[1])
+    return found
+
+
+def workers_of(pid: int) -> Iterator[int]:
+    """The Python processes that work for the JVM of a driver: forked by Spark's daemon."""
+    tree = parents()
+    daemons = {
+        one for one, parent in tree.items() if tree.get(parent) == pid and "daemon" in words(one)
+    }
+    return (one for one, parent in tree.items() if parent in daemons)
+
+
+def words(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
+def read(target: Path) -> tuple[int, int]:
+    """The number of keys, and the sum of what they have."""
+    scan = Savepoint.open(str(target), uids=["operator"]).scan("operator.keyed_state")
+    numbers = [
+        number
+        for split in scan.splits()
+        for batch in scan.read(split)
+        for number in batch.column("n").to_pylist()
+    ]
+    return len(numbers), sum(numbers)
+
+
+def expected(factor: int) -> tuple[int, int]:
+    return KEYS, factor * KEYS * (KEYS - 1) // 2
+
+
+def test_a_task_whose_worker_dies_is_done_again_and_leaves_nothing(target: Path) -> None:
+    writer = start(target)
+    wait_for_data(writer, target, frozenset())
+    killed = list(workers_of(writer.pid))
+    assert killed
+    for pid in killed:
+        os.kill(pid, signal.SIGKILL)
+    end(writer)
+    assert read(target) == expected(1)
+    assert sorted(file.name.partition("-")[0] for file in files(target)) == [
+        "_metadata",
+        "keyed",
+        "keyed",
+    ]
+
+
+def test_a_writer_that_dies_leaves_no_savepoint(target: Path) -> None:
+    writer = start(target)
+    wait_for_data(writer, target, frozenset())
+    os.killpg(writer.pid, signal.SIGKILL)
+    writer.communicate()
+    with pytest.raises(SavepointNotFoundError):
+        Savepoint.open(str(target))
+
+
+def test_a_savepoint_that_is_being_replaced_stays_until_the_new_one_is_there(target: Path) -> None:
+    end(start(target))
+    before = frozenset(file.name for file in files(target))
+    writer = start(target, "overwrite", 2)
+    wait_for_data(writer, target, before)
+    os.killpg(writer.pid, signal.SIGKILL)
+    writer.communicate()
+    assert read(target) == expected(1)
+    end(start(target, "overwrite", 2))
+    assert read(target) == expected(2)
+    assert len(files(target)) == 3
