@@ -19,20 +19,21 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def python_blocks() -> list[ParameterSet]:
-    return [
-        pytest.param(block, id=f"{page.relative_to(ROOT)}-{number}")
-        for page in PAGES
-        for number, block in enumerate(
-            re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-        )
-    ]
+def code_of(page: Path) -> str:
+    """The Python of a page, whose blocks go on from each other."""
+    text = page.read_text(encoding="utf-8")
+    return "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
 
 
-@pytest.mark.parametrize("block", python_blocks())
-def test_every_python_block_runs(block: str) -> None:
+def pages_with_code() -> list[ParameterSet]:
+    found = [(page, code_of(page)) for page in PAGES]
+    return [pytest.param(code, id=str(page.relative_to(ROOT))) for page, code in found if code]
+
+
+@pytest.mark.parametrize("code", pages_with_code())
+def test_the_python_of_a_page_runs(code: str) -> None:
     # In a process of its own: a page that stops its session would stop that of all tests.
-    command = [sys.executable, "-c", block]
+    command = [sys.executable, "-c", code]
     done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
