@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as F
 
+from savepoint_formats.catalog import StateKind
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.snapshots import constructed
+from savepoint_formats.state_files.header import NAMESPACE_SERIALIZER
 from state_processor.column_types import column_of
 from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, NAMESPACE
 from state_processor.jobs.keyed_rows import Key, KeyedRows
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
     from state_processor.descriptors import StateDescriptor
     from state_processor.planned_operator import WriteContext
     from state_processor.savepoint import Operator
@@ -197,9 +200,16 @@ class KeyedStateTransformation:
         """
         if not self.states:
             raise ValueError("no column becomes state: add with_state(descriptor)")
-        rows = KeyedRows(self.merged(self.key.columns), self.key, self.states)
+        rows = KeyedRows(self.merged(self.key.columns), self.key, self.states, self._namespaces())
         infos = tuple(state.info for state in self.states)
         return OperatorPlan(KeyedPlan(self.key.snapshot, infos, (rows,)))
+
+    def _namespaces(self) -> tuple[Column, TypeSerializerSnapshot] | None:
+        """The column of namespaces, of state that has any: that of ``like`` an operator of windows."""
+        if NAMESPACE not in self.data.columns or not self.states[0].has_namespace:
+            return None
+        serializer = self.states[0].info.serializer(NAMESPACE_SERIALIZER)
+        return serializer and (column_of(self.data, NAMESPACE)[0], serializer)
 
     def merged(self, group: tuple[str, ...]) -> DataFrame:
         """The rows, merged where there are rules for it."""

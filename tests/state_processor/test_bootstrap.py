@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from bootstrapped import rows, written
 from pyspark.sql import functions as F
 
 from savepoint_formats.errors import (
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from state_processor.planned_operator import StateTransformation
-    from state_processor.spark_savepoint import SparkSavepoint
     from state_processor.transformation import OneInputStateTransformation
 
 TOTAL = ValueStateDescriptor("total", Types.DOUBLE())
@@ -51,19 +50,6 @@ def accounts(spark: SparkSession) -> DataFrame:
         F.expr("if(id % 2 = 0, map(concat('k', id), id, 'all', null), map())").alias("by_name"),
         F.struct(F.col("id").alias("f0"), (F.col("id") + 1).alias("f1")).alias("average"),
     )
-
-
-def written(
-    spark: SparkSession, transformation: StateTransformation, folder: Path
-) -> SparkSavepoint:
-    """A savepoint of one operator."""
-    path = str(folder / "savepoint")
-    Savepoint.create(spark, parallelism=2).with_operator("operator", transformation).write(path)
-    return Savepoint.load(spark, path, uids=["operator"])
-
-
-def rows(frame: DataFrame, *order: str) -> list[dict[str, object]]:
-    return [row.asDict(recursive=True) for row in frame.orderBy(*order).collect()]
 
 
 class TestKeyedState:
@@ -185,6 +171,14 @@ class TestKeyedState:
             (3, 8, "PROCESSING_TIME", "user-timers"),
         ]
 
+    def test_timers_alone_may_have_a_row_each(self, spark: SparkSession, tmp_path: Path) -> None:
+        data = spark.createDataFrame([(1, 10), (1, 20)], "key BIGINT, at BIGINT")
+        keyed = (
+            OperatorTransformation.bootstrap_with(data).key_by("key").with_timers(event_time="at")
+        )
+        found = written(spark, keyed, tmp_path).read_timers("operator")
+        assert sorted(row.timestamp for row in found.collect()) == [10, 20]
+
     def test_rows_of_a_key_are_merged_by_a_rule(self, spark: SparkSession, tmp_path: Path) -> None:
         data = spark.createDataFrame(
             [(1, 2.0, [1]), (1, 3.0, [2]), (2, 4.0, [3])],
@@ -235,104 +229,6 @@ class TestKeyedState:
         assert [(row.key.id, row.key_group, row.n) for row in found.orderBy("n").collect()] == [
             (number, key_group(number * 31, 128), number) for number in range(10)
         ]
-
-
-class TestWindows:
-    @pytest.fixture
-    def sessions(self, spark: SparkSession) -> DataFrame:
-        return spark.createDataFrame(
-            [("a", 1000, 0, 60_000), ("a", 7, 90_000, 120_000), ("b", 5, 0, 60_000)],
-            "word STRING, total BIGINT, start BIGINT, end BIGINT",
-        ).select("word", "total", F.struct("start", "end").alias("window"))
-
-    @pytest.mark.parametrize("is_merging", [False, True])
-    def test_have_contents_and_timers(
-        self, spark: SparkSession, sessions: DataFrame, tmp_path: Path, is_merging: bool
-    ) -> None:
-        windowed = (
-            OperatorTransformation.bootstrap_with(sessions)
-            .key_by("word")
-            .window("window", is_merging=is_merging)
-            .reduce(Types.LONG(), "total")
-        )
-        savepoint = written(spark, windowed, tmp_path)
-        found = savepoint.read_window_state("operator")
-        assert rows(found, "key", "namespace") == [
-            {"key": "a", "namespace": {"start": 0, "end": 60_000}, "window-contents": 1000},
-            {"key": "a", "namespace": {"start": 90_000, "end": 120_000}, "window-contents": 7},
-            {"key": "b", "namespace": {"start": 0, "end": 60_000}, "window-contents": 5},
-        ]
-        timers = savepoint.read_timers("operator").collect()
-        assert sorted((row.key, row.namespace.end, row.timestamp) for row in timers) == [
-            ("a", 60_000, 59_999),
-            ("a", 120_000, 119_999),
-            ("b", 60_000, 59_999),
-        ]
-        assert {(row.time_domain, row.service) for row in timers} == {
-            ("EVENT_TIME", "window-timers")
-        }
-        if is_merging:
-            sets = savepoint.read_keyed_state("operator").orderBy("key").collect()
-            assert [(row.key, len(row["merging-window-set"])) for row in sets] == [
-                ("a", 2),
-                ("b", 1),
-            ]
-
-    def test_of_sparks_own_window_function(self, spark: SparkSession, tmp_path: Path) -> None:
-        sales = spark.createDataFrame(
-            [("x", 3, 30), ("x", 4, 59), ("x", 5, 61)], "shop STRING, cents BIGINT, at INT"
-        ).withColumn("time", F.timestamp_seconds("at"))
-        by_minute = sales.groupBy("shop", F.window("time", "1 minute")).agg(
-            F.collect_list("cents").alias("cents")
-        )
-        windowed = (
-            OperatorTransformation.bootstrap_with(by_minute)
-            .key_by("shop")
-            .window("window", allowed_lateness_ms=1000)
-            .process(Types.LONG(), "cents")
-        )
-        savepoint = written(spark, windowed, tmp_path)
-        found = savepoint.read_window_state("operator").orderBy("namespace").collect()
-        assert [(row.namespace.start, sorted(row["window-contents"])) for row in found] == [
-            (0, [3, 4]),
-            (60_000, [5]),
-        ]
-        timers = savepoint.read_timers("operator").collect()
-        assert sorted(row.timestamp for row in timers) == [59_999, 60_999, 119_999, 120_999]
-
-
-class TestOperatorState:
-    def test_lists_unions_and_broadcasts_stand_beside_keyed_state(
-        self, spark: SparkSession, accounts: DataFrame, tmp_path: Path
-    ) -> None:
-        begin = OperatorTransformation.bootstrap_with
-        rates = spark.createDataFrame([(1, 1.5), (2, 2.5)], "currency INT, rate DOUBLE")
-        writer = Savepoint.create(spark, parallelism=2).with_operator(
-            "operator",
-            begin(accounts).key_by("account").with_state(TOTAL),
-            begin(accounts).list_state(ListStateDescriptor("elements", Types.LONG()), "account"),
-            begin(accounts).union_state(ListStateDescriptor("offsets", Types.DOUBLE()), "total"),
-            begin(rates).broadcast_state(
-                MapStateDescriptor("rates", Types.INT(), Types.DOUBLE()),
-                key="currency",
-                value="rate",
-            ),
-        )
-        writer.write(str(tmp_path / "savepoint"))
-        savepoint = Savepoint.load(spark, str(tmp_path / "savepoint"), uids=["operator"])
-        elements = savepoint.read_list_state("operator", "elements", with_subtask=True).collect()
-        assert sorted(row.value for row in elements) == list(range(1000))
-        assert {row.subtask for row in elements} == {0, 1}
-        offsets = savepoint.read_union_state("operator", "offsets").collect()
-        assert sorted(row.value for row in offsets) == [number * 1.5 for number in range(1000)]
-        copies = savepoint.read_broadcast_state("operator", "rates", with_subtask=True).collect()
-        assert sorted((row.subtask, row.key, row.value) for row in copies) == [
-            (0, 1, 1.5),
-            (0, 2, 2.5),
-            (1, 1, 1.5),
-            (1, 2, 2.5),
-        ]
-        assert savepoint.read_keyed_state("operator").count() == 1000
 
 
 class TestWhatIsRefused:

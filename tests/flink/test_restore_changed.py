@@ -1,0 +1,165 @@
+"""Savepoints whose states have other names, classes and fields, restored by a job that has them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from flink_restore import BACKENDS, RELEASES, FlinkRestore, KeyedState, Operator, RestoreError
+from pyspark.sql import functions as F
+from sample_operators import GROUP_AGGREGATE, STATEFUL
+from sample_rows import Sample, in_order
+
+from state_processor import Savepoint, Types
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from state_processor.spark_savepoint import SparkSavepoint
+
+pytestmark = pytest.mark.flink
+
+everywhere = pytest.mark.parametrize(
+    ("flink", "backend"), [(flink, backend) for flink in RELEASES for backend in BACKENDS]
+)
+
+
+def load(spark: SparkSession, sample: Sample) -> SparkSavepoint:
+    return Savepoint.load(spark, sample.path, uids=sample.uids)
+
+
+def with_customer(pojo: str) -> Operator:
+    """The operator as a job has it whose customers are of another class."""
+    states = (
+        KeyedState.value("customer", f"POJO<{pojo}>") if state.name == "customer" else state
+        for state in STATEFUL.states
+    )
+    return replace(STATEFUL, states=tuple(states))
+
+
+def buyer(customer: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A customer as a ``changed.Buyer``."""
+    if customer is None:
+        return None
+    kept = {name: value for name, value in customer.items() if name != "lastAmount"}
+    address = customer["address"]
+    place = address and {"city": address["city"], "postcode": address["zip"]}
+    return kept | {"latestAmount": customer["lastAmount"], "address": place}
+
+
+def client(customer: dict[str, Any] | None, row: dict[str, Any]) -> dict[str, Any] | None:
+    """A customer as a ``changed.Client``."""
+    found = buyer(customer)
+    if found is None:
+        return None
+    names = ("age", "address", "purchases", "adult")
+    amount, is_vip = found["latestAmount"], row["last_id"] > 100
+    kept = {name: found[name] for name in names}
+    return kept | {"fullName": found["name"], "lastAmount": amount, "vip": is_vip}
+
+
+@everywhere
+def test_a_class_and_fields_have_other_names_in_the_headers(
+    flink_restore: FlinkRestore, spark: SparkSession, tmp_path: Path, flink: str, backend: str
+) -> None:
+    sample = Sample(f"states-{flink}-{backend}-native")
+    renamed = (
+        load(spark, sample)
+        .rename_class("shop.Customer", "changed.Buyer")
+        .rename_class("shop.Address", "changed.Place")
+        .rename_field("stateful", "customer", "lastAmount", "latestAmount")
+        .rename_field("stateful", "customer", "address.zip", "postcode")
+    )
+    renamed.write(str(tmp_path / "renamed"))
+    operator = with_customer("changed.Buyer")
+    restored = flink_restore(tmp_path / "renamed", operator, flink=flink, backend=backend)
+    expected = [
+        row | {"customer": buyer(row["customer"])} for row in sample.keyed_state("stateful")
+    ]
+    assert restored.keyed_state("stateful") == in_order(expected)
+    assert restored.timers("stateful") == in_order(
+        {"namespace": None} | timer for timer in sample.timers("stateful")
+    )
+
+
+@everywhere
+def test_fields_are_added_dropped_widened_and_renamed(
+    flink_restore: FlinkRestore, spark: SparkSession, tmp_path: Path, flink: str, backend: str
+) -> None:
+    sample = Sample(f"states-{flink}-{backend}-native")
+    changed = (
+        load(spark, sample)
+        .rename_class("shop.Customer", "changed.Client")
+        .rename_class("shop.Address", "changed.Place")
+        .rename_field("stateful", "customer", "name", "fullName")
+        .rename_field("stateful", "customer", "address.zip", "postcode")
+        .add_field("stateful", "customer", "vip", Types.BOOLEAN(), F.col("last_id") > 100)
+        .widen_field("stateful", "customer", "purchases", Types.LONG())
+        .drop_field("stateful", "customer", "tags")
+    )
+    changed.write(str(tmp_path / "changed"))
+    operator = with_customer("changed.Client")
+    restored = flink_restore(tmp_path / "changed", operator, flink=flink, backend=backend)
+    expected = [
+        row | {"customer": client(row["customer"], row)} for row in sample.keyed_state("stateful")
+    ]
+    assert restored.keyed_state("stateful") == in_order(expected)
+
+
+@pytest.mark.parametrize("flink", RELEASES)
+def test_without_the_change_flink_refuses_the_new_class(
+    flink_restore: FlinkRestore, flink: str
+) -> None:
+    sample = Sample(f"states-{flink}-hashmap-canonical")
+    with pytest.raises(RestoreError, match=r"(?i)serializer"):
+        flink_restore(sample.path, with_customer("changed.Client"), flink=flink)
+
+
+@everywhere
+def test_a_row_of_sql_has_another_field_at_its_end(
+    flink_restore: FlinkRestore, spark: SparkSession, tmp_path: Path, flink: str, backend: str
+) -> None:
+    sample = Sample(f"sql-{flink}-hashmap-canonical")
+    uid = GROUP_AGGREGATE.uid
+    longer = load(spark, sample).add_field(uid, "accState", "f5", "INT", 7)
+    longer.write(str(tmp_path / "longer"))
+    fields = "f0 BIGINT, f1 DECIMAL(38, 2), f2 BIGINT, f3 BIGINT, f4 STRING, f5 INT"
+    state = KeyedState.value("accState", f"ROW_DATA<ROW<{fields}>>")
+    operator = replace(GROUP_AGGREGATE, states=(state,))
+    restored = flink_restore(tmp_path / "longer", operator, flink=flink, backend=backend)
+    before = flink_restore(sample.path, GROUP_AGGREGATE, flink=flink, backend=backend)
+    expected = [
+        row | {"accState": row["accState"] | {"f5": 7}} for row in before.keyed_state(uid)
+    ]
+    assert restored.keyed_state(uid) == in_order(expected)
+
+
+@everywhere
+def test_values_are_corrected_and_keys_deleted(
+    flink_restore: FlinkRestore, spark: SparkSession, tmp_path: Path, flink: str, backend: str
+) -> None:
+    sample = Sample(f"states-{flink}-{backend}-native")
+    changed = (
+        load(spark, sample)
+        .update_state("stateful", "last_id", F.col("last_id") + 1, where="last_id > 100")
+        .rename_state("stateful", "last_id", "newest_id")
+        .delete_keys("stateful", "key LIKE '%1'")
+    )
+    changed.write(str(tmp_path / "changed"))
+    states = (
+        replace(state, name="newest_id") if state.name == "last_id" else state
+        for state in STATEFUL.states
+    )
+    operator = replace(STATEFUL, states=tuple(states))
+    restored = flink_restore(tmp_path / "changed", operator, flink=flink, backend=backend)
+    kept = [row for row in sample.keyed_state("stateful") if not row["key"].endswith("1")]
+    expected = []
+    for row in kept:
+        others = {name: value for name, value in row.items() if name != "last_id"}
+        newest = row["last_id"] and row["last_id"] + (row["last_id"] > 100)
+        expected.append(others | {"newest_id": newest})
+    assert restored.keyed_state("stateful") == in_order(expected)
+    assert {timer["key"] for timer in restored.timers("stateful")} <= {row["key"] for row in kept}

@@ -1,0 +1,80 @@
+"""Windows made of DataFrames read back as what was put in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from bootstrapped import rows, written
+from pyspark.sql import functions as F
+
+from state_processor import OperatorTransformation, Types
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class TestWindows:
+    @pytest.fixture
+    def sessions(self, spark: SparkSession) -> DataFrame:
+        return spark.createDataFrame(
+            [("a", 1000, 0, 60_000), ("a", 7, 90_000, 120_000), ("b", 5, 0, 60_000)],
+            "word STRING, total BIGINT, start BIGINT, end BIGINT",
+        ).select("word", "total", F.struct("start", "end").alias("window"))
+
+    @pytest.mark.parametrize("is_merging", [False, True])
+    def test_have_contents_and_timers(
+        self, spark: SparkSession, sessions: DataFrame, tmp_path: Path, is_merging: bool
+    ) -> None:
+        windowed = (
+            OperatorTransformation.bootstrap_with(sessions)
+            .key_by("word")
+            .window("window", is_merging=is_merging)
+            .reduce(Types.LONG(), "total")
+        )
+        savepoint = written(spark, windowed, tmp_path)
+        found = savepoint.read_window_state("operator")
+        assert rows(found, "key", "namespace") == [
+            {"key": "a", "namespace": {"start": 0, "end": 60_000}, "window-contents": 1000},
+            {"key": "a", "namespace": {"start": 90_000, "end": 120_000}, "window-contents": 7},
+            {"key": "b", "namespace": {"start": 0, "end": 60_000}, "window-contents": 5},
+        ]
+        timers = savepoint.read_timers("operator").collect()
+        assert sorted((row.key, row.namespace.end, row.timestamp) for row in timers) == [
+            ("a", 60_000, 59_999),
+            ("a", 120_000, 119_999),
+            ("b", 60_000, 59_999),
+        ]
+        assert {(row.time_domain, row.service) for row in timers} == {
+            ("EVENT_TIME", "window-timers")
+        }
+        if is_merging:
+            sets = savepoint.read_keyed_state("operator").orderBy("key").collect()
+            assert [(row.key, len(row["merging-window-set"])) for row in sets] == [
+                ("a", 2),
+                ("b", 1),
+            ]
+
+    def test_of_sparks_own_window_function(self, spark: SparkSession, tmp_path: Path) -> None:
+        sales = spark.createDataFrame(
+            [("x", 3, 30), ("x", 4, 59), ("x", 5, 61)], "shop STRING, cents BIGINT, at INT"
+        ).withColumn("time", F.timestamp_seconds("at"))
+        by_minute = sales.groupBy("shop", F.window("time", "1 minute")).agg(
+            F.collect_list("cents").alias("cents")
+        )
+        windowed = (
+            OperatorTransformation.bootstrap_with(by_minute)
+            .key_by("shop")
+            .window("window", allowed_lateness_ms=1000)
+            .process(Types.LONG(), "cents")
+        )
+        savepoint = written(spark, windowed, tmp_path)
+        found = savepoint.read_window_state("operator").orderBy("namespace").collect()
+        assert [(row.namespace.start, sorted(row["window-contents"])) for row in found] == [
+            (0, [3, 4]),
+            (60_000, [5]),
+        ]
+        timers = savepoint.read_timers("operator").collect()
+        assert sorted(row.timestamp for row in timers) == [59_999, 60_999, 119_999, 120_999]
