@@ -17,6 +17,10 @@
     ├── OperatorExistsError           a savepoint would have two operators of one uid
     ├── EmptySavepointError           a savepoint would have no operators at all
     ├── StateNotFoundError
+    ├── StateExistsError              an operator would have two states of one name
+    ├── FieldNotFoundError            values of a state have no field of this name
+    ├── ClassNotNamedError            no serializer names this class of Java
+    ├── SchemaChangeError             a change that the serializer or the bytes of a state forbid
     ├── TableNotFoundError
     ├── ColumnNotFoundError
     ├── ColumnTypeError               a column has another type than what it is to become
@@ -28,7 +32,10 @@
     ├── NullKeyError                  a key that is to be written is null
     ├── KeyTypeError                  a key is looked for that no row of the table can have
     ├── StateTypeError                subtasks differ in the type of a state
-    └── UnstableHashError             nobody but the writing JVM knows the key's hash code
+    ├── UnstableHashError             nobody but the writing JVM knows the key's hash code
+    ├── UnstableKeyError              equal keys may have different bytes, so that none can be sorted
+    ├── TableFileError                a file of rows can't be read as its format, or as its types
+    └── DescriptionError              a description of what is to be imported has a mistake
 
 A wrong call is a ``ValueError`` or a ``TypeError``, as anywhere in Python.
 """
@@ -115,8 +122,36 @@ class StateNotFoundError(SavepointError):
     """The operator has no state, or no table, of this name."""
 
 
+class StateExistsError(SavepointError, ValueError):
+    """An operator would have two states of one name."""
+
+
+class FieldNotFoundError(SavepointError):
+    """The values of a state have no field of this name."""
+
+
+class ClassNotNamedError(SavepointError):
+    """No serializer of the operators in question names this class of Java."""
+
+
+class SchemaChangeError(SavepointError):
+    """A change of a type that its serializer, or the bytes of its values, do not allow."""
+
+
 class UnstableHashError(SavepointError):
     """The Java hash code of a key, hence its key group, cannot be computed from its value."""
+
+
+class UnstableKeyError(SavepointError):
+    """Equal keys of this type may have different bytes, so that rows can't be sorted by them."""
+
+
+class TableFileError(SavepointError):
+    """A file of rows is none of its format, or a value in it is none of its column's type."""
+
+
+class DescriptionError(SavepointError, ValueError):
+    """A description says something that is not understood, or leaves out what is needed."""
 
 
 class TableNotFoundError(SavepointError):

@@ -12,13 +12,20 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.catalog import StateKind
 from savepoint_formats.copying import copied
-from savepoint_formats.errors import RescaleError, StateNotFoundError
+from savepoint_formats.errors import RescaleError, StateExistsError, StateNotFoundError
 from savepoint_formats.metadata import OperatorState, SubtaskState
+from savepoint_formats.state_files.header import VALUE_SERIALIZER
+from state_processor.changed_table import ChangedTable
 from state_processor.column_types import column_of
+from state_processor.header_changes import HeaderChanges
 from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, NAMESPACE
+from state_processor.jobs.key_choice import encoded_keys, keys_where
+from state_processor.jobs.keyed_rows import KeyedRows
 from state_processor.jobs.keyed_write import KeyedPlan
+from state_processor.jobs.named_classes import expect_not_named
 from state_processor.jobs.operator_plan import OperatorPlan
 from state_processor.jobs.operator_rows import OperatorRows
+from state_processor.jobs.renamed_rows import RenamedElements
 from state_processor.jobs.stored_elements import StoredElements
 from state_processor.jobs.stored_rows import StoredKeyedRows
 from state_processor.keyed_transformation import KeyedStateTransformation
@@ -27,8 +34,12 @@ from state_processor.stored_types import StoredTypes
 VALUE = "value"
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
+    from savepoint_formats.catalog import State
+    from savepoint_formats.snapshots.class_names import ClassRename
+    from savepoint_formats.state_files.header import StateMetaInfo
+    from savepoint_formats.tables import Table
     from state_processor.jobs.encode_keyed import HashKeys
     from state_processor.jobs.operator_rows import ElementRows
     from state_processor.planned_operator import WriteContext
@@ -43,6 +54,9 @@ class ChangedOperator:
         operator: The operator as it is.
         removed: The names of states that are left out, or replaced.
         added: What replaces states.
+        tables: The tables whose states have other values or fields.
+        headers: What changes in headers alone.
+        deleted: The keys that are left out, as the column ``key``.
         hash_code: Gives the Java hash codes of its keys, if max parallelism changes and they
             cannot be computed.
     """
@@ -50,7 +64,25 @@ class ChangedOperator:
     operator: Operator
     removed: frozenset[str] = frozenset()
     added: OperatorPlan = field(default_factory=OperatorPlan)
+    tables: tuple[ChangedTable, ...] = ()
+    headers: HeaderChanges = field(default_factory=HeaderChanges)
+    deleted: DataFrame | None = None
     hash_code: HashKeys | None = None
+
+    def state(self, name: str) -> State:
+        """The state that has this name now.
+
+        Raises:
+            StateNotFoundError: There is none; the message lists those there are.
+        """
+        states = (one for one in self.operator.catalog.states if not one.kind.is_raw)
+        known = {self.headers.name(one.name): one for one in states if one.name not in self.removed}
+        if name not in known:
+            raise StateNotFoundError(
+                f"operator {self.operator.name} has no state {name!r};"
+                f" it has: {', '.join(known) or 'none'}"
+            )
+        return known[name]
 
     def without(self, name: str) -> Self:
         """The operator without a state.
@@ -58,18 +90,55 @@ class ChangedOperator:
         Raises:
             StateNotFoundError: It has none of this name; the message lists those there are.
         """
-        known = [state.name for state in self.operator.catalog.states if not state.kind.is_raw]
-        if name not in known:
-            raise StateNotFoundError(
-                f"operator {self.operator.name} has no state {name!r};"
-                f" it has: {', '.join(known) or 'none'}"
+        found = self.state(name).name
+        tables = tuple(table.without_state(found) for table in self.tables)
+        return replace(self, removed=self.removed | {found}, tables=tables)
+
+    def with_name(self, old: str, new: str) -> Self:
+        """The operator with a state under another name; see ``StateChanges.rename_state``."""
+        state = self.state(old)
+        others = (one for one in self.operator.catalog.states if one != state)
+        if new in map(self.headers.name, (one.name for one in others)):
+            raise StateExistsError(
+                f"operator {self.operator.name} has a state {new!r} already; rename it first"
             )
-        return replace(self, removed=self.removed | {name})
+        return replace(self, headers=self.headers.with_name(state.name, new))
+
+    def with_class(self, rename: ClassRename) -> Self:
+        """The operator with a class of Java under another name."""
+        return replace(self, headers=self.headers.with_class(rename))
+
+    def table_of(self, spark: SparkSession, state: State) -> ChangedTable:
+        """The table that shows a state, as changed so far."""
+        tables = (one for one in self.operator.tables if state in one.states)
+        return self._table(spark, next(tables))
+
+    def _table(self, spark: SparkSession, table: Table) -> ChangedTable:
+        changed = {one.table.name: one for one in self.tables}
+        if table.name in changed:
+            return changed[table.name]
+        found = ChangedTable(spark, self.operator, table)
+        return found if self.deleted is None else found.without_keys(self.deleted)
+
+    def with_table(self, table: ChangedTable) -> Self:
+        """The operator with a table changed, perhaps once more."""
+        others = (one for one in self.tables if one.table != table.table)
+        return replace(self, tables=(*others, table))
+
+    def without_keys(self, spark: SparkSession, where: Column | str) -> Self:
+        """The operator without some keys; see ``StateChanges.delete_keys``."""
+        keyed = (table for table in self.operator.tables if table.states[0].kind.is_keyed)
+        rows = [self._table(spark, table).data() for table in keyed]
+        keys = keys_where(rows, where, self.operator.name)
+        deleted = keys if self.deleted is None else self.deleted.union(keys)
+        added = _without_keys(self.added, keys)
+        tables = tuple(table.without_keys(keys) for table in self.tables)
+        return replace(self, deleted=deleted, added=added, tables=tables)
 
     def with_rows(self, name: str, data: DataFrame) -> Self:
         """The operator with a state replaced; see ``SavepointWriter.with_state``."""
         without = self.without(name)
-        plan = self._plan(name, data)
+        plan = self._plan(self.state(name).name, data)
         return replace(without, added=self.added.with_states(plan))
 
     def _plan(self, name: str, data: DataFrame) -> OperatorPlan:
@@ -105,35 +174,71 @@ class ChangedOperator:
         if is_rescaled or self._touches(is_keyed=False):
             kept = _without_operator_state(kept)
             plan = replace(plan, operator_states=self._elements(context.spark))
-        written = plan.write(context)
+        names = [rename.old for rename in self.headers.classes]
+        expect_not_named(context.spark, self.operator, names)
+        written = self.headers.plan(plan).write(context)
         if is_rescaled:
             return replace(written, coordinator_state=record.coordinator_state)
         return _joined(copied(kept, self.operator.directory, context.target), written)
 
     def _touches(self, *, is_keyed: bool) -> bool:
         """Whether keyed state, or operator state, is not all as it was."""
-        kinds = [state.kind for state in self.operator.catalog.states if state.name in self.removed]
+        states = [one for one in self.operator.catalog.states if one.kind.is_keyed == is_keyed]
+        touched = {*self.removed, *(name for name, _ in self.headers.states)}
+        touched.update(name for table in self.tables for name in table.touched)
         added = self.added.keyed is not None if is_keyed else bool(self.added.operator_states)
-        return added or any(kind.is_keyed == is_keyed for kind in kinds)
+        # What names the class, nobody knows but the headers.
+        is_all = bool(self.headers.classes) or (is_keyed and self.deleted is not None)
+        return added or (is_all and bool(states)) or any(one.name in touched for one in states)
 
     def _keyed(self, spark: SparkSession) -> KeyedPlan | None:
         """The keyed state; None if there is none, nor was any."""
-        added = self.added.keyed
+        plan = self._added()
         if not any(state.kind.is_keyed for state in self.operator.catalog.states):
-            return added
+            return plan.keyed
         types = StoredTypes.of(self.operator)
-        kept = tuple(info for info in types.states if info.name not in self.removed)
+        written = self._written()
+        kept = tuple(map(self._kept, (one for one in types.states if one.name not in written)))
         names = frozenset(info.name for info in kept)
         key = types.key.layout()
-        passed = StoredKeyedRows(spark, self.operator, names, key, self.hash_code)
-        if added is None:
+        deleted = None if self.deleted is None else encoded_keys(self.deleted, key)
+        passed = StoredKeyedRows(spark, self.operator, names, key, self.hash_code, deleted)
+        if plan.keyed is None:
             return KeyedPlan(types.key, kept, (passed,)) if kept else None
-        return KeyedPlan(types.key, (*kept, *added.states), (passed, *added.rows))
+        rows = (passed, *plan.keyed.rows)
+        return KeyedPlan(types.key, (*kept, *plan.keyed.states), rows)
+
+    def _kept(self, info: StateMetaInfo) -> StateMetaInfo:
+        """What a header says of a state whose bytes pass through."""
+        for table in self.tables:
+            snapshot = table.snapshots.get(info.name) if table.is_keyed else None
+            if snapshot is not None:
+                return info.with_serializer(VALUE_SERIALIZER, snapshot)
+        return info
+
+    def _added(self) -> OperatorPlan:
+        """What is encoded from rows."""
+        plan = self.added
+        for table in self.tables:
+            plan = plan.with_states(table.plan())
+        return plan
+
+    def _written(self) -> frozenset[str]:
+        """The states that do not pass through."""
+        encoded = (state.name for table in self.tables for state in table.states)
+        return self.removed | frozenset(encoded)
 
     def _elements(self, spark: SparkSession) -> tuple[ElementRows, ...]:
         found = StoredElements.all_of(spark, self.operator)
-        kept = tuple(one for one in found if one.state.name not in self.removed)
-        return (*kept, *self.added.operator_states)
+        kept = (one for one in found if one.state.name not in self._written())
+        return (*map(self._kept_elements, kept), *self._added().operator_states)
+
+    def _kept_elements(self, rows: StoredElements) -> ElementRows:
+        for table in self.tables:
+            snapshot = None if table.is_keyed else table.snapshots.get(rows.state.name)
+            if snapshot is not None:
+                return RenamedElements(rows, replace(rows.state, element=snapshot))
+        return rows
 
     def _expect_rescalable(self) -> None:
         """Raises ``RescaleError`` for state of which nobody knows how it is spread."""
@@ -150,6 +255,19 @@ class ChangedOperator:
                 f"operator {self.operator.name} has {' and '.join(found)}, which only Flink can"
                 " spread over other subtasks: rescale a canonical savepoint of the job"
             )
+
+
+def _without_keys(plan: OperatorPlan, keys: DataFrame) -> OperatorPlan:
+    """What is made of rows, without those of some keys."""
+    if plan.keyed is None:
+        return plan
+    rows = (
+        replace(rows, data=rows.data.join(keys, [KEY], "left_anti"))
+        if isinstance(rows, KeyedRows)
+        else rows
+        for rows in plan.keyed.rows
+    )
+    return replace(plan, keyed=replace(plan.keyed, rows=tuple(rows)))
 
 
 def _without_keyed_state(record: OperatorState) -> OperatorState:

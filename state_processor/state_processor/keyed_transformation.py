@@ -17,17 +17,25 @@ from state_processor.jobs.keyed_rows import Key, KeyedRows
 from state_processor.jobs.keyed_write import KeyedPlan
 from state_processor.jobs.new_state import NewState
 from state_processor.jobs.operator_plan import OperatorPlan
+from state_processor.jobs.sorted_inputs import KeyedInput
 from state_processor.stored_types import StoredTypes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
 
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from state_processor.descriptors import StateDescriptor
+    from state_processor.jobs.batch_function import BatchFunction
     from state_processor.planned_operator import WriteContext
+    from state_processor.process_functions import KeyedFunction
+    from state_processor.process_transformation import (
+        FunctionStateTransformation,
+        KeyedRowsTransformation,
+    )
     from state_processor.savepoint import Operator
     from state_processor.windowed_transformation import WindowedStateTransformation
 
@@ -50,12 +58,14 @@ class KeyedStateTransformation:
         key: Their key.
         states: What becomes state so far.
         merge_rules: Column -> how the values of rows with the same key become one.
+        timestamps: The column of the rows' timestamps, for functions.
     """
 
     data: DataFrame
     key: Key
     states: tuple[NewState, ...] = ()
     merge_rules: tuple[tuple[str, str], ...] = ()
+    timestamps: str | None = None
 
     def with_state(
         self,
@@ -100,6 +110,37 @@ class KeyedStateTransformation:
             raise ValueError(f"merge={merge!r}, expected one of {', '.join(_MERGE_RULES)}")
         rules = (*self.merge_rules, (state.column, merge))
         return replace(self, states=(*self.states, state), merge_rules=rules)
+
+    @property
+    def rows(self) -> KeyedRowsTransformation:
+        """The rows with their key, for a function to take; a key may have several."""
+        from state_processor.process_transformation import (  # noqa: PLC0415  # backends are slow
+            KeyedRowsTransformation,
+        )
+
+        return KeyedRowsTransformation((KeyedInput(self.data, self.key, self.timestamps),))
+
+    def with_options(self, settings: Mapping[str, bool | str]) -> KeyedRowsTransformation:
+        """See ``KeyedRowsTransformation.with_options``."""
+        return self.rows.with_options(settings)
+
+    def connect(self, other: Self) -> KeyedRowsTransformation:
+        """See ``KeyedRowsTransformation.connect``."""
+        return self.rows.connect(other.rows)
+
+    def transform(self, function: KeyedFunction) -> FunctionStateTransformation:
+        """See ``KeyedRowsTransformation.transform``."""
+        return self.rows.transform(function)
+
+    def transform_batches(
+        self, function: BatchFunction, *descriptors: StateDescriptor
+    ) -> FunctionStateTransformation:
+        """See ``KeyedRowsTransformation.transform_batches``."""
+        return self.rows.transform_batches(function, *descriptors)
+
+    def process(self, function: KeyedFunction, schema: StructType | str) -> DataFrame:
+        """See ``KeyedRowsTransformation.process``."""
+        return self.rows.process(function, schema)
 
     def with_timers(
         self,
@@ -200,7 +241,10 @@ class KeyedStateTransformation:
         """
         if not self.states:
             raise ValueError("no column becomes state: add with_state(descriptor)")
-        rows = KeyedRows(self.merged(self.key.columns), self.key, self.states, self._namespaces())
+        # Timers are a set: each may have a row of its own.
+        is_keyed_once = any(state.kind is not StateKind.TIMERS for state in self.states)
+        data, namespaces = self.merged(self.key.columns), self._namespaces()
+        rows = KeyedRows(data, self.key, self.states, namespaces, is_keyed_once)
         infos = tuple(state.info for state in self.states)
         return OperatorPlan(KeyedPlan(self.key.snapshot, infos, (rows,)))
 
@@ -209,7 +253,8 @@ class KeyedStateTransformation:
         if NAMESPACE not in self.data.columns or not self.states[0].has_namespace:
             return None
         serializer = self.states[0].info.serializer(NAMESPACE_SERIALIZER)
-        return serializer and (column_of(self.data, NAMESPACE)[0], serializer)
+        assert serializer is not None  # it has one
+        return column_of(self.data, NAMESPACE)[0], serializer
 
     def merged(self, group: tuple[str, ...]) -> DataFrame:
         """The rows, merged where there are rules for it."""

@@ -119,13 +119,13 @@ class PlannedOperator:
         Raises:
             ValueError: Its state is new, so that there is nothing to change.
         """
-        before = self._change
+        before = self.change
         if before is None:
             raise ValueError(f"operator {self.name} is written anew: change what it is made of")
         return replace(self, transformation=change(before))
 
     @property
-    def _change(self) -> ChangedOperator | None:
+    def change(self) -> ChangedOperator | None:
         """What has become of an operator of the source so far; None of one that is new."""
         from state_processor.changed_operator import ChangedOperator  # noqa: PLC0415  # Spark is slow
 
@@ -142,7 +142,7 @@ class PlannedOperator:
         new = replace(self, max_parallelism=new_max, parallelism=new_parallelism)
         # Of a finished operator nothing is left but that it is.
         is_finished = self.source is not None and self.source.record.is_finished
-        if new == self or is_finished or self._change is None:
+        if new == self or is_finished or self.change is None:
             return new
         return new.changed(lambda operator: replace(operator, hash_code=hash_code))
 

@@ -44,7 +44,7 @@ class SavepointWrite:
 
     def plan(self, path: str, mode: WriteMode | str) -> PlannedSavepoint:
         """See ``SavepointWriter.plan``."""
-        self._expect_writable()
+        self._expect_operators()
         target, copies = NewSnapshot.at(path, mode), self._copies()
         return PlannedSavepoint(
             path,
@@ -59,7 +59,8 @@ class SavepointWrite:
     def run(self, path: str, mode: WriteMode | str, on_progress: Progress) -> WrittenSavepoint:
         """See ``SavepointWriter.write``."""
         start = perf_counter()
-        self._expect_writable()
+        self._expect_operators()
+        self._expect_session()
         target, copies = NewSnapshot.at(path, mode), self._copies()
         with target:
             # Jobs first: if one fails, nothing was copied in vain.
@@ -93,12 +94,14 @@ class SavepointWrite:
             return CheckpointMetadata(self.metadata_version, _FIRST_CHECKPOINT, operators)
         return replace(self.source.metadata, version=self.metadata_version, operators=operators)
 
-    def _expect_writable(self) -> None:
-        """Raises an error if there is nothing to write, or no session to make it."""
+    def _expect_operators(self) -> None:
         if not self.operators:
             raise EmptySavepointError(
                 "a savepoint without operators would hold nothing; add one, or keep one"
             )
+
+    def _expect_session(self) -> None:
+        """Raises ``ValueError`` if there is state to make, and no session for it."""
         made = [one.name for one in self.operators if one.transformation is not None]
         if made and self.spark is None:
             raise ValueError(

@@ -26,6 +26,7 @@ from state_processor.planned_operator import (
     identity,
 )
 from state_processor.savepoint_write import SavepointWrite
+from state_processor.state_changes import StateChanges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,7 +45,7 @@ _DEFAULT_MAX_PARALLELISM = 128
 
 
 @dataclass(frozen=True, slots=True)
-class SavepointWriter:
+class SavepointWriter(StateChanges):
     """A savepoint that is to be written; nothing happens before ``write``.
 
     Each method gives another writer, and leaves this one as it is.
@@ -88,6 +89,10 @@ class SavepointWriter:
                 default=_DEFAULT_MAX_PARALLELISM,
             ),
         )
+
+    def writer(self) -> Self:
+        """The writer itself, as that of a savepoint is what writes a copy of it."""
+        return self
 
     def with_operator(
         self,
@@ -200,7 +205,7 @@ class SavepointWriter:
             >>> corrected = totals.withColumn("total", abs("total"))
             >>> savepoint.with_state("summarize", "total", corrected).write("s3://jobs/corrected")
         """
-        return self._changed(uid, lambda operator: operator.with_rows(name, data))
+        return self.changed(uid, lambda operator: operator.with_rows(name, data))
 
     def remove_state(self, uid: str, name: str) -> Self:
         """Leaves one state of an operator out; its other states pass through.
@@ -216,7 +221,7 @@ class SavepointWriter:
         Example:
             >>> savepoint.remove_state("summarize", "count").write("s3://jobs/new")
         """
-        return self._changed(uid, lambda operator: operator.without(name))
+        return self.changed(uid, lambda operator: operator.without(name))
 
     def rescale(
         self,
@@ -257,6 +262,15 @@ class SavepointWriter:
             parallelism=parallelism or min(self.parallelism, max_parallelism or MAX_PARALLELISM),
             max_parallelism=max_parallelism or self.max_parallelism,
         )
+
+    @property
+    def needs_session(self) -> bool:
+        """Whether some of its state is made by Spark, and not just copied."""
+        return any(planned.transformation is not None for planned in self.operators)
+
+    def with_session(self, spark: SparkSession) -> Self:
+        """The same savepoint, made by this session."""
+        return replace(self, spark=spark)
 
     def plan(self, path: str, mode: WriteMode | str = WriteMode.ERROR) -> PlannedSavepoint:
         """What ``write`` would write; writes nothing.
@@ -306,7 +320,7 @@ class SavepointWriter:
         parts = (others if one is planned else (one,) for one in self.operators)
         return replace(self, operators=tuple(chain.from_iterable(parts)))
 
-    def _changed(self, uid: str, change: Callable[[ChangedOperator], ChangedOperator]) -> Self:
+    def changed(self, uid: str, change: Callable[[ChangedOperator], ChangedOperator]) -> Self:
         """The writer with an operator changed, perhaps once more."""
         planned = self.operator(uid)
         return self._with(planned, planned.changed(change))

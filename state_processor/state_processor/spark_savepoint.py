@@ -21,6 +21,7 @@ from state_processor.row_choice import RowChoice
 from state_processor.savepoint import Savepoint
 from state_processor.savepoint_writer import SavepointWriter
 from state_processor.sql_names import literal, quoted, sql_name, unused
+from state_processor.state_changes import StateChanges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +44,7 @@ PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 @dataclass(frozen=True, repr=False)
-class SparkSavepoint(Savepoint):
+class SparkSavepoint(StateChanges, Savepoint):
     """A savepoint whose tables are read as DataFrames.
 
     Attributes:

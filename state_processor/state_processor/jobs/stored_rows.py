@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import KeyedStateHandle
+    from savepoint_formats.scan.deleted_keys import DeletedKeys
     from state_processor.jobs.encode_keyed import HashKeys
     from state_processor.savepoint import Operator
 
@@ -56,6 +57,7 @@ class StoredKeyedRows:
         key: The layout of the keys.
         hash_code: Gives the Java hash codes of keys, if max parallelism changes and it is the
             user who knows them.
+        deleted: The keys that are left out.
     """
 
     spark: SparkSession
@@ -63,12 +65,13 @@ class StoredKeyedRows:
     names: frozenset[str]
     key: Layout
     hash_code: HashKeys | None = None
+    deleted: DeletedKeys | None = None
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> DataFrame:
         """The states as runs: see ``KeyedRows.runs``."""
         splits = list(self._splits())
         wanted = {name: number for name, number in ids.items() if name in self.names}
-        target = PassThrough(wanted, max_parallelism)
+        target = PassThrough(wanted, max_parallelism, self.deleted)
         read = _Reading(self.operator, tuple(splits), self.key, target, self.hash_code)
         numbers = self.spark.range(0, len(splits), 1, max(len(splits), 1))
         return numbers.mapInArrow(read.run, RUNS)

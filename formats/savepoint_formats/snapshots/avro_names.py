@@ -1,0 +1,83 @@
+"""Names of classes in an Avro schema: those of its named types, which are classes of Java too.
+
+A name without a dot is of the namespace around it, so that one that changes may change others. A
+schema in which a name changes is written anew, with all names in full; what else is in it stays.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_NAMED_TYPES = ("record", "enum", "fixed", "error")
+_PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "string", "bytes")
+_PROPERTIES = ("java-class", "java-key-class", "java-element-class")
+
+
+@dataclass(frozen=True, slots=True)
+class AvroNames:
+    """A walk over the names in a schema.
+
+    Attributes:
+        change: Gives the name that is to be there.
+        known: The named types so far, in full.
+    """
+
+    change: Callable[[str], str]
+    known: set[str] = field(default_factory=set)
+
+    def of(self, schema: str) -> str:
+        """The schema, as it is if no name changes."""
+        try:
+            before = json.loads(schema)
+            plain = AvroNames(lambda name: name)._schema(before, "")
+            changed = self._schema(before, "")
+        # What is no schema names nothing.
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return schema
+        return schema if changed == plain else json.dumps(changed, ensure_ascii=False)
+
+    def _schema(self, schema: Any, namespace: str) -> Any:
+        match schema:
+            case str():
+                return self._reference(schema, namespace)
+            case list():
+                return [self._schema(branch, namespace) for branch in schema]
+            case {"type": kind} if kind in _NAMED_TYPES:
+                return self._definition(schema, namespace)
+            case dict():
+                return self._with_properties(schema) | {
+                    part: self._schema(schema[part], namespace)
+                    for part in ("type", "items", "values")
+                    if part in schema
+                }
+            case _:
+                return schema
+
+    def _reference(self, name: str, namespace: str) -> str:
+        if name in _PRIMITIVES or name in _NAMED_TYPES or name in ("array", "map"):
+            return name
+        full = name if "." in name or not namespace else f"{namespace}.{name}"
+        return self.change(full if full in self.known else name)
+
+    def _definition(self, schema: dict[str, Any], namespace: str) -> dict[str, Any]:
+        name = schema["name"]
+        around = name.rpartition(".")[0] or schema.get("namespace", namespace) or ""
+        full = f"{around}.{name.rpartition('.')[2]}".lstrip(".")
+        self.known.add(full)
+        made = self._with_properties(schema)
+        made["namespace"], _, made["name"] = self.change(full).rpartition(".")
+        if "fields" in schema:
+            made["fields"] = [
+                {**self._with_properties(one), "type": self._schema(one["type"], around)}
+                for one in schema["fields"]
+            ]
+        return made
+
+    def _with_properties(self, schema: dict[str, Any]) -> dict[str, Any]:
+        named = {key: self.change(schema[key]) for key in _PROPERTIES if key in schema}
+        return {**schema, **named}

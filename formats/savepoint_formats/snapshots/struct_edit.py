@@ -1,0 +1,298 @@
+"""Changes of the fields of values: a POJO's, or those of a row of SQL, wherever in a state they are.
+
+A POJO's fields lie in the order of their names, as Flink's type extraction has it; a row's fields
+have no names but their positions, ``f0``, ``f1``... A struct is found through lists, the values of
+maps, values that may be null and values with a time of last access; in a POJO also by the names
+of the fields that lead to it: ``address.zip``.
+
+| edit   | POJO                                     | row of SQL                               |
+|--------|------------------------------------------|------------------------------------------|
+| add    | a field anywhere                         | a field at the end                       |
+| drop   | any field                                | any field; those behind it move up       |
+| rename | a field, which may change the order      | —                                        |
+| widen  | the field's serializer                   | the field's type and serializer          |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.errors import FieldNotFoundError, SchemaChangeError
+from savepoint_formats.snapshots.basic import BASE, RUNTIME, inner
+from savepoint_formats.snapshots.class_names import framed_snapshot, snapshot_bytes
+from savepoint_formats.snapshots.fields import OptionalEntry
+
+if TYPE_CHECKING:
+    from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
+
+ELEMENT, MAP_VALUE = "[]", "{}"
+"""Steps of a path that are no fields: into the elements of a list, the values of a map."""
+
+_STATE = "org.apache.flink.runtime.state."
+_POJO = f"{RUNTIME}PojoSerializerSnapshot"
+_ROW = inner("org.apache.flink.table.runtime.typeutils.RowDataSerializer")
+_TTL_AWARE = f"{_STATE}ttl.TtlAwareSerializerSnapshot"
+
+# Which of the nested serializers leads on, and the step into its values, if it is one.
+_WAYS: dict[str, tuple[int, tuple[str, ...]]] = {
+    f"{BASE}ListSerializerSnapshot": (0, (ELEMENT,)),
+    f"{_STATE}ArrayListSerializerSnapshot": (0, (ELEMENT,)),
+    f"{BASE}MapSerializerSnapshot": (1, (MAP_VALUE,)),
+    inner(f"{RUNTIME}NullableSerializer"): (0, ()),
+    f"{_STATE}ttl.TtlStateFactory$TtlSerializerSnapshot": (1, ("value",)),
+    f"{_STATE}v2.ttl.TtlStateFactory$TtlSerializerSnapshot": (1, ("value",)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StructEdit:
+    """What becomes of values, and of their serializer.
+
+    Attributes:
+        snapshot: The new serializer of the state.
+        steps: The way to the struct that is edited, from the value of the state on.
+        origins: The fields of the struct in their new order, each with its old name, or None.
+        keeps_bytes: Whether the values lie as before.
+    """
+
+    snapshot: TypeSerializerSnapshot
+    steps: tuple[str, ...]
+    origins: tuple[tuple[str, str | None], ...]
+    keeps_bytes: bool = False
+
+
+Origins = tuple[tuple[str, str | None], ...]
+StructChange = Callable[["TypeSerializerSnapshot", str], tuple["TypeSerializerSnapshot", Origins]]
+"""Gives a struct's new serializer, and the origins of its fields, for the name of a field."""
+
+
+def edited(snapshot: TypeSerializerSnapshot, path: str, change: StructChange) -> StructEdit:
+    """The serializer of a state after a change of a field.
+
+    Args:
+        snapshot: The serializer of the state's values.
+        path: The field; in POJOs inside a POJO behind those around it: ``address.zip``.
+        change: What becomes of the struct that has the field.
+
+    Raises:
+        FieldNotFoundError: There is no such field.
+        SchemaChangeError: The values have no fields of names, or none that can be changed.
+    """
+    way = _WAYS.get(snapshot.class_name)
+    if way is not None:
+        index, steps = way
+        found = edited(snapshot.nested[index], path, change)
+        nested = list(snapshot.nested)
+        nested[index] = found.snapshot
+        return _around(found, steps, _with(snapshot, "nested", tuple(nested)))
+    if snapshot.class_name == _TTL_AWARE:
+        found = edited(snapshot["inner"], path, change)
+        return _around(found, (), _with(snapshot, "inner", found.snapshot))
+    if snapshot.class_name not in (_POJO, _ROW):
+        raise SchemaChangeError(
+            f"values of {snapshot.class_name} have no field {path!r} that could be changed: only"
+            " POJOs and rows of SQL have"
+        )
+    field, _, rest = path.partition(".")
+    if rest:
+        return _nested(snapshot, field, rest, change)
+    made, origins = change(snapshot, path)
+    return StructEdit(made, (), origins)
+
+
+def _nested(
+    snapshot: TypeSerializerSnapshot, field: str, rest: str, change: StructChange
+) -> StructEdit:
+    """The change of a POJO's field, which has the field that is wanted."""
+    if snapshot.class_name == _ROW:
+        raise SchemaChangeError(
+            f"field {field}.{rest}: rows inside rows of SQL can't be changed, only rows as a whole"
+        )
+    entry = _field(snapshot, field)
+    inside = framed_snapshot(entry)
+    if inside is None:
+        raise SchemaChangeError(f"field {field!r} has no serializer that can be read")
+    found = edited(inside, rest, change)
+    new = replace(entry, value=snapshot_bytes(found.snapshot))
+    entries = tuple(new if one is entry else one for one in snapshot["fields"])
+    return _around(found, (field,), _with(snapshot, "fields", entries))
+
+
+def _around(
+    found: StructEdit, steps: tuple[str, ...], snapshot: TypeSerializerSnapshot
+) -> StructEdit:
+    return replace(found, steps=(*steps, *found.steps), snapshot=snapshot)
+
+
+def renamed_field(snapshot: TypeSerializerSnapshot, path: str, new_name: str) -> StructEdit:
+    """A field of a POJO under another name; errors are those of ``edited``."""
+    order: list[str] = []
+
+    def change(struct: TypeSerializerSnapshot, name: str) -> tuple[TypeSerializerSnapshot, Origins]:
+        if struct.class_name == _ROW:
+            raise SchemaChangeError(
+                f"field {name!r} of a row of SQL has no name in the savepoint: rename the column"
+                " in the query"
+            )
+        entry = _field(struct, name)
+        order.extend(one.name for one in struct["fields"])
+        _expect_free(struct, new_name)
+        renamed = replace(entry, name=new_name, key=_key_of(entry, new_name))
+        kept = [one for one in struct["fields"] if one is not entry]
+        made = _pojo_of(struct, [*kept, renamed])
+        before = {one.name: one.name for one in kept} | {new_name: name}
+        return made, tuple((one.name, before[one.name]) for one in made["fields"])
+
+    found = edited(snapshot, path, change)
+    return replace(found, keeps_bytes=[origin for _, origin in found.origins] == order)
+
+
+def added_field(
+    snapshot: TypeSerializerSnapshot, path: str, added: TypeSerializerSnapshot
+) -> StructEdit:
+    """A field more.
+
+    Args:
+        snapshot: The serializer of the state's values.
+        path: The new field; of a row of SQL ``f<n>``, as it comes at the end.
+        added: Of a POJO the field's serializer, of a row of SQL that of a row of it alone.
+
+    Raises:
+        SchemaChangeError: There is a field of that name, or what ``edited`` raises.
+    """
+
+    def change(struct: TypeSerializerSnapshot, name: str) -> tuple[TypeSerializerSnapshot, Origins]:
+        if struct.class_name == _ROW:
+            return _longer_row(struct, name, added)
+        _expect_free(struct, name)
+        key = DataOutputView()
+        key.write_utf(struct["pojo_class"])
+        key.write_utf(name)
+        entry = OptionalEntry(name, key.to_bytes(), snapshot_bytes(added))
+        made = _pojo_of(struct, [*struct["fields"], entry])
+        origins = ((one.name, None if one is entry else one.name) for one in made["fields"])
+        return made, tuple(origins)
+
+    return edited(snapshot, path, change)
+
+
+def dropped_field(snapshot: TypeSerializerSnapshot, path: str) -> StructEdit:
+    """A field less; errors are those of ``edited``."""
+
+    def change(struct: TypeSerializerSnapshot, name: str) -> tuple[TypeSerializerSnapshot, Origins]:
+        if struct.class_name == _ROW:
+            index = _index(struct, name)
+            kept = [one for one in range(len(struct.nested)) if one != index]
+            return _row_of(struct, kept), tuple((f"f{n}", f"f{m}") for n, m in enumerate(kept))
+        entry = _field(struct, name)
+        made = _pojo_of(struct, [one for one in struct["fields"] if one is not entry])
+        return made, tuple((one.name, one.name) for one in made["fields"])
+
+    return edited(snapshot, path, change)
+
+
+def retyped_field(
+    snapshot: TypeSerializerSnapshot, path: str, wanted: TypeSerializerSnapshot
+) -> StructEdit:
+    """A field of another type; arguments and errors are those of ``added_field`` and ``edited``."""
+
+    def change(struct: TypeSerializerSnapshot, name: str) -> tuple[TypeSerializerSnapshot, Origins]:
+        if struct.class_name == _ROW:
+            index, parts = _index(struct, name), {}
+            for part in ("types", "nested"):
+                values = list(struct[part])
+                (values[index],) = wanted[part]
+                parts[part] = tuple(values)
+            made = _with(_with(struct, "types", parts["types"]), "nested", parts["nested"])
+            return made, tuple((f"f{n}", f"f{n}") for n in range(len(made.nested)))
+        entry = _field(struct, name)
+        new = replace(entry, value=snapshot_bytes(wanted))
+        made = _pojo_of(struct, [new if one is entry else one for one in struct["fields"]])
+        return made, tuple((one.name, one.name) for one in made["fields"])
+
+    return edited(snapshot, path, change)
+
+
+def is_row(snapshot: TypeSerializerSnapshot) -> bool:
+    """Whether the fields of a state's values are those of a row of SQL."""
+    way = _WAYS.get(snapshot.class_name)
+    if way is not None:
+        return is_row(snapshot.nested[way[0]])
+    return snapshot.class_name == _ROW
+
+
+def _longer_row(
+    row: TypeSerializerSnapshot, name: str, added: TypeSerializerSnapshot
+) -> tuple[TypeSerializerSnapshot, Origins]:
+    count = len(row.nested)
+    if name != f"f{count}":
+        raise SchemaChangeError(
+            f"a new field {name!r} of a row of SQL that has {count}: fields have no names, and a"
+            f" new one comes at the end: call it 'f{count}'"
+        )
+    if added.class_name != _ROW:
+        raise SchemaChangeError(f"field {name!r} of a row of SQL needs a type of SQL: 'BIGINT'")
+    made = _with(row, "types", (*row["types"], *added["types"]))
+    made = _with(made, "nested", (*row.nested, *added.nested))
+    old = tuple((f"f{n}", f"f{n}") for n in range(count))
+    return made, (*old, (name, None))
+
+
+def _row_of(row: TypeSerializerSnapshot, kept: list[int]) -> TypeSerializerSnapshot:
+    made = _with(row, "types", tuple(row["types"][index] for index in kept))
+    return _with(made, "nested", tuple(row.nested[index] for index in kept))
+
+
+def _index(row: TypeSerializerSnapshot, name: str) -> int:
+    names = [f"f{n}" for n in range(len(row.nested))]
+    if name not in names:
+        raise FieldNotFoundError(f"the row has no field {name!r}; it has: {', '.join(names)}")
+    return names.index(name)
+
+
+def _pojo_of(pojo: TypeSerializerSnapshot, fields: list[OptionalEntry]) -> TypeSerializerSnapshot:
+    if pojo["registered"] or pojo["unregistered"]:
+        raise SchemaChangeError(
+            f"POJO {pojo['pojo_class']} has values of subclasses, which have its fields too: they"
+            " can't be changed here"
+        )
+    return _with(pojo, "fields", tuple(sorted(fields, key=lambda one: _java_order(one.name))))
+
+
+def _java_order(name: str | None) -> bytes:
+    """Java compares the UTF-16 units of strings."""
+    return (name or "").encode("utf-16-be", "surrogatepass")
+
+
+def _field(pojo: TypeSerializerSnapshot, name: str) -> OptionalEntry:
+    for entry in pojo["fields"]:
+        if entry.name == name:
+            found: OptionalEntry = entry
+            return found
+    known = ", ".join(entry.name for entry in pojo["fields"]) or "none"
+    raise FieldNotFoundError(f"POJO {pojo['pojo_class']} has no field {name!r}; it has: {known}")
+
+
+def _expect_free(pojo: TypeSerializerSnapshot, name: str) -> None:
+    if any(entry.name == name for entry in pojo["fields"]):
+        raise SchemaChangeError(f"POJO {pojo['pojo_class']} has a field {name!r} already")
+
+
+def _key_of(entry: OptionalEntry, name: str) -> bytes | None:
+    """Utf declaring class, utf name; absent for a field that the class had lost."""
+    if entry.key is None:
+        return None
+    size = int.from_bytes(entry.key[:2], "big") + 2
+    view = DataOutputView()
+    view.write_utf(name)
+    return entry.key[:size] + view.to_bytes()
+
+
+def _with(snapshot: TypeSerializerSnapshot, field: str, value: object) -> TypeSerializerSnapshot:
+    """The snapshot with another value of a field of its body."""
+    index = snapshot.names.index(field)
+    values = (*snapshot.values[:index], value, *snapshot.values[index + 1 :])
+    return replace(snapshot, values=values)

@@ -1,0 +1,247 @@
+"""A table of an operator whose states are changed: as a DataFrame, and as what is written of it.
+
+Changes are made of the DataFrame one after the other, so that each sees those in front of it. What
+is written are the columns of the states that were changed; the other states pass through.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+from pyspark.sql import functions as F
+
+from savepoint_formats.errors import SchemaChangeError
+from savepoint_formats.layout import without_ttl
+from savepoint_formats.scan import ScanOptions, TableScan
+from savepoint_formats.state_files.header import NAMESPACE_SERIALIZER, VALUE_SERIALIZER
+from state_processor.column_types import column_of, fitted, spark_type
+from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, NAMESPACE
+from state_processor.jobs.keyed_rows import Key, KeyedRows
+from state_processor.jobs.keyed_write import KeyedPlan
+from state_processor.jobs.new_state import NewState
+from state_processor.jobs.operator_plan import OperatorPlan
+from state_processor.jobs.operator_rows import OperatorRows
+from state_processor.jobs.stored_elements import StoredElements
+from state_processor.jobs.table_rows import TableRows
+from state_processor.stored_types import StoredTypes
+from state_processor.struct_columns import edited_column, has_times, with_times, without_times
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from savepoint_formats.catalog import State
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.snapshots.struct_edit import StructEdit
+    from savepoint_formats.tables import Table
+    from state_processor.savepoint import Operator
+
+VALUE = "value"
+
+
+@dataclass(frozen=True)
+class TableChange:
+    """A change of a table.
+
+    Attributes:
+        state: The state that has other values after it; None if it is rows that go.
+        apply: Makes it of the DataFrame.
+        snapshot: The new serializer of the state's values; None if it stays.
+        keeps_bytes: Whether the values lie as before.
+    """
+
+    state: str | None
+    apply: Callable[[DataFrame], DataFrame]
+    snapshot: TypeSerializerSnapshot | None = None
+    keeps_bytes: bool = False
+
+
+@dataclass(frozen=True)
+class ChangedTable:
+    """A table, and what becomes of it.
+
+    Attributes:
+        spark: The session that reads it.
+        operator: The operator.
+        table: The table.
+        changes: The changes, in order.
+    """
+
+    spark: SparkSession
+    operator: Operator
+    table: Table
+    changes: tuple[TableChange, ...] = ()
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether it is of keyed state."""
+        return self.table.states[0].kind.is_keyed
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """The states that are written anew, for their values lie otherwise than before."""
+        names = {one.state for one in self.changes if not one.keeps_bytes}
+        return tuple(state for state in self.table.states if state.name in names)
+
+    @property
+    def touched(self) -> frozenset[str]:
+        """The names of the states that are not as they were, be it in headers alone."""
+        return frozenset(one.state for one in self.changes if one.state is not None)
+
+    @property
+    def snapshots(self) -> Mapping[str, TypeSerializerSnapshot]:
+        """State -> the new serializer of its values."""
+        return {one.state: one.snapshot for one in self.changes if one.state and one.snapshot}
+
+    def column_name(self, state: State) -> str:
+        """The name of the column that has the state."""
+        count = len(self.table.states)
+        names = [column.name for column in self.table.columns[-count:]]
+        return names[self.table.states.index(state)]
+
+    def snapshot(self, state: State) -> TypeSerializerSnapshot:
+        """The serializer of the state's values, as it is after the changes so far."""
+        return self.snapshots.get(state.name) or _serializer(self.operator, state)
+
+    def data(self) -> DataFrame:
+        """The rows after all changes, as users see them; times of access are columns beside."""
+        options = ScanOptions(with_key_group=self.is_keyed, with_times=self.is_keyed)
+        record = self.operator.record
+        scan = TableScan(
+            self.operator.directory, record, self.table, options, self.operator.kryo,
+            self.operator.name,
+        )  # fmt: skip
+        exact = [name for name in scan.schema.names if name in (KEY, NAMESPACE)]
+        exact += [self.column_name(state) for state in self.states]
+        found = TableRows.to_dataframe(self.spark, scan, frozenset(exact))
+        for state in self._timed():
+            name = self.column_name(state)
+            column = column_of(found, name)[0]
+            columns = {_timed(name): column, name: without_times(column, state.stored)}
+            found = found.withColumns(columns)
+        for change in self.changes:
+            found = change.apply(found)
+        return found
+
+    def _timed(self) -> Iterator[State]:
+        if self.is_keyed:
+            yield from (state for state in self.table.states if has_times(state.stored))
+
+    def with_change(self, change: TableChange) -> Self:
+        """The table with one more change, which is tried at once.
+
+        Raises:
+            AnalysisException: It is none that Spark can make of the columns.
+        """
+        changed = replace(self, changes=(*self.changes, change))
+        changed.data()
+        return changed
+
+    def with_values(self, state: State, expression: Column, where: Column | None) -> Self:
+        """The table with other values of a state.
+
+        Raises:
+            ColumnTypeError: They are of another type.
+        """
+        _expect_writable(state)
+        name, now_ms = self.column_name(state), time.time_ns() // 1_000_000
+        stored = self.snapshot(state).layout()
+
+        def apply(data: DataFrame) -> DataFrame:
+            column = column_of(data, name)[0]
+            new = expression if where is None else F.when(where, expression).otherwise(column)
+            columns = {name: new}
+            if has_times(stored) and self.is_keyed:
+                before = column_of(data, _timed(name))[0]
+                columns[_timed(name)] = with_times(new, before, stored, now_ms)
+            return data.withColumns(columns)
+
+        changed = self.with_change(TableChange(state.name, apply))
+        wanted = without_ttl(stored) if self.is_keyed else stored
+        fitted(changed.data(), name, wanted, f"state {state.name!r}")
+        return changed
+
+    def with_fields(self, state: State, edit: StructEdit, new: Mapping[str, Column]) -> Self:
+        """The table with other fields of a state's values."""
+        _expect_writable(state)
+        name, stored = self.column_name(state), edit.snapshot.layout()
+        is_timed = has_times(stored) and self.is_keyed
+
+        def apply(data: DataFrame) -> DataFrame:
+            whole = _timed(name) if is_timed else name
+            found = edited_column(column_of(data, whole)[0], spark_type(stored), edit, new)
+            data = data.withColumn(whole, found)
+            if is_timed:
+                data = data.withColumn(name, without_times(column_of(data, whole)[0], stored))
+            return data
+
+        change = TableChange(state.name, apply, edit.snapshot, edit.keeps_bytes)
+        return self.with_change(change)
+
+    def without_keys(self, keys: DataFrame) -> Self:
+        """The table without the rows of some keys, which are the column ``key``."""
+        if not self.is_keyed:
+            return self
+        return self.with_change(TableChange(None, lambda data: data.join(keys, [KEY], "left_anti")))
+
+    def without_state(self, name: str) -> Self:
+        """The table with a state as it was."""
+        kept = tuple(one for one in self.changes if one.state != name)
+        return self if kept == self.changes else replace(self, changes=kept)
+
+    def plan(self) -> OperatorPlan:
+        """What is written of it; nothing if no values lie otherwise than before."""
+        if not self.states:
+            return OperatorPlan()
+        if self.is_keyed:
+            return OperatorPlan(self._keyed_plan())
+        (state,) = self.states
+        stored = StoredElements.state_of(self.operator, state.name)
+        names = (KEY, VALUE) if stored.key is not None else (VALUE,)
+        changed = replace(stored, element=self.snapshot(state))
+        return OperatorPlan(operator_states=(OperatorRows.of(self.data(), changed, names),))
+
+    def _keyed_plan(self) -> KeyedPlan:
+        types = StoredTypes.of(self.operator)
+        data, infos = self.data(), {info.name: info for info in types.states}
+        states = []
+        for state in self.states:
+            info = infos[state.name].with_serializer(VALUE_SERIALIZER, self.snapshot(state))
+            name = self.column_name(state)
+            column = _timed(name) if has_times(state.stored) else name
+            states.append(NewState(info, column))
+            states[-1].check(data)
+        namespace = None
+        if NAMESPACE in data.columns and self.states[0].namespace is not None:
+            serializer = states[0].info.serializer(NAMESPACE_SERIALIZER)
+            assert serializer is not None  # it has one
+            namespace = (column_of(data, NAMESPACE)[0], serializer)
+        key = Key((KEY,), types.key, KEY_GROUP)
+        rows = KeyedRows(data, key, tuple(states), namespace, is_keyed_once=False)
+        return KeyedPlan(types.key, tuple(state.info for state in states), (rows,))
+
+
+def _serializer(operator: Operator, state: State) -> TypeSerializerSnapshot:
+    """The serializer of a state's values in the savepoint."""
+    if not state.kind.is_keyed:
+        return StoredElements.state_of(operator, state.name).element
+    info = next(one for one in StoredTypes.of(operator).states if one.name == state.name)
+    found = info.serializer(VALUE_SERIALIZER)
+    assert found is not None  # every state has one
+    return found
+
+
+def _timed(name: str) -> str:
+    """The column of a state's values with the times of their last access."""
+    return f"timed {name}"
+
+
+def _expect_writable(state: State) -> None:
+    if state.timed_value != state.stored:
+        raise SchemaChangeError(
+            f"state {state.name!r} holds the elements of windows with an evictor, which can only be"
+            " read"
+        )

@@ -1,0 +1,180 @@
+"""Changes of the values of a state: other values, other fields, fewer keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from savepoint_formats.catalog import StateKind
+from savepoint_formats.errors import ColumnTypeError, SchemaChangeError, within
+from savepoint_formats.snapshots.constructed_sql import row_data
+from savepoint_formats.snapshots.logical_type_text import parse_logical_type
+from savepoint_formats.snapshots.struct_edit import (
+    StructEdit,
+    added_field,
+    dropped_field,
+    is_row,
+    renamed_field,
+    retyped_field,
+)
+from state_processor.column_types import fits, spark_type
+from state_processor.struct_columns import type_at
+from state_processor.types import TypeInformation
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
+
+    from savepoint_formats.catalog import State
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from state_processor.changed_operator import ChangedOperator
+    from state_processor.changed_table import ChangedTable
+    from state_processor.savepoint_writer import SavepointWriter
+
+Edit = Callable[["TypeSerializerSnapshot"], StructEdit]
+
+
+@dataclass(frozen=True)
+class FieldChanges:
+    """The fields of a state's values.
+
+    Attributes:
+        writer: What writes the savepoint.
+        uid: The operator.
+        state: The state.
+    """
+
+    writer: SavepointWriter
+    uid: str
+    state: str
+
+    def rename(self, old: str, new: str) -> SavepointWriter:
+        """See ``StateChanges.rename_field``."""
+        return self._edited(lambda found: renamed_field(found, old, new))
+
+    def add(
+        self, name: str, field_type: TypeInformation | str, value: Column | Any
+    ) -> SavepointWriter:
+        """See ``StateChanges.add_field``."""
+        column = value if isinstance(value, Column) else F.lit(value)
+        is_sql = isinstance(field_type, str)
+        if value is None and is_sql and not parse_logical_type(str(field_type)).is_nullable:
+            raise SchemaChangeError(f"field {name!r} of {field_type} cannot be null: give a value")
+
+        def edit(found: TypeSerializerSnapshot) -> StructEdit:
+            return added_field(found, name, _serializer(found, name, field_type))
+
+        return self._edited(edit, {name.rpartition(".")[2]: column})
+
+    def drop(self, name: str) -> SavepointWriter:
+        """See ``StateChanges.drop_field``."""
+        return self._edited(lambda found: dropped_field(found, name))
+
+    def widen(self, name: str, field_type: TypeInformation | str) -> SavepointWriter:
+        """See ``StateChanges.widen_field``."""
+
+        def edit(found: TypeSerializerSnapshot) -> StructEdit:
+            made = retyped_field(found, name, _serializer(found, name, field_type))
+            last = name.rpartition(".")[2]
+            before, after = (
+                _field_type(replace(made, snapshot=one), last) for one in (found, made.snapshot)
+            )
+            if not fits(before, after):
+                raise SchemaChangeError(
+                    f"field {name!r} of state {self.state!r} is {before.simpleString()}, of which"
+                    f" {after.simpleString()} does not hold all values: add a field, and drop this"
+                )
+            return made
+
+        return self._edited(edit)
+
+    def _edited(self, edit: Edit, new: Mapping[str, Column] | None = None) -> SavepointWriter:
+        def change(table: ChangedTable, state: State) -> ChangedTable:
+            with within(f"state {self.state!r}", f"operator {self.uid}"):
+                made = edit(table.snapshot(state))
+            for name, column in (new or {}).items():
+                _expect_fitting(table.data(), column, _field_type(made, name), name)
+            return table.with_fields(state, made, new or {})
+
+        return _changed(self.writer, self.uid, self.state, change)
+
+
+def with_values(
+    writer: SavepointWriter,
+    uid: str,
+    state: str,
+    expression: Column | str,
+    where: Column | str | None,
+) -> SavepointWriter:
+    """See ``StateChanges.update_state``."""
+    new = F.expr(expression) if isinstance(expression, str) else expression
+    condition = F.expr(where) if isinstance(where, str) else where
+    return _changed(
+        writer, uid, state, lambda table, found: table.with_values(found, new, condition)
+    )
+
+
+def without_keys(writer: SavepointWriter, uid: str, where: Column | str) -> SavepointWriter:
+    """See ``StateChanges.delete_keys``."""
+    spark = _session(writer)
+    return writer.changed(uid, lambda operator: operator.without_keys(spark, where))
+
+
+def _changed(
+    writer: SavepointWriter,
+    uid: str,
+    name: str,
+    change: Callable[[ChangedTable, State], ChangedTable],
+) -> SavepointWriter:
+    """The savepoint with a change of the table that shows a state."""
+    spark = _session(writer)
+
+    def changed(operator: ChangedOperator) -> ChangedOperator:
+        state = operator.state(name)
+        if state.kind is StateKind.TIMERS:
+            raise SchemaChangeError(
+                f"state {name!r} holds timers, which have no values: delete their keys, or write"
+                " them anew"
+            )
+        return operator.with_table(change(operator.table_of(spark, state), state))
+
+    return writer.changed(uid, changed)
+
+
+def _session(writer: SavepointWriter) -> SparkSession:
+    if writer.spark is None:
+        raise ValueError(
+            "state is changed by Spark: open the savepoint with Savepoint.load(spark, path)"
+        )
+    return writer.spark
+
+
+def _field_type(edit: StructEdit, name: str) -> DataType:
+    return type_at(spark_type(edit.snapshot.layout()), (*edit.steps, name))
+
+
+def _expect_fitting(data: DataFrame, column: Column, wanted: DataType, name: str) -> None:
+    """Raises ``ColumnTypeError`` if a column is none of the type of a field."""
+    found = data.select(column.alias(name)).schema[name].dataType
+    if not fits(found, wanted):
+        raise ColumnTypeError(
+            f"the value of field {name!r} is {found.simpleString()}, but its type takes"
+            f" {wanted.simpleString()}: cast it first"
+        )
+
+
+def _serializer(
+    state: TypeSerializerSnapshot, name: str, field_type: TypeInformation | str
+) -> TypeSerializerSnapshot:
+    """The serializer of a new field, as ``added_field`` takes it."""
+    if is_row(state):
+        if not isinstance(field_type, str):
+            raise TypeError(f"field {name!r} of a row of SQL needs a type in words: 'BIGINT'")
+        return row_data([parse_logical_type(field_type)])
+    if not isinstance(field_type, TypeInformation):
+        raise TypeError(f"field {name!r} needs a type such as Types.LONG(), not {field_type!r}")
+    return field_type.snapshot

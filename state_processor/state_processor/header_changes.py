@@ -1,0 +1,87 @@
+"""What changes in the headers of an operator's files: names of states and of Java classes.
+
+Bytes of values stay as they are, so that they may not hold the old name of a class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+from savepoint_formats.snapshots import SerializerEntry
+from state_processor.jobs.operator_plan import OperatorPlan
+from state_processor.jobs.renamed_rows import RenamedElements, RenamedRows
+
+if TYPE_CHECKING:
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.snapshots.class_names import ClassRename
+    from savepoint_formats.state_files.header import StateMetaInfo
+    from state_processor.jobs.keyed_write import KeyedPlan
+    from state_processor.jobs.operator_rows import ElementRows
+
+
+@dataclass(frozen=True)
+class HeaderChanges:
+    """New names.
+
+    Attributes:
+        states: Name of a state in the savepoint -> its new name.
+        classes: Classes that get another name, in order.
+    """
+
+    states: tuple[tuple[str, str], ...] = ()
+    classes: tuple[ClassRename, ...] = ()
+
+    def name(self, state: str) -> str:
+        """The new name of a state."""
+        return dict(self.states).get(state, state)
+
+    def with_name(self, state: str, name: str) -> Self:
+        """With a new name of a state, instead of one that it may have got before."""
+        return replace(self, states=tuple({**dict(self.states), state: name}.items()))
+
+    def with_class(self, rename: ClassRename) -> Self:
+        """With one more class that gets another name."""
+        return replace(self, classes=(*self.classes, rename))
+
+    def snapshot(self, found: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
+        """A serializer with the new names of classes.
+
+        Raises:
+            SchemaChangeError: It has an old name where it cannot be changed.
+        """
+        for rename in self.classes:
+            found = rename.of(found)
+        return found
+
+    def info(self, found: StateMetaInfo) -> StateMetaInfo:
+        """What a header says of a state, with the new names; errors as of ``snapshot``."""
+        serializers = (
+            (role, SerializerEntry(self.snapshot(entry.snapshot)))
+            for role, entry in found.serializers
+        )
+        return replace(found, name=self.name(found.name), serializers=tuple(serializers))
+
+    def plan(self, found: OperatorPlan) -> OperatorPlan:
+        """What is to be written, under the new names; errors as of ``snapshot``."""
+        keyed = None if found.keyed is None else self._keyed(found.keyed)
+        return OperatorPlan(keyed, tuple(map(self._elements, found.operator_states)))
+
+    def _keyed(self, found: KeyedPlan) -> KeyedPlan:
+        old_names = {self.name(info.name): info.name for info in found.states}
+        return replace(
+            found,
+            key=self.snapshot(found.key),
+            states=tuple(map(self.info, found.states)),
+            rows=tuple(RenamedRows(rows, old_names) for rows in found.rows),
+        )
+
+    def _elements(self, found: ElementRows) -> ElementRows:
+        state = found.state
+        renamed = replace(
+            state,
+            name=self.name(state.name),
+            element=self.snapshot(state.element),
+            key=None if state.key is None else self.snapshot(state.key),
+        )
+        return RenamedElements(found, renamed)

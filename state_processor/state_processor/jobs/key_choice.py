@@ -1,0 +1,74 @@
+"""The keys of an operator that a condition chooses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+
+from savepoint_formats.columns import arrow_type
+from savepoint_formats.columns.encode import Encoder
+from savepoint_formats.errors import ColumnNotFoundError
+from savepoint_formats.scan.deleted_keys import DeletedKeys
+from state_processor.column_types import fitted
+from state_processor.jobs.encode_keyed import KEY
+from state_processor.jobs.task_errors import typed_errors
+from state_processor.schema import from_spark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import Column, DataFrame
+
+    from savepoint_formats.layout import Layout
+
+_UNRESOLVED = "UNRESOLVED_COLUMN"
+
+
+def keys_where(tables: Iterable[DataFrame], where: Column | str, operator: str) -> DataFrame:
+    """The keys that have a row, in any of the tables with the columns in question, that fits.
+
+    Raises:
+        ColumnNotFoundError: No table has the columns of the condition.
+    """
+    found, refusals = [], []
+    for table in tables:
+        try:
+            found.append(table.where(where).select(KEY))
+        except AnalysisException as error:
+            if not (error.getCondition() or "").startswith(_UNRESOLVED):
+                raise
+            refusals.append(error)
+    if not found:
+        reason = f": {refusals[0]}".splitlines()[0] if refusals else ""
+        raise ColumnNotFoundError(
+            f"no table of keyed state of operator {operator} has the columns of the condition{reason}"
+        )
+    return reduce(lambda one, other: one.union(other), found).distinct()
+
+
+def encoded_keys(keys: DataFrame, layout: Layout) -> DeletedKeys:
+    """Runs the job that finds the keys; they are held in memory as bytes.
+
+    Raises:
+        UnencodableError: Keys of this serializer cannot be encoded.
+    """
+    column = fitted(keys, KEY, layout, "the key").alias(KEY)
+    with typed_errors():
+        found = keys.select(column).mapInArrow(_Encoding(layout).run, "key BINARY").toArrow()
+    whole = found.column(KEY).cast(pa.large_binary()).combine_chunks()
+    return DeletedKeys(whole if isinstance(whole, pa.Array) else whole.chunk(0))
+
+
+@dataclass(frozen=True)
+class _Encoding:
+    layout: Layout
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        encoder = Encoder(self.layout)
+        for batch in batches:
+            keys = encoder.encode(from_spark(batch.column(0), arrow_type(self.layout)))
+            yield pa.RecordBatch.from_arrays([keys.cast(pa.binary())], names=[KEY])

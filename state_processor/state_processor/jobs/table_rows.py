@@ -1,0 +1,85 @@
+"""Rows of a table that are to be changed and written again, so that nothing of them may be lost.
+
+The tables that users read show what Spark can hold: microseconds, times from the year 1677 on. What
+is written again must be what it was, or be refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from savepoint_formats.errors import SchemaChangeError, within
+from state_processor.schema import from_spark, spark_schema, to_spark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from savepoint_formats.scan import TableScan
+    from savepoint_formats.scan.table_scan import Split
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """The rows of a table.
+
+    Attributes:
+        scan: How it is read.
+        splits: The pieces of it, one per task.
+        written: The columns that are written again.
+    """
+
+    scan: TableScan
+    splits: tuple[Split, ...]
+    written: frozenset[str]
+
+    @classmethod
+    def to_dataframe(
+        cls, spark: SparkSession, scan: TableScan, written: frozenset[str]
+    ) -> DataFrame:
+        """The rows; a task that meets a value that Spark would alter raises SchemaChangeError."""
+        splits = tuple(scan.splits())
+        numbers = spark.range(0, len(splits), 1, max(len(splits), 1))
+        return numbers.mapInArrow(cls(scan, splits, written).run, spark_schema(scan.schema))
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of the splits whose numbers are the rows."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for found in self.scan.read(self.splits[number]):
+                    shown = to_spark(found)
+                    _expect_same(found, shown, self.written)
+                    yield shown
+
+
+def _expect_same(found: pa.RecordBatch, shown: pa.RecordBatch, written: frozenset[str]) -> None:
+    for field, stored, seen in zip(found.schema, found.columns, shown.columns, strict=True):
+        if stored.type == seen.type or field.name not in written:
+            continue
+        with within(f"column {field.name!r}"):
+            for leaf, seen_leaf in zip(_leaves(stored), _leaves(seen), strict=True):
+                _expect_same_leaf(leaf, seen_leaf)
+
+
+def _expect_same_leaf(leaf: pa.Array, seen: pa.Array) -> None:
+    if leaf.type == seen.type or from_spark(seen, leaf.type).equals(leaf):
+        return
+    raise SchemaChangeError(
+        f"a value of type {leaf.type} is finer, or further away, than the microseconds that Spark"
+        " has, and would be written as another one: leave the state as it is"
+    )
+
+
+def _leaves(array: pa.Array) -> Iterator[pa.Array]:
+    """The arrays that an array is made of, without what lies under nulls."""
+    if pa.types.is_list(array.type) or pa.types.is_map(array.type):
+        yield from _leaves(array.flatten())
+    elif pa.types.is_struct(array.type):
+        for part in array.flatten():
+            yield from _leaves(part)
+    else:
+        yield array

@@ -1,0 +1,228 @@
+"""Changes of states and their types: what a job that has changed needs to find in its savepoint.
+
+Names change in headers alone: values pass through as the bytes that they are, and so does all state
+that is not named here. Fields change in columns: what has them is decoded, and encoded anew.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from savepoint_formats.errors import ClassNotNamedError
+from savepoint_formats.snapshots.class_names import ClassRename
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+    from state_processor.savepoint_writer import SavepointWriter
+    from state_processor.types import TypeInformation
+
+
+class StateChanges:
+    """What can be changed of the states of a savepoint that is to be written.
+
+    Each method gives a writer in which later ones see what earlier ones have changed.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def writer(self) -> SavepointWriter:
+        """What writes the savepoint."""
+
+    def rename_class(self, old: str, new: str, *, uid: str | None = None) -> SavepointWriter:
+        """Gives a class of Java another name wherever serializers name it.
+
+        Args:
+            old: The present name, as ``Class.getName`` gives it: inner classes with ``$``. Those
+                are classes of their own, to be renamed one by one.
+            new: The name that the class has in the new job.
+            uid: The operator; all by default.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            ClassNotNamedError: No serializer names the class; the message lists what they name.
+            SchemaChangeError: It is named where it cannot be changed, as in a Java object.
+
+        ``write`` raises ``SchemaChangeError`` if the name lies in the bytes of values.
+
+        Example:
+            >>> savepoint.rename_class("shop.Customer", "shop.Client").write("s3://jobs/renamed")
+        """
+        from state_processor.class_rename import named_classes, renames  # noqa: PLC0415  # as below
+
+        writer, rename = self.writer(), ClassRename(old, new)
+        planned = writer.operators if uid is None else (writer.operator(uid),)
+        operators = [one for one in planned if one.source is not None and one.change is not None]
+        found = [one for one in operators if renames(one.change, rename)]
+        if not found:
+            known = ", ".join(sorted(named_classes(one.change for one in operators))) or "none"
+            raise ClassNotNamedError(f"no serializer names class {old}; they name: {known}")
+        for one in found:
+            writer = writer.changed(one.name, lambda operator: operator.with_class(rename))
+        return writer
+
+    def rename_state(self, uid: str, old: str, new: str) -> SavepointWriter:
+        """Gives a state another name.
+
+        Args:
+            uid: The operator's uid, or the hash of one.
+            old: The state.
+            new: The name that its descriptor has in the new job.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            StateNotFoundError: It has no such state; the message lists those there are.
+            StateExistsError: Another state has the new name.
+
+        Example:
+            >>> savepoint.rename_state("summarize", "total", "sum").write("s3://jobs/renamed")
+        """
+        return self.writer().changed(uid, lambda operator: operator.with_name(old, new))
+
+    def rename_field(self, uid: str, state: str, old: str, new: str) -> SavepointWriter:
+        """Gives a field of the POJOs in a state another name.
+
+        Fields lie in the order of their names: where that changes, values are encoded anew.
+
+        Args:
+            uid: The operator's uid, or the hash of one.
+            state: The state: its values, elements, or the values of its map are the POJOs.
+            old: The field; of a POJO inside the POJO behind the fields around it: ``address.zip``.
+            new: The new name, alone.
+
+        Raises:
+            OperatorNotFoundError, StateNotFoundError: As ``rename_state``.
+            FieldNotFoundError: There is no such field; the message lists those there are.
+            SchemaChangeError: The values are no POJOs, have values of subclasses beside them, or
+                have a field of the new name.
+
+        Example:
+            >>> savepoint.rename_field("stateful", "customer", "address.zip", "postcode")
+        """
+        from state_processor.field_changes import FieldChanges  # noqa: PLC0415  # Spark is slow
+
+        return FieldChanges(self.writer(), uid, state).rename(old, new)
+
+    def add_field(
+        self,
+        uid: str,
+        state: str,
+        name: str,
+        field_type: TypeInformation | str,
+        value: Column | Any = None,
+    ) -> SavepointWriter:
+        """Adds a field to the POJOs, or to the rows of SQL, in a state.
+
+        Args:
+            uid: The operator's uid, or the hash of one.
+            state: The state.
+            name: The field, as in ``rename_field``; of a row of SQL the next one, ``f<n>``.
+            field_type: The type of a POJO's field; of a row's the words of SQL: ``"BIGINT"``.
+            value: What the field holds: a value of Python, or an expression over the columns of
+                the state's table; null by default, which a primitive field of Java can't be.
+
+        Raises:
+            OperatorNotFoundError, StateNotFoundError, FieldNotFoundError: As ``rename_field``.
+            SchemaChangeError: There is such a field, or the values are neither POJOs nor rows.
+            ColumnTypeError: The value does not fit the type.
+            TypeError: The type is none for such a field.
+
+        Example:
+            >>> savepoint.add_field("stateful", "customer", "vip", Types.BOOLEAN(), False)
+        """
+        from state_processor.field_changes import FieldChanges  # noqa: PLC0415  # Spark is slow
+
+        return FieldChanges(self.writer(), uid, state).add(name, field_type, value)
+
+    def drop_field(self, uid: str, state: str, name: str) -> SavepointWriter:
+        """Leaves a field of the POJOs, or of the rows of SQL, in a state out.
+
+        Arguments and errors are those of ``rename_field``. The fields behind that of a row move up.
+
+        Example:
+            >>> savepoint.drop_field("stateful", "customer", "tags").write("s3://jobs/smaller")
+        """
+        from state_processor.field_changes import FieldChanges  # noqa: PLC0415  # Spark is slow
+
+        return FieldChanges(self.writer(), uid, state).drop(name)
+
+    def widen_field(
+        self, uid: str, state: str, name: str, field_type: TypeInformation | str
+    ) -> SavepointWriter:
+        """Gives a field a type that holds all values of the present one.
+
+        Args:
+            uid: The operator's uid, or the hash of one.
+            state: The state.
+            name: The field, as in ``rename_field``.
+            field_type: The new type, as in ``add_field``: ``LONG`` for ``INT``, ``DOUBLE`` for
+                ``FLOAT``, a ``DECIMAL`` of more digits.
+
+        Raises:
+            OperatorNotFoundError, StateNotFoundError, FieldNotFoundError: As ``rename_field``.
+            SchemaChangeError: The type does not hold all values.
+
+        Example:
+            >>> savepoint.widen_field("stateful", "customer", "purchases", Types.LONG())
+        """
+        from state_processor.field_changes import FieldChanges  # noqa: PLC0415  # Spark is slow
+
+        return FieldChanges(self.writer(), uid, state).widen(name, field_type)
+
+    def update_state(
+        self,
+        uid: str,
+        state: str,
+        expression: Column | str,
+        *,
+        where: Column | str | None = None,
+    ) -> SavepointWriter:
+        """Gives a state other values of its type; what has a time to live keeps its time.
+
+        Args:
+            uid: The operator's uid, or the hash of one.
+            state: The state: keyed, list, union or broadcast.
+            expression: The new value, over the columns of the state's table: ``key`` and all
+                states of the key, or ``value``. A key whose new value is null has nothing in the
+                state any more.
+            where: Which rows it is for; all by default.
+
+        Raises:
+            OperatorNotFoundError, StateNotFoundError: As ``rename_state``.
+            ColumnTypeError: The expression does not fit the type of the state.
+            AnalysisException: It is none that Spark can make of the columns.
+
+        ``write`` raises ``SchemaChangeError`` if a value of the state is none that Spark can hold
+        exactly, as are nanoseconds.
+
+        Example:
+            >>> from pyspark.sql.functions import abs
+            >>> savepoint.update_state("summarize", "total", abs("total"), where="count > 1")
+        """
+        from state_processor.field_changes import with_values  # noqa: PLC0415  # Spark is slow
+
+        return with_values(self.writer(), uid, state, expression, where)
+
+    def delete_keys(self, uid: str, where: Column | str) -> SavepointWriter:
+        """Leaves keys of an operator out: all their states, windows and timers.
+
+        Args:
+            uid: The operator's uid, or the hash of one.
+            where: Which keys: those that have a row which fits in a table of the operator that
+                has the columns in question.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            ColumnNotFoundError: No table of the operator's keyed state has the columns.
+
+        ``write`` raises ``UnencodableError`` if keys are of a type that can't be written, and
+        ``UnstableHashError`` if nobody can tell where a key ends.
+
+        Example:
+            >>> savepoint.delete_keys("summarize", "total = 0").write("s3://jobs/cleaned")
+        """
+        from state_processor.field_changes import without_keys  # noqa: PLC0415  # Spark is slow
+
+        return without_keys(self.writer(), uid, where)

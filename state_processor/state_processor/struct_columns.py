@@ -1,0 +1,126 @@
+"""Columns of a DataFrame after a change of the fields of their values, and without times of access."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, MapType, StructType
+
+from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Ttl, without_ttl
+from savepoint_formats.snapshots.struct_edit import ELEMENT, MAP_VALUE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import Column
+    from pyspark.sql.types import DataType
+
+    from savepoint_formats.snapshots.struct_edit import StructEdit
+
+TIMESTAMP, VALUE = "timestamp", "value"
+
+
+def edited_column(
+    column: Column, wanted: DataType, edit: StructEdit, new: Mapping[str, Column]
+) -> Column:
+    """The values after a change of fields.
+
+    Args:
+        column: The values.
+        wanted: The type that they are to have.
+        edit: The change.
+        new: What new fields hold.
+    """
+    origins = dict(edit.origins)
+
+    def struct(one: Column, target: DataType) -> Column:
+        assert isinstance(target, StructType)  # where an edit leads to
+        fields = []
+        for field in target:
+            # Of a row of SQL the kind is no field.
+            origin = origins.get(field.name, field.name)
+            found = new[field.name] if origin is None else one.getField(origin)
+            fields.append(found.cast(field.dataType).alias(field.name))
+        return F.when(one.isNotNull(), F.struct(*fields))
+
+    return _at(column, wanted, edit.steps, struct)
+
+
+def _at(
+    column: Column,
+    wanted: DataType,
+    steps: tuple[str, ...],
+    change: Callable[[Column, DataType], Column],
+) -> Column:
+    """The values with a change of what the steps lead to."""
+    match steps, wanted:
+        case (), _:
+            return change(column, wanted)
+        case (step, *rest), ArrayType() if step == ELEMENT:
+            element = wanted.elementType
+            return F.transform(column, lambda one: _at(one, element, tuple(rest), change))
+        case (step, *rest), MapType() if step == MAP_VALUE:
+            value = wanted.valueType
+            return F.transform_values(
+                column, lambda _key, one: _at(one, value, tuple(rest), change)
+            )
+        case (step, *rest), StructType():
+            fields = [
+                _at(column.getField(field.name), field.dataType, tuple(rest), change)
+                if field.name == step
+                else column.getField(field.name)
+                for field in wanted
+            ]
+            named = (one.alias(name) for one, name in zip(fields, wanted.names, strict=True))
+            return F.when(column.isNotNull(), F.struct(*named))
+    raise TypeError(f"{wanted.simpleString()} has no {steps[0]!r}")
+
+
+def type_at(whole: DataType, steps: tuple[str, ...]) -> DataType:
+    """The type of what the steps lead to."""
+    for step in steps:
+        match whole:
+            case ArrayType():
+                whole = whole.elementType
+            case MapType():
+                whole = whole.valueType
+            case StructType():
+                whole = whole[step].dataType
+    return whole
+
+
+def has_times(stored: Layout) -> bool:
+    """Whether values carry the time of their last access."""
+    return without_ttl(stored) != stored
+
+
+def without_times(column: Column, stored: Layout) -> Column:
+    """Values with TTL as the job sees them."""
+    match stored:
+        case Ttl():
+            return column.getField(VALUE)
+        case Repeated(Ttl()):
+            return F.transform(column, lambda one: one.getField(VALUE))
+        case MapOf(_, Ttl() | Nullable(Ttl())):
+            return F.transform_values(column, lambda _key, one: one.getField(VALUE))
+        case _:
+            return column
+
+
+def with_times(column: Column, before: Column, stored: Layout, now_ms: int) -> Column:
+    """New values with the times of the old ones, or that of now: parts of collections have none."""
+
+    def timed(one: Column, time: Column) -> Column:
+        return F.when(one.isNotNull(), F.struct(time.alias(TIMESTAMP), one.alias(VALUE)))
+
+    now = F.timestamp_millis(F.lit(now_ms))
+    match stored:
+        case Ttl():
+            return timed(column, F.coalesce(before.getField(TIMESTAMP), now))
+        case Repeated(Ttl()):
+            return F.transform(column, lambda one: timed(one, now))
+        case MapOf(_, Ttl() | Nullable(Ttl())):
+            return F.transform_values(column, lambda _key, one: timed(one, now))
+        case _:
+            return column

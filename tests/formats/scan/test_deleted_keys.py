@@ -1,0 +1,62 @@
+"""Keys are left out of what passes through, whatever file they are in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from savepoint_formats.catalog import State, StateKind
+from savepoint_formats.columns.encode import Encoder
+from savepoint_formats.columns.stored_entries import StoredEntries
+from savepoint_formats.layout import Int, Layout, MapOf, Struct, Text, TimerTimestamp, VoidNamespace
+from savepoint_formats.scan.deleted_keys import DeletedKeys
+from savepoint_formats.scan.stored_state import StatePiece
+
+VOID = b"\0"
+
+
+def piece(state: State, keys: list[bytes]) -> StatePiece:
+    entries = StoredEntries(
+        pa.array(keys, pa.large_binary()), pa.array([b"v"] * len(keys), pa.large_binary())
+    )
+    return StatePiece(state, entries, np.arange(len(keys), dtype=np.uint16))
+
+
+def left(found: StatePiece, layout: Layout, deleted: list[object]) -> list[int]:
+    """The key groups, which number the entries, that remain."""
+    keys = Encoder(layout).encode(pa.array(deleted, Encoder(layout).type))
+    (rest,) = DeletedKeys(keys).without([found], None)
+    assert len(rest.entries) == len(rest.key_groups)
+    return [int(one) for one in rest.key_groups]
+
+
+def number(value: int) -> bytes:
+    return value.to_bytes(4, "big", signed=True)
+
+
+def text(value: str) -> bytes:
+    return bytes([len(value) + 1]) + value.encode()
+
+
+def test_entries_of_the_keys_are_left_out() -> None:
+    state = State("total", StateKind.VALUE, Int(), Int())
+    found = piece(state, [number(one) + VOID for one in (1, -2, 3, 1)])
+    assert left(found, Int(), [1, 7]) == [1, 2]
+    assert left(found, Int(), []) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("deleted", [["a"], ["a", "abc"], ["ab"]])
+def test_keys_of_any_size_are_told_from_what_is_behind_them(deleted: list[object]) -> None:
+    texts = ["a", "ab", "abc", "a"]
+    state = State("names", StateKind.MAP, MapOf(Text(), Int()), Text())
+    found = piece(state, [text(one) + VOID + text("user key") for one in texts])
+    assert left(found, Text(), deleted) == [n for n, one in enumerate(texts) if one not in deleted]
+
+
+def test_timers_of_the_keys_are_left_out() -> None:
+    names = ("timestamp", "key", "namespace")
+    timer = Struct(names, (TimerTimestamp(), Int(), VoidNamespace()))
+    state = State("_timer_state/event_user-timers", StateKind.TIMERS, timer, Int())
+    found = piece(state, [bytes(8) + number(one) + VOID for one in (5, 6, 5)])
+    assert left(found, Int(), [5]) == [1]
