@@ -25,17 +25,20 @@ def _uids(_context: click.Context, _parameter: click.Parameter, path: Path | Non
     return [line for line in lines if line and not line.startswith("#")]
 
 
+output_option = click.option(
+    "--output",
+    type=click.Choice([form.value for form in OutputFormat]),
+    default=OutputFormat.TEXT.value,
+    show_default=True,
+    callback=_output,
+    help="Tables for people, or JSON lines for programs.",
+)
+
+
 def inspection(command: Callable[..., None]) -> Callable[..., None]:
     """The argument and the options that all commands of this module share."""
     for decorate in (
-        click.option(
-            "--output",
-            type=click.Choice([form.value for form in OutputFormat]),
-            default=OutputFormat.TEXT.value,
-            show_default=True,
-            callback=_output,
-            help="Tables for people, or JSON lines for programs.",
-        ),
+        output_option,
         click.option(
             "--uids-file",
             "listed_uids",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from savepoint_cli import inspect, modify, read
+from savepoint_cli import inspect, modify, read, transfer
 from savepoint_formats.errors import SavepointError
 
 
@@ -40,5 +40,9 @@ for command in (
     modify.copy,
     modify.rename_operator,
     modify.remove_operator,
+    modify.remove_state,
+    modify.rescale,
+    transfer.export_table,
+    transfer.import_table,
 ):
     main.add_command(command)

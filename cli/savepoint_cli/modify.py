@@ -1,12 +1,21 @@
-"""Commands that write a savepoint from another one: they copy bytes, so none starts Spark."""
+"""Commands that write a savepoint from another one.
+
+What is copied needs no Spark; a session is started where state is spread or filtered anew.
+"""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from savepoint_cli import progress
 from savepoint_cli.inspect import inspection, open_savepoint
+from savepoint_formats.errors import SavepointError
+from savepoint_formats.key_groups import MAX_PARALLELISM
+from state_processor import local_session
+from state_processor.session import task_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +37,7 @@ def destination(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _write(
+def write_savepoint(
     output: Output, writer: SavepointWriter, out: str, *, overwrite: bool, dry_run: bool
 ) -> None:
     """Writes a savepoint, or says what would be written."""
@@ -37,7 +46,11 @@ def _write(
     if dry_run:
         output.page(plan, ("Operators", plan.operators))
         return
-    with output.progress(f"Writing {out}", plan.copied_size) as on_progress:
+    tasks = None
+    if writer.needs_session:
+        spark = writer.spark or local_session()
+        writer, tasks = writer.with_session(spark), partial(task_count, spark)
+    with progress.writing(f"Writing {out}", plan.copied_size, tasks) as on_progress:
         written = writer.write(out, mode, on_progress)
     output.page(written, ("Operators", written.operators))
 
@@ -55,7 +68,7 @@ def copy(output: Output, path: str, out: str, overwrite: bool, dry_run: bool, **
     savepoint copy s3://jobs/orders/chk-42 s3://archive/orders
     """
     savepoint = open_savepoint(path, **uids)
-    _write(output, savepoint.writer(), out, overwrite=overwrite, dry_run=dry_run)
+    write_savepoint(output, savepoint.writer(), out, overwrite=overwrite, dry_run=dry_run)
 
 
 @click.command()
@@ -81,7 +94,7 @@ def rename_operator(
     savepoint rename-operator s3://jobs/savepoint-1a2b summarize totals s3://jobs/renamed
     """
     writer = open_savepoint(path, **uids).rename_operator(old, new)
-    _write(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
 
 
 @click.command()
@@ -105,4 +118,74 @@ def remove_operator(
     savepoint remove-operator s3://jobs/savepoint-1a2b old-sink s3://jobs/without-it
     """
     writer = open_savepoint(path, **uids).remove_operator(operator)
-    _write(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+
+
+@click.command()
+@inspection
+@click.argument("operator")
+@click.argument("state")
+@destination
+def remove_state(
+    output: Output,
+    path: str,
+    operator: str,
+    state: str,
+    out: str,
+    overwrite: bool,
+    dry_run: bool,
+    **uids: Any,
+) -> None:
+    """Copy the savepoint at PATH to OUT, without the STATE of the OPERATOR.
+
+    OPERATOR is a uid, or the hash of one. The other states pass through as the bytes that they
+    are, by Spark.
+
+    \b
+    savepoint remove-state s3://jobs/savepoint-1a2b summarize count s3://jobs/without-it
+    """
+    writer = open_savepoint(path, **uids).writer().remove_state(operator, state)
+    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+
+
+@click.command()
+@inspection
+@destination
+@click.option(
+    "--max-parallelism",
+    type=click.IntRange(1, MAX_PARALLELISM),
+    help="The new number of key groups; as before by default.",
+)
+@click.option(
+    "--parallelism",
+    type=click.IntRange(1, MAX_PARALLELISM),
+    help="The new number of subtasks; as before by default.",
+)
+def rescale(
+    output: Output,
+    path: str,
+    out: str,
+    max_parallelism: int | None,
+    parallelism: int | None,
+    overwrite: bool,
+    dry_run: bool,
+    **uids: Any,
+) -> None:
+    """Copy the savepoint at PATH to OUT, with its state spread over other key groups and subtasks.
+
+    Keys are hashed anew if max parallelism changes; values pass through as the bytes that they
+    are, by Spark.
+
+    \b
+    savepoint rescale s3://jobs/savepoint-1a2b s3://jobs/wider --max-parallelism 1024
+    """
+    if max_parallelism is None and parallelism is None:
+        raise click.UsageError("Nothing changes: add --max-parallelism, --parallelism or both.")
+    writer = open_savepoint(path, **uids).writer()
+    try:
+        writer = writer.rescale(max_parallelism=max_parallelism, parallelism=parallelism)
+    except SavepointError:
+        raise
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)

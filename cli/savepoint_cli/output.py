@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from contextlib import contextmanager
 from dataclasses import asdict, fields, is_dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -12,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
 
 # What a pipe or a file gets, where no terminal says how wide it is.
@@ -77,23 +75,6 @@ class Output:
         for row in rows:
             table.add_row(*(escape(_shown(row[name])) for name in names))
         self._console.print(table)
-
-    @contextmanager
-    def progress(self, title: str, size: int) -> Iterator[Callable[[int], None]]:
-        """A bar for so many bytes, where a person watches; gives what is to be told of each step."""
-        # What programs read is stdout, so the bar is not there.
-        console = Console(stderr=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-        shown = Progress(
-            *columns,
-            TransferSpeedColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        with shown:
-            task = shown.add_task(escape(title), total=size)
-            yield lambda done: shown.advance(task, done)
 
     def _table(self, title: str) -> Table:
         heading = escape(title) or None

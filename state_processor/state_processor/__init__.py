@@ -11,6 +11,13 @@ from state_processor.descriptors import (
     ValueStateDescriptor,
 )
 from state_processor.functions import KeyedStateReaderFunction, WindowReaderFunction
+from state_processor.process_functions import (
+    BroadcastStateBootstrapFunction,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    KeyedStateBootstrapFunction,
+    StateBootstrapFunction,
+)
 from state_processor.savepoint import Operator, Savepoint
 from state_processor.savepoint_writer import SavepointWriter
 from state_processor.session import local_session
@@ -21,6 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AggregatingStateDescriptor",
+    "BroadcastStateBootstrapFunction",
+    "KeyedCoProcessFunction",
+    "KeyedProcessFunction",
+    "KeyedStateBootstrapFunction",
     "KeyedStateReaderFunction",
     "KryoClass",
     "KryoField",
@@ -31,6 +42,7 @@ __all__ = [
     "ReducingStateDescriptor",
     "Savepoint",
     "SavepointWriter",
+    "StateBootstrapFunction",
     "TypeInformation",
     "Types",
     "ValueStateDescriptor",

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from savepoint_formats.catalog import StateKind
 from savepoint_formats.snapshots import constructed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from state_processor.types import TypeInformation
 
@@ -137,12 +139,18 @@ class MapStateDescriptor(StateDescriptor):
 class ReducingStateDescriptor(StateDescriptor):
     """A state of one value, to which the job's function has reduced all that was added.
 
+    Attributes:
+        value_type: The type of the values.
+        reduce_function: The value of two; for functions that add to the state.
+
     Example:
         >>> runtime_context.get_reducing_state(ReducingStateDescriptor("cents_sum"))
         >>> ReducingStateDescriptor("cents_sum", Types.LONG())  # to write it
+        >>> ReducingStateDescriptor("most", Types.LONG(), max)  # to add to it
     """
 
     value_type: TypeInformation | None = None
+    reduce_function: Callable[[Any, Any], Any] | None = None
 
     kind = StateKind.REDUCING
 
@@ -151,9 +159,44 @@ class ReducingStateDescriptor(StateDescriptor):
         return self._timed(self._snapshot("value_type", self.value_type))
 
 
+class AggregateFunction(Protocol):
+    """What an aggregating state does with the values that are added to it.
+
+    Example:
+        >>> class Average:
+        ...     def create_accumulator(self):
+        ...         return {"f0": 0, "f1": 0}
+        ...
+        ...     def add(self, value, accumulator):
+        ...         return {"f0": accumulator["f0"] + value, "f1": accumulator["f1"] + 1}
+        ...
+        ...     def get_result(self, accumulator):
+        ...         return accumulator["f0"] / accumulator["f1"]
+        ...
+        ...     def merge(self, one, other):
+        ...         return {name: one[name] + other[name] for name in one}
+    """
+
+    def create_accumulator(self) -> Any:
+        """The accumulator of nothing."""
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        """The accumulator with a value."""
+
+    def get_result(self, accumulator: Any) -> Any:
+        """What an accumulator amounts to."""
+
+    def merge(self, one: Any, other: Any) -> Any:
+        """The accumulator of all that two have."""
+
+
 @dataclass(frozen=True, slots=True)
 class AggregatingStateDescriptor(StateDescriptor):
     """A state of an accumulator, in which the job's function has gathered all that was added.
+
+    Attributes:
+        accumulator_type: The type of the accumulators.
+        aggregate_function: What gathers in them; for functions that add to the state.
 
     Example:
         >>> runtime_context.get_aggregating_state(AggregatingStateDescriptor("average"))
@@ -161,6 +204,7 @@ class AggregatingStateDescriptor(StateDescriptor):
     """
 
     accumulator_type: TypeInformation | None = None
+    aggregate_function: AggregateFunction | None = None
 
     kind = StateKind.AGGREGATING
 

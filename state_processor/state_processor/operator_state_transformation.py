@@ -5,15 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType
+
 from savepoint_formats.metadata import DistributionMode
+from state_processor.column_types import column_of
 from state_processor.jobs.operator_plan import OperatorPlan
 from state_processor.jobs.operator_rows import NewOperatorState, OperatorRows
+from state_processor.jobs.sorted_inputs import milliseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from savepoint_formats.metadata import OperatorState
     from state_processor.descriptors import ListStateDescriptor, MapStateDescriptor
+    from state_processor.jobs.operator_function import OperatorFunction
     from state_processor.planned_operator import WriteContext
 
 
@@ -22,10 +28,10 @@ class OperatorStateTransformation:
     """Rows that become elements of one operator state.
 
     Attributes:
-        rows: The rows, and the state.
+        rows: The rows, and the state; several if it is a function that makes them.
     """
 
-    rows: OperatorRows
+    rows: tuple[OperatorRows, ...]
 
     @classmethod
     def of_list(
@@ -39,7 +45,7 @@ class OperatorStateTransformation:
         """See ``OneInputStateTransformation.list_state`` and ``union_state``."""
         mode = DistributionMode.UNION if is_union else DistributionMode.SPLIT_DISTRIBUTE
         state = NewOperatorState(descriptor.name, mode, descriptor.element)
-        return cls(OperatorRows.of(data, state, (column or descriptor.name,)))
+        return cls((OperatorRows.of(data, state, (column or descriptor.name,)),))
 
     @classmethod
     def of_broadcast(
@@ -48,7 +54,24 @@ class OperatorStateTransformation:
         """See ``OneInputStateTransformation.broadcast_state``."""
         mode, user_value = DistributionMode.BROADCAST, descriptor.user_value
         state = NewOperatorState(descriptor.name, mode, user_value, descriptor.user_key)
-        return cls(OperatorRows.of(data, state, (key, value)))
+        return cls((OperatorRows.of(data, state, (key, value)),))
+
+    @classmethod
+    def of_function(
+        cls, data: DataFrame, timestamps: str | None, function: OperatorFunction
+    ) -> Self:
+        """See ``OneInputStateTransformation.transform``."""
+        from state_processor.jobs.operator_function import (  # noqa: PLC0415  # backends are slow
+            ROW,
+            TIMESTAMP,
+            operator_rows,
+        )
+
+        no_time = F.lit(None).cast(LongType())
+        time = no_time if timestamps is None else milliseconds(data, timestamps)
+        row = F.struct(*(column_of(data, name)[0].alias(name) for name in data.columns))
+        rows = data.select(time.alias(TIMESTAMP), row.alias(ROW))
+        return cls(operator_rows(rows, function))
 
     def write(self, context: WriteContext) -> OperatorState:
         """See ``StateTransformation``."""
@@ -56,4 +79,4 @@ class OperatorStateTransformation:
 
     def plan(self) -> OperatorPlan:
         """What is to be written."""
-        return OperatorPlan(operator_states=(self.rows,))
+        return OperatorPlan(operator_states=self.rows)

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ _DEFAULTS = {
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
+    # 200 by default, each of which starts workers: too many for one machine.
+    "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
 }
 
 
@@ -56,6 +59,36 @@ def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
     # It prints every error of a query as JSON, before the error itself is raised.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     return spark
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCount:
+    """The tasks of the stages that a session works at now.
+
+    Attributes:
+        done: How many are done.
+        total: How many there are.
+    """
+
+    done: int
+    total: int
+
+
+def task_count(spark: SparkSession) -> TaskCount:
+    """How far a session is with what it works at.
+
+    Args:
+        spark: The session.
+
+    Example:
+        >>> task_count(spark)
+        TaskCount(done=3, total=8)
+    """
+    tracker = spark.sparkContext.statusTracker()
+    found = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    stages = [stage for stage in found if stage is not None]
+    done = sum(stage.numCompletedTasks for stage in stages)
+    return TaskCount(done, sum(stage.numTasks for stage in stages))
 
 
 def _warehouse() -> str:

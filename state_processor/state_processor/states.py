@@ -1,7 +1,7 @@
 """State objects: what the state of a savepoint is to a user's function, for the key it is at.
 
 They have the methods of Flink's interfaces. State is only read here, so those that change it raise
-a ``TypeError``. Values are plain Python: a struct (POJO, tuple, row) is a dict, a list a list, and a
+a ``TypeError``; ``state_backends`` has states that can be changed. Values are plain Python: a struct (POJO, tuple, row) is a dict, a list a list, and a
 map a dict; a map whose keys are no plain values is a list of pairs.
 """
 
@@ -31,7 +31,7 @@ class State:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
-    def clear(self) -> NoReturn:
+    def clear(self) -> None:
         """Raises ``TypeError``."""
         self._refuse()
 
@@ -60,7 +60,7 @@ class ValueState(State):
         """
         return self._value
 
-    def update(self, value: Any) -> NoReturn:  # noqa: ARG002  # Flink's signature
+    def update(self, value: Any) -> None:  # noqa: ARG002  # Flink's signature
         """Raises ``TypeError``."""
         self._refuse()
 
@@ -81,15 +81,15 @@ class ListState(State):
     def __iter__(self) -> Iterator[Any]:
         return iter(self.get())
 
-    def add(self, value: Any) -> NoReturn:  # noqa: ARG002  # Flink's signature
+    def add(self, value: Any) -> None:  # noqa: ARG002  # Flink's signature
         """Raises ``TypeError``."""
         self._refuse()
 
-    def add_all(self, values: Iterable[Any]) -> NoReturn:  # noqa: ARG002  # Flink's signature
+    def add_all(self, values: Iterable[Any]) -> None:  # noqa: ARG002  # Flink's signature
         """Raises ``TypeError``."""
         self._refuse()
 
-    def update(self, values: Iterable[Any]) -> NoReturn:  # noqa: ARG002  # Flink's signature
+    def update(self, values: Iterable[Any]) -> None:  # noqa: ARG002  # Flink's signature
         """Raises ``TypeError``."""
         self._refuse()
 
@@ -149,15 +149,15 @@ class MapState(State):
     def __iter__(self) -> Iterator[Any]:
         return iter(self.keys())
 
-    def put(self, key: Any, value: Any) -> NoReturn:  # noqa: ARG002  # Flink's signature
+    def put(self, key: Any, value: Any) -> None:  # noqa: ARG002  # Flink's signature
         """Raises ``TypeError``."""
         self._refuse()
 
-    def put_all(self, entries: Any) -> NoReturn:  # noqa: ARG002  # Flink's signature
+    def put_all(self, entries: Any) -> None:  # noqa: ARG002  # Flink's signature
         """Raises ``TypeError``."""
         self._refuse()
 
-    def remove(self, key: Any) -> NoReturn:  # noqa: ARG002  # Flink's signature
+    def remove(self, key: Any) -> None:  # noqa: ARG002  # Flink's signature
         """Raises ``TypeError``."""
         self._refuse()
 
@@ -175,7 +175,7 @@ class ReducingState(State):
         """
         return self._value
 
-    def add(self, value: Any) -> NoReturn:  # noqa: ARG002  # Flink's signature
+    def add(self, value: Any) -> None:  # noqa: ARG002  # Flink's signature
         """Raises ``TypeError``."""
         self._refuse()
 
@@ -193,7 +193,7 @@ class AggregatingState(State):
         """
         return self._value
 
-    def add(self, value: Any) -> NoReturn:  # noqa: ARG002  # Flink's signature
+    def add(self, value: Any) -> None:  # noqa: ARG002  # Flink's signature
         """Raises ``TypeError``."""
         self._refuse()
 

@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
 
 from state_processor.column_types import column_of, natural_type
 from state_processor.jobs.keyed_rows import Key
+from state_processor.jobs.sorted_inputs import milliseconds
 from state_processor.keyed_transformation import KeyedStateTransformation
 from state_processor.operator_state_transformation import OperatorStateTransformation
 from state_processor.types import Types
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from state_processor.descriptors import ListStateDescriptor, MapStateDescriptor
+    from state_processor.jobs.operator_function import OperatorFunction
     from state_processor.savepoint import Operator
     from state_processor.types import TypeInformation
 
@@ -50,9 +52,27 @@ class OneInputStateTransformation:
 
     Attributes:
         data: Its rows.
+        timestamps: The column of their timestamps, if they were assigned.
     """
 
     data: DataFrame
+    timestamps: str | None = None
+
+    def assign_timestamps(self, column: str) -> Self:
+        """The rows with timestamps, in the order of which a function gets those of a key.
+
+        Args:
+            column: A ``TIMESTAMP``, or ms since the epoch as ``BIGINT``.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: It has no timestamps.
+
+        Example:
+            >>> transformation.assign_timestamps("sold_at").key_by("account").transform(Totals())
+        """
+        milliseconds(self.data, column)
+        return replace(self, timestamps=column)
 
     def key_by(
         self,
@@ -86,7 +106,7 @@ class OneInputStateTransformation:
             found = [natural_type(name, column_of(self.data, name)[1]) for name in columns]
             key_type = found[0] if len(found) == 1 else Types.TUPLE(found)
         key = Key(columns, key_type.snapshot, key_groups, hash_code)
-        return KeyedStateTransformation(self.data, key)
+        return KeyedStateTransformation(self.data, key, timestamps=self.timestamps)
 
     def like(self, operator: Operator) -> KeyedStateTransformation:
         """Keyed state whose types are those of an operator of an existing savepoint.
@@ -106,6 +126,21 @@ class OneInputStateTransformation:
             >>> OperatorTransformation.bootstrap_with(totals).like(savepoint.operator("summarize"))
         """
         return KeyedStateTransformation.like(self.data, operator)
+
+    def transform(self, function: OperatorFunction) -> OperatorStateTransformation:
+        """Operator state that a function makes, which sees row after row of a partition.
+
+        Args:
+            function: A ``StateBootstrapFunction`` for list and union state, or a
+                ``BroadcastStateBootstrapFunction``.
+
+        Raises:
+            ValueError: The function registers no state, or a descriptor lacks a type.
+
+        Example:
+            >>> OperatorTransformation.bootstrap_with(rows).transform(Elements())
+        """
+        return OperatorStateTransformation.of_function(self.data, self.timestamps, function)
 
     def list_state(
         self, descriptor: ListStateDescriptor, column: str | None = None

@@ -259,7 +259,10 @@ class OperatorStateFile:
             ValueError: Two states have the same name, a list state is broadcast, a null is among
                 the bytes, or there are more keys than values.
         """
-        states: list[ListElements | BroadcastEntries | BroadcastBytes] = [*list_states, *broadcast_states]
+        states: list[ListElements | BroadcastEntries | BroadcastBytes] = [
+            *list_states,
+            *broadcast_states,
+        ]
         names = [state.name for state in states]
         twice = {name for name in names if names.count(name) > 1}
         if twice:

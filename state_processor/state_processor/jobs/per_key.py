@@ -242,19 +242,17 @@ class ReaderPlan:
         )
 
 
-def row_types(
-    schema: StructType | str | None, reader: ReaderFunction
-) -> tuple[StructType, pa.Schema]:
+def row_types(schema: StructType | str | None, function: object) -> tuple[StructType, pa.Schema]:
     """The types of the rows that a function gives, for Spark and for Arrow.
 
     Args:
         schema: As the user has it.
-        reader: The function.
+        function: The function.
 
     Raises:
         ValueError: There is no schema, or it has no columns.
     """
-    name = type(reader).__name__
+    name = type(function).__name__
     if schema is None:
         raise ValueError(
             f"the columns that {name} gives are not known: add schema='key STRING, total BIGINT'"

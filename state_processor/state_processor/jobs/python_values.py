@@ -33,7 +33,7 @@ BATCH_ROWS = 10_000
 
 def python_values(array: pa.Array) -> list[Any]:
     """The values as a function takes them."""
-    convert = _taken(array.type)
+    convert = taken(array.type)
     values: list[Any] = array.to_pylist()
     return values if convert is None else [_if_any(convert, value) for value in values]
 
@@ -44,9 +44,9 @@ def map_entries(array: pa.Array) -> list[Any]:
     A map that can have a null key is a list of structs in Arrow.
     """
     if pa.types.is_map(array.type):
-        keys, items = _taken(array.type.key_type), _taken(array.type.item_type)
+        keys, items = taken(array.type.key_type), taken(array.type.item_type)
     else:
-        keys, items = (_taken(field.type) for field in array.type.value_type)
+        keys, items = (taken(field.type) for field in array.type.value_type)
     lists = array.to_pylist()
     if not pa.types.is_map(array.type):
         lists = [entries and [tuple(entry.values()) for entry in entries] for entries in lists]
@@ -72,18 +72,18 @@ def is_map(state: State) -> bool:
     return state.kind is StateKind.MAP and isinstance(state.stored, MapOf)
 
 
-def _taken(data_type: pa.DataType) -> Convert | None:
+def taken(data_type: pa.DataType) -> Convert | None:
     """What makes of ``to_pylist``'s value the one that a function takes; None if it is the same."""
     if pa.types.is_map(data_type):
-        keys, items = _taken(data_type.key_type), _taken(data_type.item_type)
+        keys, items = taken(data_type.key_type), taken(data_type.item_type)
         if pa.types.is_nested(data_type.key_type):
             return lambda value: _pairs(value, keys, items)
         return lambda value: dict(_pairs(value, keys, items))
     if pa.types.is_list(data_type):
-        element = _taken(data_type.value_type)
+        element = taken(data_type.value_type)
         return element and (lambda value: [_if_any(element, one) for one in value])
     if pa.types.is_struct(data_type):
-        fields = {field.name: _taken(field.type) for field in data_type}
+        fields = {field.name: taken(field.type) for field in data_type}
         changed = {name: convert for name, convert in fields.items() if convert}
         return (lambda value: _with_fields(value, changed)) if changed else None
     return None
@@ -114,7 +114,7 @@ class OutputRows:
     def __init__(self, schema: pa.Schema, function: str) -> None:
         self._schema = schema
         self._function = function
-        self._converts = [_given(field.type) for field in schema]
+        self._converts = [given(field.type) for field in schema]
 
     def batches(self, rows: Iterable[tuple[object, Any]]) -> Iterator[pa.RecordBatch]:
         """Batches of rows, each of which comes with its place, whose text names the key.
@@ -198,18 +198,18 @@ class OutputRows:
                 ) from error
 
 
-def _given(data_type: pa.DataType) -> Convert:
+def given(data_type: pa.DataType) -> Convert:
     """What makes of a function's value one that pyarrow takes for the type."""
     if pa.types.is_integer(data_type):
         return _integer
     if pa.types.is_map(data_type):
-        keys, items = _given(data_type.key_type), _given(data_type.item_type)
+        keys, items = given(data_type.key_type), given(data_type.item_type)
         return lambda value: _given_map(value, keys, items)
     if pa.types.is_list(data_type):
-        element = _given(data_type.value_type)
+        element = given(data_type.value_type)
         return lambda value: _given_list(value, element)
     if pa.types.is_struct(data_type):
-        fields = {field.name: _given(field.type) for field in data_type}
+        fields = {field.name: given(field.type) for field in data_type}
         return lambda value: _given_struct(value, fields)
     return _same
 

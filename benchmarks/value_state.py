@@ -1,0 +1,96 @@
+"""How fast a function's value state is added to, read and updated, per state backend, on one core.
+
+    python benchmarks/value_state.py [--keys 100000] [--accesses 10] [--rounds 3]
+
+Every access is one of a row, which makes its key the current one if it is not. Sorted, all rows
+of a key come one after another, as ``single_key`` needs them; the other backends are measured with
+rows in any order, too. ``add`` is the first value of a key, of which there is one row; ``get`` and
+``update`` find one, but where the key before is forgotten. The rate is the best of all rounds.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+
+from state_processor import Types, ValueStateDescriptor
+from state_processor.state_backends import STATE_BACKENDS, state_backend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from state_processor.state_backends import KeyedStateBackend
+    from state_processor.states import ValueState
+
+    Span = tuple[int, bytes, range]
+
+ACCESSES = ("add", "get", "update")
+
+
+def spans(keys: NDArray[np.int64], rows: int) -> list[Span]:
+    """Keys with their bytes, and so many rows each."""
+    data = keys.astype(">i8").tobytes()
+    return [
+        (key, data[8 * index : 8 * index + 8], range(rows))
+        for index, key in enumerate(keys.tolist())
+    ]
+
+
+def seconds(backend: KeyedStateBackend, state: ValueState, access: str, found: list[Span]) -> float:
+    """How long the accesses of all rows take."""
+    set_current_key, value, update = backend.set_current_key, state.value, state.update
+    start = time.perf_counter()
+    if access == "get":
+        for key, key_bytes, rows in found:
+            set_current_key(key, key_bytes)
+            for _ in rows:
+                value()
+    else:
+        for key, key_bytes, rows in found:
+            set_current_key(key, key_bytes)
+            for row in rows:
+                update(row)
+    return time.perf_counter() - start
+
+
+def rates(name: str, keys: int, accesses: int, *, is_sorted: bool) -> Iterator[float]:
+    """Accesses per ms of each kind."""
+    distinct = np.arange(keys)
+    several = spans(distinct, accesses)
+    if not is_sorted:
+        shuffled = np.random.default_rng(0).permutation(np.repeat(distinct, accesses))
+        several = spans(shuffled, 1)
+    with state_backend(name, Types.LONG().layout) as backend:
+        state = backend.state(ValueStateDescriptor("value", Types.LONG()))
+        for access in ACCESSES:
+            found = spans(distinct, 1) if access == "add" else several
+            count = sum(len(rows) for *_, rows in found)
+            yield count / seconds(backend, state, access, found) / 1000  # type: ignore[arg-type]
+
+
+@click.command(help=__doc__)
+@click.option("--keys", default=100_000, show_default=True, help="Distinct keys.")
+@click.option("--accesses", default=10, show_default=True, help="Rows of each key.")
+@click.option("--rounds", default=3, show_default=True, help="Rounds of each measurement.")
+def main(keys: int, accesses: int, rounds: int) -> None:
+    """Measures and prints."""
+    click.echo(f"{'rows':10} {'backend':12}" + "".join(f"{name:>12}" for name in ACCESSES))
+    for order in ("sorted", "any order"):
+        for name, backend in STATE_BACKENDS.items():
+            if order == "sorted" or backend.keeps_all_keys:
+                of_rounds = [
+                    list(rates(name, keys, accesses, is_sorted=order == "sorted"))
+                    for _ in range(rounds)
+                ]
+                best = map(max, zip(*of_rounds, strict=True))
+                cells = "".join(f"{rate:12,.0f}" for rate in best)
+                click.echo(f"{order:10} {name:12}{cells}  accesses/ms")
+
+
+if __name__ == "__main__":
+    main()

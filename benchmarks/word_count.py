@@ -1,0 +1,144 @@
+"""A count of words, on two cores: sorted, with the state of one key, against all keys at once.
+
+    python benchmarks/word_count.py [--full] [--keys long string] [--only single_key heap rocksdb]
+
+Rows are made by Spark and counted by a Python function over a value state, a row for each key at
+its end. ``--full`` takes 40 M records of 4 M keys instead of 4 M of 400 k. Each line is a process
+of its own, warm; ``task MB`` is the peak of the Python worker that had most. ``batches`` is the function
+over Arrow tables, which leaves its state to a savepoint, which is read again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from measure import CORES, descendants, peak_memory
+from pyspark.sql import functions as F
+
+from state_processor import (
+    OperatorTransformation,
+    Savepoint,
+    Types,
+    ValueStateDescriptor,
+    local_session,
+)
+from state_processor.process_functions import KeyedProcessFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+WAYS: dict[str, dict[str, bool | str]] = {
+    "single_key": {"execution.sorted-inputs.enabled": True},
+    "heap": {"execution.sorted-inputs.enabled": False, "state.backend.type": "heap"},
+    "rocksdb": {"execution.sorted-inputs.enabled": False, "state.backend.type": "rocksdb"},
+    "batches": {},
+}
+COUNT = ValueStateDescriptor("count", Types.LONG())
+SCALE = 10
+MEGABYTE = 1 << 20
+
+
+class WordCount(KeyedProcessFunction):
+    """Counts the rows of each word, and tells when no more come."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.count = runtime_context.get_state(COUNT)
+
+    def process_element(self, value: Any, context: Any) -> None:  # noqa: ARG002
+        count = self.count
+        found = count.value()
+        if found is None:
+            context.timer_service.register_event_time_timer(0)
+            found = 0
+        count.update(found + 1)
+
+    def on_timer(self, timestamp: int, context: Any) -> Iterable[tuple[Any, int]]:  # noqa: ARG002
+        yield context.current_key, self.count.value()
+
+
+def counted(rows: pa.Table) -> pa.Table:
+    """The same over a table."""
+    found = rows.group_by("word", use_threads=False).aggregate([([], "count_all")])
+    return found.rename_columns(["key", "count"])
+
+
+def words(records: int, keys: int, key_type: str) -> DataFrame:
+    """Records whose words come in no order."""
+    spark = local_session(f"local[{CORES}]", spark__sql__shuffle__partitions=str(CORES))
+    number = (F.col("id") * 7919 + 13) % keys
+    word = number if key_type == "long" else F.concat(F.lit("word-"), number.cast("string"))
+    return spark.range(records, numPartitions=CORES).select(word.alias("word"))
+
+
+def count(way: str, data: DataFrame) -> tuple[int, int]:
+    """Counts in one way; the number of words, and that of records."""
+    keyed = OperatorTransformation.bootstrap_with(data).key_by("word").with_options(WAYS[way])
+    if way == "batches":
+        with tempfile.TemporaryDirectory() as folder:
+            path = str(Path(folder) / "savepoint")
+            operator = keyed.transform_batches(counted, COUNT)
+            writer = Savepoint.create(data.sparkSession, parallelism=CORES)
+            writer.with_operator("words", operator).write(path)
+            written = Savepoint.load(data.sparkSession, path, uids=["words"])
+            counts = written.read_keyed_state("words").withColumnRenamed("count", "n")
+            found = counts.agg(F.count("*"), F.sum("n")).first()
+    else:
+        schema = f"word {data.schema[0].dataType.simpleString()}, n BIGINT"
+        found = keyed.process(WordCount(), schema).agg(F.count("*"), F.sum("n")).first()
+    assert found is not None
+    return found[0], found[1]
+
+
+def run(way: str, key_type: str, records: int) -> None:
+    """Counts once, after a little that starts everything, and prints a line of the table."""
+    count(way, words(1000, 10, key_type))
+    start = time.perf_counter()
+    found = count(way, words(records, records // SCALE, key_type))
+    seconds = time.perf_counter() - start
+    assert found == (records // SCALE, records), found
+    processes = [one for one in descendants(os.getpid()) if "java" not in _command(one)]
+    memory = max(map(peak_memory, processes)) // MEGABYTE
+    rate = records / seconds / CORES
+    print(f"{way:12} {key_type:8} {seconds:8.1f} {rate:14,.0f} {memory:9,}", flush=True)
+
+
+def _command(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes().decode()
+    except OSError:
+        return "java"
+
+
+def main() -> None:
+    """Runs each way in a process of its own."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--keys", nargs="+", default=["long", "string"])
+    parser.add_argument("--only", nargs="+", default=list(WAYS), choices=WAYS)
+    parser.add_argument("--records", type=int, default=4_000_000)
+    parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    records = options.records * (SCALE if options.full else 1)
+    if options.alone:
+        run(options.only[0], options.keys[0], records)
+        return
+    print(f"{records:,} records, {records // SCALE:,} keys, {CORES} cores")
+    print(f"{'backend':12} {'key':8} {'seconds':>8} {'rows/s of core':>14} {'task MB':>9}")
+    for key_type in options.keys:
+        for way in options.only:
+            command = [sys.executable, __file__, "--alone", "--only", way, "--keys", key_type]
+            subprocess.run([*command, "--records", str(records)], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Bars for what takes long, where a person watches; they go when it is done."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TransferSpeedColumn,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from state_processor.session import TaskCount
+
+_POLL_SECONDS = 0.25
+
+
+@contextmanager
+def writing(
+    title: str, size: int, tasks: Callable[[], TaskCount] | None = None
+) -> Iterator[Callable[[int], None]]:
+    """A bar for so many bytes that are copied, and one for the tasks of Spark.
+
+    Args:
+        title: What is done.
+        size: The bytes; gives what is to be told of each step.
+        tasks: Says how many tasks there are now, and how many of them are done.
+    """
+    label, bar = TextColumn("{task.description}"), BarColumn()
+    copies = Progress(label, bar, DownloadColumn(), TransferSpeedColumn())
+    jobs = Progress(label, bar, MofNCompleteColumn(), TextColumn("tasks"))
+    with _shown(copies, jobs):
+        copying = copies.add_task(escape(title), total=size, visible=size > 0)
+        with _polled(jobs, escape(title), tasks):
+            yield lambda done: copies.advance(copying, done)
+
+
+@contextmanager
+def steps(title: str, count: int) -> Iterator[Callable[[], None]]:
+    """A bar for so many steps; gives what is to be called after each."""
+    shown = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with _shown(shown):
+        task = shown.add_task(escape(title), total=count)
+        yield lambda: shown.advance(task)
+
+
+@contextmanager
+def _shown(*bars: Progress) -> Iterator[None]:
+    # What programs read is stdout, so the bars are not there.
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with Live(Group(*bars), console=console, transient=True):
+        yield
+
+
+@contextmanager
+def _polled(bars: Progress, title: str, tasks: Callable[[], TaskCount] | None) -> Iterator[None]:
+    """Asks for the tasks now and then, while something else waits for them."""
+    if tasks is None:
+        yield
+        return
+    is_over, task = Event(), bars.add_task(title, total=None)
+
+    def poll() -> None:
+        while not is_over.wait(_POLL_SECONDS):
+            found = tasks()
+            bars.update(task, completed=found.done, total=found.total or None)
+
+    thread = Thread(target=poll, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()

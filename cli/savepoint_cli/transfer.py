@@ -1,0 +1,96 @@
+"""Commands that carry tables out of savepoints, and into them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from savepoint_cli import progress
+from savepoint_cli.inspect import inspection, open_savepoint, output_option
+from savepoint_cli.modify import destination, write_savepoint
+from state_processor import local_session
+
+if TYPE_CHECKING:
+    from savepoint_cli.output import Output
+
+_FORMATS = ("parquet", "avro", "csv", "jsonl")
+
+
+@click.command("export")
+@inspection
+@click.argument("table")
+@click.argument("out")
+@click.option("--to", "form", type=click.Choice(_FORMATS), required=True, help="The format of OUT.")
+@click.option("--column", "columns", multiple=True, help="Only this column. Repeatable.")
+@click.option("--key", "keys", multiple=True, help="Only the row of this key. Repeatable.")
+@click.option("--with-key-group", is_flag=True, help="Add the column key_group.")
+@click.option("--with-times", is_flag=True, help="Keep the last access of values with TTL.")
+@click.option("--overwrite", is_flag=True, help="Replace a file that lies at OUT.")
+def export_table(
+    output: Output,
+    path: str,
+    table: str,
+    out: str,
+    form: str,
+    columns: tuple[str, ...],
+    keys: tuple[str, ...],
+    overwrite: bool,
+    **options: Any,
+) -> None:
+    """Write TABLE of the savepoint at PATH to the file OUT, without Spark.
+
+    \b
+    savepoint export s3://jobs/savepoint-1a2b summarize.keyed_state totals.parquet --to parquet
+    """
+    # The libraries of the formats are for those who export.
+    from state_processor.exported_table import export_table as write_table  # noqa: PLC0415
+
+    added = {name: options.pop(name) for name in ("with_key_group", "with_times")}
+    savepoint = open_savepoint(path, **options)
+    scan = savepoint.scan(table, columns=columns or None, keys=keys or None, **added)
+    with progress.steps(f"Writing {out}", len(tuple(scan.splits()))) as on_split:
+        output.page(write_table(scan, out, form, overwrite=overwrite, on_split=on_split))
+
+
+@click.command("import")
+@output_option
+@click.argument("data")
+@destination
+@click.option(
+    "--description",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    required=True,
+    help="A YAML file that says what becomes of the columns.",
+)
+@click.option(
+    "--from",
+    "form",
+    type=click.Choice(_FORMATS),
+    help="The format, if names of files don't say it.",
+)
+def import_table(
+    output: Output,
+    data: str,
+    out: str,
+    description: Path,
+    form: str | None,
+    overwrite: bool,
+    dry_run: bool,
+) -> None:
+    """Write a savepoint to OUT, with the rows of DATA as the state of an operator.
+
+    DATA is a Parquet, Avro, CSV or JSON lines file, or a directory of such files.
+
+    \b
+    savepoint import totals.csv s3://jobs/bootstrapped --description totals.yaml
+    """
+    from state_processor.described_import import DescribedImport  # noqa: PLC0415  # Spark is slow
+    from state_processor.import_description import ImportDescription  # noqa: PLC0415
+    from state_processor.table_files import TableFiles, TableFormat  # noqa: PLC0415
+
+    found = ImportDescription.parse(description.read_text(encoding="utf-8"), str(description))
+    files = TableFiles.at(data, TableFormat(form) if form else None)
+    writer = DescribedImport(files, found).writer(local_session())
+    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)

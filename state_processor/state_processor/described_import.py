@@ -1,0 +1,234 @@
+"""A table in files, and what its rows are to become: the savepoint that a description describes."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from savepoint_formats.columns import arrow_type
+from savepoint_formats.errors import DescriptionError, SavepointError
+from savepoint_formats.layout import without_ttl
+from savepoint_formats.tables import KEYED_STATE, WINDOW_STATE
+from state_processor.column_types import column_of
+from state_processor.descriptors import ListStateDescriptor, MapStateDescriptor
+from state_processor.jobs.encode_keyed import KEY_GROUP
+from state_processor.jobs.operator_rows import OperatorRows
+from state_processor.jobs.read_files import files_frame
+from state_processor.jobs.stored_elements import StoredElements
+from state_processor.operator_state_transformation import OperatorStateTransformation
+from state_processor.savepoint import Savepoint
+from state_processor.transformation import OneInputStateTransformation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from savepoint_formats.layout import Layout
+    from state_processor.import_description import (
+        ImportDescription,
+        KeyedDescription,
+        LikeDescription,
+        OperatorStateDescription,
+    )
+    from state_processor.keyed_transformation import KeyedStateTransformation
+    from state_processor.planned_operator import StateTransformation
+    from state_processor.savepoint_writer import SavepointWriter
+    from state_processor.table_files import TableFiles
+
+_DEFAULT_MAX_PARALLELISM = 128
+_WINDOW = "window of start and end"
+_WINDOW_TYPE = pa.struct({"start": pa.int64(), "end": pa.int64()})
+
+
+@dataclass(frozen=True)
+class DescribedImport:
+    """Files, and the description of what becomes of their rows.
+
+    Attributes:
+        files: The files.
+        description: The description.
+
+    Example:
+        >>> DescribedImport(TableFiles.at("totals.csv"), description).writer(spark).write("new")
+    """
+
+    files: TableFiles
+    description: ImportDescription
+
+    def writer(self, spark: SparkSession) -> SavepointWriter:
+        """The savepoint that is to be written; reads no rows yet.
+
+        Args:
+            spark: The session that makes the state.
+
+        Raises:
+            TableFileError: A file is none of its format.
+            ColumnNotFoundError: There is no column that the description names.
+            ColumnTypeError: A column does not fit what it is to become.
+            DescriptionError: The description fits no operator.
+            SavepointError: A savepoint that it names cannot be read.
+        """
+        found = self.description
+        with _mistakes_told(found.file):
+            transformations = tuple(self._transformations(spark))
+            max_parallelism, parallelism = found.max_parallelism, found.parallelism
+            if found.base is not None:
+                begun = Savepoint.load(spark, found.base).writer()
+                return begun.with_operator(
+                    found.uid,
+                    *transformations,
+                    parallelism=parallelism,
+                    max_parallelism=max_parallelism,
+                )
+            begun = Savepoint.create(
+                spark,
+                max_parallelism=max_parallelism or _DEFAULT_MAX_PARALLELISM,
+                parallelism=parallelism,
+            )
+            return begun.with_operator(found.uid, *transformations)
+
+    def _transformations(self, spark: SparkSession) -> Iterator[StateTransformation]:
+        found = self.description
+        if found.like is not None:
+            yield self._like(spark, found.like)
+            return
+        schema = self.files.chosen(_column_types(found))
+        data = files_frame(spark, self.files, schema)
+        if found.keyed is not None:
+            yield _keyed(data, found.keyed)
+        for one in found.operator_states:
+            yield _operator_state(data, one)
+
+    def _like(self, spark: SparkSession, like: LikeDescription) -> StateTransformation:
+        """State of the types of an existing operator; every column is to be one of it."""
+        savepoint = Savepoint.open(like.savepoint)
+        operator = savepoint.operator(like.operator)
+        if like.state is not None:
+            stored = StoredElements.state_of(operator, like.state)
+            types = {"key": arrow_type(stored.key.layout())} if stored.key is not None else {}
+            types["value"] = arrow_type(stored.element.layout())
+            data = files_frame(spark, self.files, self.files.chosen(types))
+            rows = OperatorRows.of(data, stored, tuple(types))
+            return OperatorStateTransformation((rows,))
+        known: dict[str, pa.DataType | None] = {KEY_GROUP: pa.int32()}
+        for table in operator.tables:
+            if table.name in (KEYED_STATE, WINDOW_STATE):
+                scan = savepoint.scan(f"{operator.name}.{table.name}")
+                known.update({field.name: field.type for field in scan.schema})
+        data = files_frame(spark, self.files, self.files.schema(known))
+        return OneInputStateTransformation(data).like(operator)
+
+
+def _column_types(found: ImportDescription) -> dict[str, pa.DataType | None]:
+    """The columns that are used, and the types that they are to have where a file says none."""
+    types: dict[str, pa.DataType | None] = {}
+    if found.keyed is not None:
+        types.update(_keyed_types(found.keyed))
+    for one in found.operator_states:
+        descriptor = one.descriptor
+        if isinstance(descriptor, MapStateDescriptor):
+            serializers = [descriptor.user_key, descriptor.user_value]
+        else:
+            serializers = [descriptor.element]
+        layouts = (serializer.layout() for serializer in serializers)
+        types.update(zip(one.columns, map(arrow_type, layouts), strict=True))
+    return types
+
+
+def _keyed_types(found: KeyedDescription) -> Iterator[tuple[str, pa.DataType | None]]:
+    yield from _key_types(found)
+    if found.key_groups is not None:
+        yield found.key_groups, pa.int32()
+    for state in found.states:
+        layout: Layout = without_ttl(state.descriptor.stored.layout())
+        yield state.column, arrow_type(layout)
+        if state.last_access is not None:
+            yield state.last_access, pa.int64()
+    for timer in found.timers:
+        yield timer.column, pa.list_(pa.int64()) if timer.is_list else pa.int64()
+    if found.window is not None:
+        whole = len(found.window.columns) == 1
+        for column in found.window.columns:
+            yield column, _WINDOW_TYPE if whole else pa.int64()
+
+
+def _key_types(found: KeyedDescription) -> Iterator[tuple[str, pa.DataType | None]]:
+    if found.key_type is None:
+        yield from ((name, None) for name in found.key)
+        return
+    whole = found.key_type.arrow_type
+    if len(found.key) == 1:
+        yield found.key[0], whole
+        return
+    if not pa.types.is_struct(whole) or whole.num_fields != len(found.key):
+        raise ValueError(
+            f"keyed_state.key has {len(found.key)} columns, but key_type {found.key_type!r}"
+            " is no tuple of as many fields"
+        )
+    yield from zip(found.key, (field.type for field in whole), strict=True)
+
+
+def _keyed(data: DataFrame, found: KeyedDescription) -> StateTransformation:
+    begun = OneInputStateTransformation(data)
+    keyed = begun.key_by(*found.key, key_type=found.key_type, key_groups=found.key_groups)
+    if found.window is not None:
+        return _windowed(keyed, found)
+    for state in found.states:
+        keyed = keyed.with_state(
+            state.descriptor, state.column, last_access=state.last_access, merge=state.merge
+        )
+    services = dict.fromkeys(timer.service for timer in found.timers)
+    for service in services:
+        columns = {one.time_domain: one.column for one in found.timers if one.service == service}
+        keyed = keyed.with_timers(
+            event_time=columns.get("event"),
+            processing_time=columns.get("processing"),
+            service=service,
+        )
+    return keyed
+
+
+def _windowed(keyed: KeyedStateTransformation, found: KeyedDescription) -> StateTransformation:
+    window = found.window
+    assert window is not None  # the caller saw it
+    name = window.columns[0]
+    if len(window.columns) > 1:
+        start, end = (column_of(keyed.data, one)[0].cast("bigint") for one in window.columns)
+        data = keyed.data.withColumn(_WINDOW, F.struct(start.alias("start"), end.alias("end")))
+        keyed, name = replace(keyed, data=data), _WINDOW
+    windowed = keyed.window(
+        name,
+        is_merging=window.is_merging,
+        is_processing_time=window.is_processing_time,
+        allowed_lateness_ms=window.allowed_lateness_ms,
+    )
+    for state in found.states:
+        windowed = windowed.with_state(
+            state.descriptor, state.column, last_access=state.last_access, merge=state.merge
+        )
+    return windowed
+
+
+def _operator_state(data: DataFrame, found: OperatorStateDescription) -> StateTransformation:
+    begun, descriptor = OneInputStateTransformation(data), found.descriptor
+    if isinstance(descriptor, ListStateDescriptor):
+        add = begun.union_state if found.kind == "union" else begun.list_state
+        return add(descriptor, found.columns[0])
+    key, value = found.columns
+    return begun.broadcast_state(descriptor, key=key, value=value)
+
+
+@contextmanager
+def _mistakes_told(file: str) -> Iterator[None]:
+    """Says of what is wrong with a call that it comes from the description."""
+    try:
+        yield
+    except SavepointError:
+        raise
+    except (ValueError, TypeError) as error:
+        raise DescriptionError(f"{file}: {error}") from error

@@ -1,0 +1,138 @@
+"""A function over Arrow tables of whole keys, for what columns do faster than rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from savepoint_formats.columns import arrow_type
+from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
+from state_processor.jobs.encode_keyed import KEY, RUNS, KeyedEncoding
+from state_processor.jobs.key_spans import key_starts
+from state_processor.jobs.keyed_write import KeyedPlan
+from state_processor.jobs.sorted_inputs import KEY as KEY_BYTES
+from state_processor.jobs.sorted_inputs import KeyedInput, routed, row_column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from pyspark.sql import DataFrame, Row
+
+    from state_processor.jobs.function_rows import FunctionState
+
+    BatchFunction = Callable[[pa.Table], pa.Table]
+
+_ROWS = 100_000
+"""Rows that a function gets at once, or those of one key if it has more."""
+
+
+@dataclass(frozen=True)
+class BatchRows:
+    """A function over tables, and the states that it makes.
+
+    Attributes:
+        rows: What it is given.
+        function: The function.
+        states: The states.
+    """
+
+    rows: KeyedInput
+    function: BatchFunction
+    states: tuple[FunctionState, ...]
+
+    def plan(self) -> KeyedPlan:
+        """What is to be written."""
+        infos = tuple(state.new.info for state in self.states)
+        return KeyedPlan(self.rows.key.snapshot, infos, (self,))
+
+    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> DataFrame:
+        """See ``RunRows``."""
+        columns = tuple(state.column(ids[state.new.name]) for state in self.states)
+        layout, hash_code = self.rows.key.snapshot.layout(), self.rows.key.hash_code
+        encoding = KeyedEncoding(layout, None, max_parallelism, columns, hash_code)
+        rows = self.rows.rows(0, (self.rows,), max_parallelism)
+        task = BatchTask(self.function, {state.new.name: state for state in self.states}, encoding)
+        return routed(rows, max_parallelism, is_sorted=True).mapInArrow(task.run, RUNS)
+
+    def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
+        """None that could be told without running the function again."""
+        return []
+
+
+@dataclass(frozen=True)
+class BatchTask:
+    """How the function is run.
+
+    Attributes:
+        function: The function.
+        states: The states that it makes, by name.
+        encoding: How they become runs.
+    """
+
+    function: BatchFunction
+    states: Mapping[str, FunctionState]
+    encoding: KeyedEncoding
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The runs of a partition."""
+        yield from self.encoding.run(self.made(batches))
+
+    def made(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """What the function makes: column ``key``, and one per state.
+
+        Raises:
+            ColumnNotFoundError: It left out one of them.
+            ColumnTypeError: One is of another type.
+        """
+        types = {KEY: arrow_type(self.encoding.key)}
+        types |= {name: state.arrow_type for name, state in self.states.items()}
+        for table in whole_keys(batches):
+            found = self.function(table)
+            columns = [self._column(found, name, wanted) for name, wanted in types.items()]
+            yield pa.RecordBatch.from_arrays(columns, list(types))
+
+    def _column(self, found: pa.Table, name: str, wanted: pa.DataType) -> pa.Array:
+        if name not in found.column_names:
+            raise ColumnNotFoundError(
+                f"the function gave no column {name!r}; it gave: {', '.join(found.column_names)}"
+            )
+        column = found.column(name).combine_chunks()
+        try:
+            return column.cast(wanted)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise ColumnTypeError(
+                f"the function gave column {name!r} as {column.type}, expected {wanted}: {error}"
+            ) from error
+
+
+def whole_keys(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows in tables that hold all rows of each of their keys."""
+    pending: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        if count >= _ROWS:
+            last = pending[-1].column(KEY_BYTES)[-1]
+            start = _first_other(batch.column(KEY_BYTES), last)
+            if start is not None:
+                yield _rows([*pending, batch.slice(0, start)])
+                pending, count, batch = [], 0, batch.slice(start)  # noqa: PLW2901  # the rest
+        if batch.num_rows:
+            pending.append(batch)
+            count += batch.num_rows
+    if pending:
+        yield _rows(pending)
+
+
+def _first_other(keys: pa.BinaryArray, key: pa.BinaryScalar) -> int | None:
+    """Where the first key begins that is another one; None if there is none."""
+    if len(keys) and keys[0] != key:
+        return 0
+    starts = key_starts(keys)
+    return int(starts[1]) if len(starts) > 1 else None
+
+
+def _rows(batches: list[pa.RecordBatch]) -> pa.Table:
+    rows = [pa.RecordBatch.from_struct_array(batch.column(row_column(0))) for batch in batches]
+    return pa.Table.from_batches(rows)

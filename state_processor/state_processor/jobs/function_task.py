@@ -1,0 +1,237 @@
+"""Runs a function over keyed rows, key after key.
+
+Sorted, all rows of a key come one behind the other: at its end its timers fire, its state is
+given away, and nothing of it stays. Not sorted, the state backend keeps all keys of the task, and
+they end when all rows have come, each in its turn.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from savepoint_formats.columns import write_value
+from savepoint_formats.data_view import DataOutputView
+from state_processor.execution_options import SORTED_INPUTS
+from state_processor.jobs.per_key import Place
+from state_processor.process_functions import (
+    KeyedContext,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    KeyedRuntimeContext,
+)
+from state_processor.state_backends import TimerService, state_backend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import pyarrow as pa
+
+    from savepoint_formats.layout import Layout
+    from state_processor.descriptors import StateDescriptor
+    from state_processor.execution_options import ExecutionOptions
+    from state_processor.jobs.key_spans import RowTypes, Span
+    from state_processor.process_functions import KeyedFunction
+    from state_processor.state_backends import KeyedStateBackend
+
+
+@dataclass(frozen=True)
+class FunctionTask:
+    """A function, and how it is run.
+
+    Attributes:
+        function: The function.
+        rows: What it is given.
+        options: How it is run.
+        keeps_state: Whether a key leaves its state when it ends, timers among it, and not rows; if
+            not, its timers fire.
+    """
+
+    function: KeyedFunction
+    rows: RowTypes
+    options: ExecutionOptions
+    keeps_state: bool
+
+    def outputs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Place, Any]]:
+        """The rows that the function gives, each with its key."""
+        with self._run() as run:
+            for _ in run.steps(self.rows.spans(batches)):
+                if run.given:
+                    place = Place(run.backend.current_key)
+                    yield from ((place, row) for row in run.given)
+                    run.given.clear()
+
+    def states(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Place, list[Any]]]:
+        """The bytes of each key, and what it has in each state when it ends."""
+        with self._run() as run:
+            for _ in run.steps(self.rows.spans(batches)):
+                run.given.clear()
+                yield from run.ended
+                run.ended.clear()
+
+    @contextmanager
+    def _run(self) -> Iterator[_Run]:
+        with state_backend(self.options.state_backend, self.rows.key) as backend:
+            run = _Run(self, backend)
+            try:
+                self.function.open(KeyedRuntimeContext(backend))
+                yield run
+            except BaseException as error:
+                error.add_note(f"in {type(self.function).__name__} for key {backend.current_key!r}")
+                raise
+            finally:
+                self.function.close()
+
+
+class _Run:
+    """A function at work.
+
+    Attributes:
+        backend: Has the state.
+        given: The rows that the function has given.
+        ended: What keys had when they ended.
+    """
+
+    def __init__(self, task: FunctionTask, backend: KeyedStateBackend) -> None:
+        self.backend = backend
+        self.given: list[Any] = []
+        self.ended: list[tuple[Place, list[Any]]] = []
+        self._function = task.function
+        self._key = task.rows.key
+        self._is_sorted = task.options.is_sorted
+        self._keeps_state = task.keeps_state
+        self._timers = TimerService(backend)
+        self._context = KeyedContext(self._timers, self._switch_key)
+        # The keys that the function has left by itself; emptied where that is seen.
+        self._left: list[bytes | None] = []
+
+    def steps(self, spans: Iterable[Span]) -> Iterator[None]:
+        """Calls the function for all rows; ``given`` and ``ended`` may be emptied after a step."""
+        backend, call = self.backend, self._call()
+        for span in spans:
+            if span.key_bytes != backend.key_bytes:
+                if self._is_sorted:
+                    self._end_before(span)
+                self._begin(span.key, span.key_bytes)
+            rows = zip(span.timestamps, span.rows, strict=False)
+            while call(rows):
+                self._return_to(span, rows)
+            yield
+        for _ in self._ends():
+            yield
+
+    def _call(self) -> Callable[[Iterator[tuple[int | None, Any]]], bool]:
+        """What calls the function for rows, until it has switched keys or there are no more."""
+        if isinstance(self._function, KeyedCoProcessFunction):
+            return self._call_two
+        return self._call_one
+
+    def _call_one(self, rows: Iterator[tuple[int | None, Any]]) -> bool:
+        process, context = self._function.process_element, self._context  # type: ignore[attr-defined]
+        give, left = self.given.extend, self._left
+        for context.timestamp, row in rows:
+            found = process(row, context)
+            if found is not None:
+                give(found)
+            if left:
+                return True
+        return False
+
+    def _call_two(self, rows: Iterator[tuple[int | None, Any]]) -> bool:
+        function, context = self._function, self._context
+        assert isinstance(function, KeyedCoProcessFunction)  # as ``_call`` knows
+        process = function.process_element1, function.process_element2
+        give, left = self.given.extend, self._left
+        for context.timestamp, (number, row) in rows:
+            found = process[number](row, context)
+            if found is not None:
+                give(found)
+            if left:
+                return True
+        return False
+
+    def _begin(self, key: Any, key_bytes: bytes) -> None:
+        self.backend.set_current_key(key, key_bytes)
+        self._context.current_key = key
+
+    def _switch_key(self, key: Any) -> None:
+        """What ``KeyedContext.set_current_key`` does."""
+        view = DataOutputView()
+        write_value(self._key, key, view)
+        if view.to_bytes() == self.backend.key_bytes:
+            return
+        self._left.append(self.backend.key_bytes)
+        if self._is_sorted:
+            self._end()
+        self._begin(key, view.to_bytes())
+
+    def _return_to(self, span: Span, rows: Iterator[Any]) -> None:
+        """Goes on with the rows of a key after the function has left it.
+
+        Raises:
+            TypeError: The key has ended with that, as rows are sorted, and has more rows.
+        """
+        if not self._is_sorted:
+            self._left.clear()
+            self._begin(span.key, span.key_bytes)
+        elif next(rows, None) is not None:
+            raise self._refusal(span)
+
+    def _refusal(self, span: Span) -> TypeError:
+        return TypeError(
+            f"key {span.key!r} has ended, because the function went on to key"
+            f" {self._context.current_key!r}, but has more rows: sorted input comes key by key,"
+            f" and each has one end; set {SORTED_INPUTS}=false"
+        )
+
+    def _end_before(self, span: Span) -> None:
+        """Ends the current key, if there is one, since another one comes."""
+        if span.key_bytes in self._left:
+            raise self._refusal(span)
+        self._left.clear()
+        if self.backend.key_bytes is not None:
+            self._end()
+
+    def _end(self) -> None:
+        """Ends the current key."""
+        if not self._keeps_state:
+            self._fire()
+            return
+        snapshot = self.backend.snapshot_current_key()
+        if any(one is not None for one in snapshot):
+            row = [self.backend.key_bytes, *snapshot]
+            self.ended.append((Place(self.backend.current_key), row))
+
+    def _ends(self) -> Iterator[None]:
+        """Ends the keys that have not ended yet."""
+        if self._is_sorted and self.backend.key_bytes is not None:
+            self._end()
+            yield
+        elif not self._is_sorted:
+            for key, key_bytes in self.backend.keys():  # noqa: SIM118  # it is no dict
+                self._begin(key, key_bytes)
+                self._end()
+                yield
+
+    def _fire(self) -> None:
+        """Fires the timers of the current key."""
+        function, context = self._function, self._context
+        if not isinstance(function, KeyedProcessFunction | KeyedCoProcessFunction):
+            return
+        for context.time_domain, context.timestamp in self._timers.due():
+            found = function.on_timer(context.timestamp, context)
+            if found is not None:
+                self.given.extend(found)
+        context.time_domain = None
+
+
+def registered(function: KeyedFunction, key: Layout) -> tuple[StateDescriptor, ...]:
+    """The states that a function registers, after those of its timers, as snapshots have them."""
+    with state_backend("single_key", key) as backend:
+        TimerService(backend)
+        try:
+            function.open(KeyedRuntimeContext(backend))
+        finally:
+            function.close()
+        return backend.descriptors

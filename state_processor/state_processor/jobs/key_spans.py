@@ -1,0 +1,142 @@
+"""Batches of rows as a function takes them: spans of rows of one key, one behind the other."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from dataclasses import dataclass
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_formats.columns.assembly import program
+from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.columns.decode import decode
+from state_processor.jobs.python_values import python_values
+from state_processor.jobs.sorted_inputs import INPUT, KEY, TIMESTAMP, row_column
+from state_processor.schema import to_spark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.layout import Layout
+
+    Input = tuple[int, Any]
+
+
+class Span(NamedTuple):
+    """Rows of one key.
+
+    Attributes:
+        key: The key, as a function sees it.
+        key_bytes: What its serializer writes.
+        timestamps: That of each row, in ms, or None.
+        rows: The rows; where a function has two inputs, pairs of number of input and row.
+    """
+
+    key: Any
+    key_bytes: bytes
+    timestamps: Iterable[int | None]
+    rows: list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RowTypes:
+    """What rows are made of.
+
+    Attributes:
+        key: The layout of keys.
+        inputs: The names of the columns of each input.
+        has_timestamps: Whether rows have any.
+    """
+
+    key: Layout
+    inputs: tuple[tuple[str, ...], ...]
+    has_timestamps: bool
+
+    def spans(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Span]:
+        """The rows of a partition; a key that goes on in the next batch has another span there."""
+        makes = [row_maker(names) for names in self.inputs]
+        for batch in batches:
+            if batch.num_rows:
+                yield from self._spans(batch, makes)
+
+    def _spans(self, batch: pa.RecordBatch, makes: list[Any]) -> Iterator[Span]:
+        keys = batch.column(KEY)
+        starts = key_starts(keys)
+        distinct = keys.take(pa.array(starts))
+        found = python_keys(decoded_keys(self.key, distinct))
+        bounds = starts.tolist()
+        ends = [*bounds[1:], batch.num_rows]
+        rows = self._rows(batch, makes)
+        if not self.has_timestamps:
+            for key, key_bytes, start, end in zip(
+                found, distinct.to_pylist(), bounds, ends, strict=True
+            ):
+                yield Span(key, key_bytes, repeat(None), rows[start:end])
+            return
+        times = plain_list(batch.column(TIMESTAMP))
+        for key, key_bytes, start, end in zip(
+            found, distinct.to_pylist(), bounds, ends, strict=True
+        ):
+            yield Span(key, key_bytes, times[start:end], rows[start:end])
+
+    def _rows(self, batch: pa.RecordBatch, makes: list[Any]) -> list[Any]:
+        if len(makes) == 1:
+            return list(map(makes[0], row_tuples(batch.column(row_column(0)))))
+        numbers = batch.column(INPUT)
+        of_inputs = [
+            map(
+                make, row_tuples(batch.column(row_column(number)).filter(pc.equal(numbers, number)))
+            )
+            for number, make in enumerate(makes)
+        ]
+        return [(number, next(of_inputs[number])) for number in numbers.to_pylist()]
+
+
+def key_starts(keys: pa.BinaryArray) -> NDArray[np.int64]:
+    """Where keys begin that are not the one before."""
+    changes = pc.not_equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False)
+    return np.append(np.int64(0), np.flatnonzero(changes) + 1)
+
+
+def decoded_keys(layout: Layout, keys: pa.BinaryArray) -> pa.Array:
+    """The keys whose bytes these are."""
+    keys = keys.cast(pa.large_binary())
+    _, offsets, data = keys.buffers()
+    found = np.frombuffer(offsets, np.int64)[keys.offset : keys.offset + len(keys) + 1]
+    chunk = Chunk(np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8), "keys of rows")
+    return decode(program(layout), chunk, found[:-1], found[1:])
+
+
+def python_keys(keys: pa.Array) -> list[Any]:
+    """Keys as a function sees them."""
+    batch = pa.RecordBatch.from_arrays([keys], ["key"])
+    return plain_list(to_spark(batch).column(0))
+
+
+def plain_list(column: pa.Array) -> list[Any]:
+    """The values of a column as a function takes them; numbers in bulk."""
+    is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    if is_number and not column.null_count:
+        values: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
+        return values
+    return python_values(column)
+
+
+def row_maker(names: tuple[str, ...]) -> Callable[[Iterable[Any]], Any]:
+    """What makes a named tuple of values; no name of Python is ``_0``, or another number."""
+    kind: Any = namedtuple("Row", list(names), rename=True)  # type: ignore[misc]  # names are data
+    make: Callable[[Iterable[Any]], Any] = kind._make
+    return make
+
+
+def row_tuples(rows: pa.StructArray) -> Iterator[tuple[Any, ...]]:
+    """The values of each row, none of which is null."""
+    if not rows.type.num_fields:
+        return iter([()] * len(rows))
+    return zip(*map(plain_list, rows.flatten()), strict=True)

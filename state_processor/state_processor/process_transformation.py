@@ -1,0 +1,165 @@
+"""State, or rows, that a function makes of keyed rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+from state_processor.execution_options import ExecutionOptions
+from state_processor.jobs.batch_function import BatchRows
+from state_processor.jobs.function_rows import FunctionRows, FunctionState
+from state_processor.jobs.operator_plan import OperatorPlan
+from state_processor.process_functions import (
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    KeyedStateBootstrapFunction,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from savepoint_formats.metadata import OperatorState
+    from state_processor.descriptors import StateDescriptor
+    from state_processor.jobs.batch_function import BatchFunction
+    from state_processor.jobs.sorted_inputs import KeyedInput
+    from state_processor.planned_operator import WriteContext
+    from state_processor.process_functions import KeyedFunction
+
+
+@dataclass(frozen=True)
+class FunctionStateTransformation:
+    """What a function leaves of each key as state of a savepoint.
+
+    Attributes:
+        rows: The function, and what it is given.
+    """
+
+    rows: FunctionRows | BatchRows
+
+    def write(self, context: WriteContext) -> OperatorState:
+        """See ``StateTransformation``."""
+        return self.plan().write(context)
+
+    def plan(self) -> OperatorPlan:
+        """What is to be written."""
+        return OperatorPlan(self.rows.plan())
+
+
+@dataclass(frozen=True)
+class KeyedRowsTransformation:
+    """Rows with keys, of one DataFrame or of two, that a function takes.
+
+    Attributes:
+        inputs: The rows.
+        options: How the function is run.
+    """
+
+    inputs: tuple[KeyedInput, ...]
+    options: ExecutionOptions = ExecutionOptions()  # noqa: RUF009  # it is frozen
+
+    def with_options(self, settings: Mapping[str, bool | str]) -> Self:
+        """The same, run in another way.
+
+        | option                            | values                                           |
+        |-----------------------------------|--------------------------------------------------|
+        | execution.sorted-inputs.enabled   | true, the default: rows come sorted by key       |
+        | execution.sorted-shuffles.enabled | its older name                                   |
+        | state.backend.type                | single_key, the default where rows are sorted;   |
+        |                                   | heap, the default where not; or rocksdb          |
+
+        Raises:
+            ValueError: There is no such option, it has no such value, or two contradict.
+
+        Example:
+            >>> keyed.with_options({"execution.sorted-inputs.enabled": False})
+        """
+        return replace(self, options=ExecutionOptions.of(settings))
+
+    def connect(self, other: KeyedRowsTransformation) -> Self:
+        """The rows with those of a second input, whose keys are of the same type.
+
+        Raises:
+            ValueError: There would be more than two inputs.
+
+        Example:
+            >>> orders.key_by("customer").connect(payments.key_by("customer")).process(fn, schema)
+        """
+        if len(self.inputs) + len(other.inputs) != 2:
+            raise ValueError("a function has two inputs at most: make a union of the others first")
+        return replace(self, inputs=(*self.inputs, *other.inputs))
+
+    def transform(self, function: KeyedFunction) -> FunctionStateTransformation:
+        """State as a function leaves it; timers do not fire, but become timers of the savepoint.
+
+        Args:
+            function: A ``KeyedStateBootstrapFunction``; or a process function, whose rows are
+                dropped. Of two inputs a ``KeyedCoProcessFunction``.
+
+        Raises:
+            TypeError: The function is of another kind.
+            UnstableKeyError: Equal keys may have different bytes, by which they would be sorted.
+            ColumnTypeError: The keys of two inputs are of different types.
+
+        Example:
+            >>> totals = keyed.transform(Totals())
+        """
+        self._expect(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
+        rows = FunctionRows.of(self.inputs, function, self.options, keeps_state=True)
+        return FunctionStateTransformation(rows)
+
+    def transform_batches(
+        self, function: BatchFunction, *descriptors: StateDescriptor
+    ) -> FunctionStateTransformation:
+        """State that a function makes of Arrow tables, each with all rows of many keys.
+
+        Args:
+            function: Takes a ``pyarrow.Table`` of the rows, sorted by key and timestamp, and
+                gives one with a row per key: a column ``key``, and one named as each state.
+            descriptors: The states.
+
+        Raises:
+            ValueError: There is no state, or there are two inputs, or rows that are not sorted.
+
+        Example:
+            >>> def counts(rows):
+            ...     found = rows.group_by("word", use_threads=False).aggregate([([], "count_all")])
+            ...     return found.rename_columns(["key", "count"])
+            >>> keyed.transform_batches(counts, ValueStateDescriptor("count", Types.LONG()))
+        """
+        if not descriptors or len(self.inputs) > 1 or not self.options.is_sorted:
+            raise ValueError(
+                "a function over tables takes the sorted rows of one input, and needs a descriptor"
+                " for each state that it makes"
+            )
+        (rows,) = self.inputs
+        rows.check()
+        states = tuple(FunctionState.of(one, rows.key.snapshot) for one in descriptors)
+        return FunctionStateTransformation(BatchRows(rows, function, states))
+
+    def process(self, function: KeyedFunction, schema: StructType | str) -> DataFrame:
+        """The rows that a function gives; nothing runs before they are asked for.
+
+        At the end of a key its timers fire, those of event time in the order of their timestamps.
+
+        Args:
+            function: A ``KeyedProcessFunction``; of two inputs a ``KeyedCoProcessFunction``.
+            schema: The columns of the rows, as a schema of Spark or in its words.
+
+        Raises:
+            ValueError: The schema has no columns; and what ``transform`` raises.
+
+        Example:
+            >>> keyed.process(Counts(), "word STRING, count BIGINT").show()
+        """
+        self._expect(function, KeyedProcessFunction)
+        rows = FunctionRows.of(self.inputs, function, self.options, keeps_state=False)
+        return rows.output(schema)
+
+    def _expect(self, function: object, *of_one: type) -> None:
+        kinds = (KeyedCoProcessFunction,) if len(self.inputs) > 1 else of_one
+        if not isinstance(function, kinds):
+            expected = " or ".join(kind.__name__ for kind in kinds)
+            raise TypeError(f"{type(function).__name__} is no {expected}")

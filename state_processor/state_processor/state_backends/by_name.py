@@ -1,0 +1,39 @@
+"""The state backends that there are, by the names that options give them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from state_processor.state_backends.heap import HeapBackend
+from state_processor.state_backends.rocksdb import RocksDbBackend
+from state_processor.state_backends.single_key import SingleKeyBackend
+
+if TYPE_CHECKING:
+    from savepoint_formats.layout import Layout
+    from state_processor.state_backends.backend import Clock, KeyedStateBackend
+
+STATE_BACKENDS: dict[str, type[KeyedStateBackend]] = {
+    backend.name: backend for backend in (SingleKeyBackend, HeapBackend, RocksDbBackend)
+}
+
+
+def state_backend(name: str, key: Layout, clock: Clock | None = None) -> KeyedStateBackend:
+    r"""A new backend without state.
+
+    Args:
+        name: ``single_key``, ``heap`` or ``rocksdb``.
+        key: The layout of the keys.
+        clock: Gives the processing time, in ms; that of the machine by default.
+
+    Raises:
+        ValueError: There is no such backend.
+
+    Example:
+        >>> with state_backend("heap", Types.STRING().layout) as backend:
+        ...     total = backend.state(ValueStateDescriptor("total", Types.LONG()))
+        ...     backend.set_current_key("a", b"\x02a")
+        ...     total.update(1)
+    """
+    if name not in STATE_BACKENDS:
+        raise ValueError(f"state backend {name!r}, expected one of {', '.join(STATE_BACKENDS)}")
+    return STATE_BACKENDS[name](key, clock)

@@ -1,0 +1,172 @@
+"""State that a Python object is: the state object holds what the current key has.
+
+| state | held as                                                          |
+|-------|------------------------------------------------------------------|
+| value | the value                                                        |
+| list  | a list                                                           |
+| map   | a dict, from what is hashable of a user key, to the pair with it |
+
+A value that a function changes in place is changed in the state, as it is on Flink's heap; only
+``update`` and ``put`` do so on every backend.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+from state_processor.states import ListState, MapState, State, ValueState, hashable
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
+
+_HASHABLE = (int, str, bytes)
+_DOUBLE = struct.Struct(">d")
+
+
+class HeldState(State):
+    """State that is held for the current key, in the current namespace.
+
+    Args:
+        name: As in its descriptor.
+        has_namespaces: Whether it has others than the void one.
+    """
+
+    def __init__(self, name: str, *, has_namespaces: bool = False) -> None:
+        super().__init__(name)
+        self._has_namespaces = has_namespaces
+        self._namespace: Hashable = None
+        self._others: dict[Hashable, Any] = {}
+
+    def clear(self) -> None:
+        """Leaves the current key with nothing."""
+        self._value = None
+
+    def set_current_namespace(self, namespace: Hashable) -> None:
+        """See ``Kept``."""
+        if namespace != self._namespace:
+            if self._value is not None:
+                self._others[self._namespace] = self._value
+            self._value = self._others.pop(namespace, None)
+            self._namespace = namespace
+
+    def snapshot(self) -> Any:
+        """See ``Kept``."""
+        if not self._has_namespaces:
+            return self.contents(self._value)
+        found = self.taken() or {}
+        self.hold(found)
+        contents = [(namespace, self.contents(held)) for namespace, held in found.items()]
+        return [pair for pair in contents if pair[1] is not None] or None
+
+    def taken(self) -> Any:
+        """What is held for the key, and no longer is."""
+        held, self._value = self._value, None
+        if not self._has_namespaces:
+            return held
+        others, self._others = self._others, {}
+        if held is not None:
+            others[self._namespace] = held
+        return others or None
+
+    def hold(self, found: Any) -> None:
+        """Holds what ``taken`` gave, or nothing if it is None."""
+        if self._has_namespaces:
+            self._others = dict(found or {})
+            found = self._others.pop(self._namespace, None)
+        self._value = found
+
+    def contents(self, held: Any) -> Any:
+        """What a snapshot has of it; None for nothing."""
+        return held or None
+
+
+class HeldValueState(HeldState, ValueState):
+    """A value."""
+
+    def update(self, value: Any) -> None:
+        """Replaces the value; None clears it."""
+        self._value = value
+
+    def contents(self, held: Any) -> Any:
+        return held
+
+
+class HeldListState(HeldState, ListState):
+    """A list."""
+
+    def add(self, value: Any) -> None:
+        """Adds an element at the end."""
+        value = present(self, value)
+        if self._value is None:
+            self._value = [value]
+        else:
+            self._value.append(value)
+
+    def add_all(self, values: Iterable[Any]) -> None:
+        """Adds elements at the end."""
+        for value in values:
+            self.add(value)
+
+    def update(self, values: Iterable[Any]) -> None:
+        """Replaces the elements."""
+        self._value = [present(self, value) for value in values]
+
+
+class HeldMapState(HeldState, MapState):
+    """A map."""
+
+    def get(self, key: Any) -> Any:
+        """The value of a user key; None if there is none, or if it is null."""
+        if not self._value:
+            return None
+        found = self._value.get(_index(key))
+        return found and found[1]
+
+    def contains(self, key: Any) -> bool:
+        """Whether the map has this user key, be its value null."""
+        return bool(self._value) and _index(key) in self._value
+
+    def put(self, key: Any, value: Any) -> None:
+        """Gives a user key a value."""
+        if self._value is None:
+            self._value = {}
+        self._value[_index(key)] = (key, value)
+
+    def put_all(self, entries: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
+        """Gives user keys values; a dict, or pairs."""
+        for key, value in pairs(entries):
+            self.put(key, value)
+
+    def remove(self, key: Any) -> None:
+        """Removes a user key, if the map has it."""
+        if self._value:
+            self._value.pop(_index(key), None)
+
+    def items(self) -> list[tuple[Any, Any]]:
+        """The entries, as pairs of user key and value."""
+        return list(self._value.values()) if self._value else []
+
+    def contents(self, held: Any) -> Any:
+        return list(held.values()) if held else None
+
+
+def present(state: State, value: Any) -> Any:
+    """A value that is not null, which no element of a list is, and nothing that is added."""
+    if value is None:
+        raise ValueError(f"null cannot be added to state {state.name!r}")
+    return value
+
+
+def pairs(entries: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    """The entries of what a user gives for a map."""
+    found = getattr(entries, "items", None)
+    return iter(entries if found is None else found())
+
+
+def _index(key: Any) -> Hashable:
+    if type(key) in _HASHABLE:
+        found: Hashable = key
+        return found
+    # Java tells 0.0 from -0.0, and finds a NaN again.
+    return _DOUBLE.pack(key) if isinstance(key, float) else hashable(key)

@@ -1,0 +1,63 @@
+"""Arrow arrays of lists, maps and structs with other leaves, or with other shapes of maps.
+
+The two types that a conversion lies between differ in their leaves, in the names of fields, and in
+that a map of the one may be a list of entries, ``struct<key, value>``, of the other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    ConvertLeaf = Callable[[pa.Array, pa.DataType], pa.Array]
+
+
+def converted(array: pa.Array, wanted: pa.DataType, leaf: ConvertLeaf) -> pa.Array:
+    """The array as another type, with ``leaf`` of all arrays that it is made of."""
+    if pa.types.is_struct(wanted) and pa.types.is_struct(array.type):
+        return _struct(array, wanted, leaf)
+    if pa.types.is_list(wanted) and pa.types.is_list(array.type):
+        elements = converted(array.values, wanted.value_type, leaf)
+        return pa.ListArray.from_arrays(_bounds(array), elements, type=wanted)
+    if pa.types.is_list(wanted) and pa.types.is_map(array.type):
+        entries = pa.StructArray.from_arrays([array.keys, array.items], ["key", "value"])
+        elements = converted(entries, wanted.value_type, leaf)
+        return pa.ListArray.from_arrays(_bounds(array), elements, type=wanted)
+    if pa.types.is_map(wanted):
+        is_map = pa.types.is_map(array.type)
+        keys, items = (array.keys, array.items) if is_map else array.values.flatten()
+        return pa.MapArray.from_arrays(
+            _bounds(array),
+            converted(keys, wanted.key_type, leaf),
+            converted(items, wanted.item_type, leaf),
+            type=wanted,
+        )
+    return leaf(array, wanted)
+
+
+def is_nested(data_type: pa.DataType) -> bool:
+    """Whether a type is made of others."""
+    return bool(pa.types.is_nested(data_type))
+
+
+def entries_type(key: pa.DataType, value: pa.DataType) -> pa.DataType:
+    """A map as a list of entries."""
+    return pa.list_(pa.struct({"key": key, "value": value}))
+
+
+def _struct(array: pa.StructArray, wanted: pa.StructType, leaf: ConvertLeaf) -> pa.StructArray:
+    fields = [converted(array.field(index), field.type, leaf) for index, field in enumerate(wanted)]
+    if not fields:
+        return array
+    return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=array.is_null())
+
+
+def _bounds(array: pa.ListArray | pa.MapArray) -> pa.Array:
+    """Offsets that are null where the value is."""
+    is_null = pa.concat_arrays([array.is_null(), pa.array([False])])
+    return pc.if_else(is_null, pa.scalar(None, pa.int32()), array.offsets)

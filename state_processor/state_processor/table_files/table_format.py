@@ -1,0 +1,53 @@
+"""The formats of files that a table can be exported to, and imported from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Self
+
+from savepoint_formats.errors import TableFileError
+
+if TYPE_CHECKING:
+    from savepoint_formats.file_io import Location
+
+_OTHER_ENDINGS = {"json": "jsonl", "ndjson": "jsonl"}
+
+
+class TableFormat(StrEnum):
+    """A format of files that hold rows; the value is also the ending of their names."""
+
+    PARQUET = "parquet"
+    AVRO = "avro"
+    CSV = "csv"
+    JSONL = "jsonl"
+
+    @classmethod
+    def of_name(cls, name: str) -> Self | None:
+        """The format of files with such a name; None if its ending is another."""
+        ending = name.rpartition(".")[2].lower()
+        ending = _OTHER_ENDINGS.get(ending, ending)
+        return cls(ending) if ending in {one.value for one in cls} else None
+
+    @property
+    def has_types(self) -> bool:
+        """Whether a file says the types of its columns."""
+        return self in (TableFormat.PARQUET, TableFormat.AVRO)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSplit:
+    """A file of rows, or a piece of it; small and picklable.
+
+    Attributes:
+        location: The file.
+        row_groups: The row groups of a Parquet file that are wanted; all by default.
+    """
+
+    location: Location
+    row_groups: tuple[int, ...] | None = None
+
+    def error(self, message: str, row: int | None = None) -> TableFileError:
+        """An error that says where it is; ``row`` counts from 1, without a line of names."""
+        where = "" if row is None else f" row {row}"
+        return TableFileError(f"{self.location.path}{where}: {message}")

@@ -1,0 +1,183 @@
+"""A mapping of a YAML file, read field by field; what is wrong is said with its line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self, TypeVar
+
+import yaml
+
+from savepoint_formats.errors import DescriptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+_T = TypeVar("_T")
+
+_TRUE, _FALSE = ("true", "yes", "on"), ("false", "no", "off")
+_INT = "tag:yaml.org,2002:int"
+_NULL = "tag:yaml.org,2002:null"
+
+
+@dataclass(frozen=True)
+class YamlSection:
+    """A mapping, and where it is.
+
+    Attributes:
+        file: The file.
+        place: The way to it: ``keyed_state.states[0]``; empty for the whole file.
+        line: Its line, from 1.
+        fields: What it has.
+    """
+
+    file: str
+    place: str
+    line: int
+    fields: Mapping[str, yaml.Node] = field(repr=False)
+
+    @classmethod
+    def of_text(cls, text: str, file: str) -> Self:
+        """The whole of a file.
+
+        Raises:
+            DescriptionError: It is no YAML, or no mapping.
+        """
+        try:
+            node = yaml.compose(text, yaml.SafeLoader)
+        except yaml.MarkedYAMLError as error:
+            line = f" line {error.problem_mark.line + 1}" if error.problem_mark else ""
+            raise DescriptionError(f"{file}{line}: it is no YAML: {error.problem}") from error
+        except yaml.YAMLError as error:
+            raise DescriptionError(f"{file}: it is no YAML: {error}") from error
+        if node is None:
+            raise DescriptionError(f"{file} is empty, expected at least the uid of an operator")
+        return cls._of(node, file, "")
+
+    @classmethod
+    def _of(cls, node: yaml.Node, file: str, place: str) -> Self:
+        found = cls(file, place, node.start_mark.line + 1, {})
+        if not isinstance(node, yaml.MappingNode):
+            raise found.error(f"it is {_said(node)}, expected a mapping of fields")
+        fields: dict[str, yaml.Node] = {}
+        for name, value in node.value:
+            if name.value in fields:
+                raise found.error(f"field {name.value!r} is there twice", value)
+            fields[name.value] = value
+        return cls(file, place, found.line, fields)
+
+    def error(self, message: str, at: str | yaml.Node | None = None) -> DescriptionError:
+        """A mistake here, or in one of the fields; with the line."""
+        node = self.fields.get(at) if isinstance(at, str) else at
+        line = self.line if node is None else node.start_mark.line + 1
+        place = self._place(at) if isinstance(at, str) else self.place
+        return DescriptionError(f"{self.file} line {line}{place and f', {place}'}: {message}")
+
+    def _place(self, name: str) -> str:
+        return f"{self.place}.{name}" if self.place else name
+
+    def expect_only(self, names: Iterable[str]) -> None:
+        """Raises ``DescriptionError`` if there is another field."""
+        known = tuple(names)
+        for name, node in self.fields.items():
+            if name not in known:
+                expected = ", ".join(known)
+                raise self.error(f"there is no field {name!r}, expected one of {expected}", node)
+
+    def text(self, name: str) -> str:
+        """A text.
+
+        Raises:
+            DescriptionError: It is missing, or is something else.
+        """
+        found = self.optional_text(name)
+        if found is None:
+            raise self.error(f"field {name!r} is missing")
+        return found
+
+    def optional_text(self, name: str) -> str | None:
+        """A text; None if there is none. Raises ``DescriptionError`` if it is something else."""
+        node = self._node(name)
+        if node is None:
+            return None
+        if not isinstance(node, yaml.ScalarNode) or not node.value:
+            raise self.error(f"it is {_said(node)}, expected a text", name)
+        return str(node.value)
+
+    def choice(self, name: str, choices: Iterable[str], default: str | None = None) -> str:
+        """One of some texts. Raises ``DescriptionError`` if it is another, or missing."""
+        known = tuple(choices)
+        found = self.text(name) if default is None else self.optional_text(name) or default
+        if found not in known:
+            raise self.error(f"it is {found!r}, expected one of {', '.join(known)}", name)
+        return found
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A text, or a list of them. Raises ``DescriptionError`` if it is else, or missing."""
+        node = self._node(name)
+        if not isinstance(node, yaml.SequenceNode):
+            return (self.text(name),)
+        for one in node.value:
+            if not isinstance(one, yaml.ScalarNode) or not one.value:
+                raise self.error(f"it has {_said(one)} in it, expected texts", name)
+        if not node.value:
+            raise self.error("it is an empty list, expected at least one text", name)
+        return tuple(one.value for one in node.value)
+
+    def number(self, name: str, low: int, high: int) -> int | None:
+        """A whole number within these bounds; None if there is none."""
+        node = self._node(name)
+        if node is None:
+            return None
+        is_number = isinstance(node, yaml.ScalarNode) and node.tag == _INT
+        if not is_number or not str(node.value).isdecimal() or not low <= int(node.value) <= high:
+            raise self.error(f"it is {_said(node)}, expected a number of {low} to {high}", name)
+        return int(node.value)
+
+    def flag(self, name: str) -> bool:
+        """Whether something is so; false if it is not said."""
+        text = (self.optional_text(name) or "false").lower()
+        if text not in (*_TRUE, *_FALSE):
+            raise self.error(f"it is {text!r}, expected true or false", name)
+        return text in _TRUE
+
+    def section(self, name: str) -> Self | None:
+        """A mapping in this one; None if there is none."""
+        node = self._node(name)
+        return None if node is None else self._of(node, self.file, self._place(name))
+
+    def sections(self, name: str) -> tuple[Self, ...]:
+        """A list of mappings; empty if there is none."""
+        node = self._node(name)
+        if node is None:
+            return ()
+        if not isinstance(node, yaml.SequenceNode):
+            raise self.error(f"it is {_said(node)}, expected a list", name)
+        place = self._place(name)
+        return tuple(
+            self._of(one, self.file, f"{place}[{index}]") for index, one in enumerate(node.value)
+        )
+
+    def parsed(self, name: str, parse: Callable[[str], _T]) -> _T | None:
+        """What ``parse`` makes of a text, whose ``ValueError`` is a mistake of the field."""
+        text = self.optional_text(name)
+        if text is None:
+            return None
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise self.error(str(error), name) from error
+
+    def _node(self, name: str) -> yaml.Node | None:
+        node = self.fields.get(name)
+        return None if node is None or node.tag == _NULL else node
+
+
+def _said(node: yaml.Node) -> str:
+    """A node as errors call it."""
+    match node:
+        case yaml.ScalarNode():
+            return repr(node.value)
+        case yaml.SequenceNode():
+            return "a list"
+        case _:
+            return "a mapping"

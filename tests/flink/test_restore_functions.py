@@ -1,0 +1,104 @@
+"""State that a function has made of rows, restored by Flink: it sees what the function left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from flink_restore import BACKENDS, RELEASES, FlinkRestore, KeyedState, Operator, TimerService
+from sample_rows import Rows, in_order
+
+from state_processor import (
+    ListStateDescriptor,
+    MapStateDescriptor,
+    OperatorTransformation,
+    Savepoint,
+    Types,
+    ValueStateDescriptor,
+)
+from state_processor.process_functions import KeyedStateBootstrapFunction
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.flink
+
+NOON = 1_709_294_400_000
+WORDS = 41
+SEEN = Operator(
+    "seen",
+    key="STRING",
+    states=(
+        KeyedState.value("count", "LONG"),
+        KeyedState.list("ids", "LONG"),
+        KeyedState.map("by_digit", "LONG", "LONG"),
+    ),
+    timers=(TimerService(),),
+)
+
+
+def seen_function() -> KeyedStateBootstrapFunction:
+    """A function that goes to workers as a whole, for they do not find this module."""
+
+    class Seen(KeyedStateBootstrapFunction):
+        """What there was of each word, and a timer for its last row."""
+
+        def open(self, runtime_context: Any) -> None:
+            self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+            self.ids = runtime_context.get_list_state(ListStateDescriptor("ids", Types.LONG()))
+            self.by_digit = runtime_context.get_map_state(
+                MapStateDescriptor("by_digit", Types.LONG(), Types.LONG())
+            )
+
+        def process_element(self, value: Any, context: Any) -> None:
+            self.count.update((self.count.value() or 0) + 1)
+            self.ids.add(value.id)
+            self.by_digit.put(value.id % 10, value.id)
+            context.timer_service.delete_event_time_timer(NOON + value.id - WORDS)
+            context.timer_service.register_event_time_timer(NOON + value.id)
+
+    return Seen()
+
+
+def ids(word: int) -> list[int]:
+    return list(range(word, 500, WORDS))
+
+
+def seen() -> Rows:
+    return [
+        {
+            "key": f"Wörd {word}",
+            "count": len(ids(word)),
+            "ids": ids(word),
+            "by_digit": sorted([number % 10, number] for number in ids(word)),
+        }
+        for word in range(WORDS)
+    ]
+
+
+@pytest.fixture(scope="module")
+def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("functions") / "savepoint")
+    rows = spark.sql(f"SELECT id, concat('Wörd ', id % {WORDS}) AS word FROM range(500)")
+    keyed = OperatorTransformation.bootstrap_with(rows).assign_timestamps("id").key_by("word")
+    writer = Savepoint.create(spark, parallelism=2)
+    writer.with_operator("seen", keyed.transform(seen_function())).write(path)
+    return path
+
+
+@pytest.mark.parametrize("flink", RELEASES)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_state_and_timers_of_a_function_are_there(
+    flink_restore: FlinkRestore, written: str, flink: str, backend: str
+) -> None:
+    restored = flink_restore(written, SEEN, flink=flink, backend=backend)
+    assert restored.keyed_state("seen") == in_order(seen())
+    assert restored.timers("seen") == in_order(
+        {
+            "key": f"Wörd {word}",
+            "namespace": None,
+            "timestamp": NOON + ids(word)[-1],
+            "domain": "event_time",
+        }
+        for word in range(WORDS)
+    )

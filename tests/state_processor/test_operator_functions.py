@@ -1,0 +1,92 @@
+"""Functions without keys make operator state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from state_processor import (
+    ListStateDescriptor,
+    MapStateDescriptor,
+    OperatorTransformation,
+    Savepoint,
+    Types,
+)
+from state_processor.process_functions import (
+    BroadcastStateBootstrapFunction,
+    StateBootstrapFunction,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from state_processor.planned_operator import StateTransformation
+    from state_processor.spark_savepoint import SparkSavepoint
+
+LATEST = MapStateDescriptor("latest", Types.STRING(), Types.LONG())
+
+
+class Elements(StateBootstrapFunction):
+    """A list, and a union list of what it has seen."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.seen = 0
+        elements = ListStateDescriptor("elements", Types.STRING())
+        self.elements = runtime_context.get_list_state(elements)
+        self.counts = runtime_context.get_union_list_state(
+            ListStateDescriptor("counts", Types.LONG())
+        )
+
+    def process_element(self, value: Any, context: Any) -> None:
+        self.seen += 1
+        self.elements.add(f"{value.id} at {context.timestamp}")
+
+    def snapshot_state(self) -> None:
+        self.counts.add(self.seen)
+
+
+class Latest(BroadcastStateBootstrapFunction):
+    """A map of what came last."""
+
+    descriptors = (LATEST,)
+
+    def process_element(self, value: Any, context: Any) -> None:
+        context.get_broadcast_state(LATEST).put(f"digit {value.id % 10}", value.id)
+
+
+def written(
+    spark: SparkSession, transformation: StateTransformation, folder: Path
+) -> SparkSavepoint:
+    path = str(folder / "savepoint")
+    Savepoint.create(spark, parallelism=2).with_operator("operator", transformation).write(path)
+    return Savepoint.load(spark, path, uids=["operator"])
+
+
+def test_lists_have_what_each_task_added(spark: SparkSession, tmp_path: Path) -> None:
+    rows = OperatorTransformation.bootstrap_with(spark.range(100, numPartitions=3))
+    savepoint = written(spark, rows.assign_timestamps("id").transform(Elements()), tmp_path)
+    elements = savepoint.read_list_state("operator", "elements").collect()
+    assert {row.value for row in elements} == {f"{number} at {number}" for number in range(100)}
+    counts = [row.value for row in savepoint.read_union_state("operator", "counts").collect()]
+    assert len(counts) == 3
+    assert sum(counts) == 100
+
+
+def test_a_broadcast_map_is_made_of_all_rows(spark: SparkSession, tmp_path: Path) -> None:
+    rows = OperatorTransformation.bootstrap_with(spark.range(100, numPartitions=3))
+    savepoint = written(spark, rows.transform(Latest()), tmp_path)
+    entries = savepoint.read_broadcast_state("operator", "latest").collect()
+    assert {row.key: row.value for row in entries} == {
+        f"digit {digit}": 90 + digit for digit in range(10)
+    }
+
+
+def test_a_function_that_names_no_state_is_refused(spark: SparkSession) -> None:
+    class Nothing(BroadcastStateBootstrapFunction):
+        def process_element(self, value: Any, context: Any) -> None: ...
+
+    with pytest.raises(ValueError, match="Nothing names no state in descriptors"):
+        OperatorTransformation.bootstrap_with(spark.range(1)).transform(Nothing())
