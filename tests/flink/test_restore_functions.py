@@ -64,13 +64,18 @@ def ids(word: int) -> list[int]:
     return list(range(word, 500, WORDS))
 
 
+def latest(word: int) -> list[list[int]]:
+    """Of each digit the last number that ends with it."""
+    return [list(pair) for pair in sorted({number % 10: number for number in ids(word)}.items())]
+
+
 def seen() -> Rows:
     return [
         {
             "key": f"Wörd {word}",
             "count": len(ids(word)),
             "ids": ids(word),
-            "by_digit": sorted([number % 10, number] for number in ids(word)),
+            "by_digit": latest(word),
         }
         for word in range(WORDS)
     ]

@@ -176,6 +176,10 @@ class KeyedEncoding:
             return self._given_key_groups(batch, keys)
         if self.hash_keys is not None:
             hashes = np.asarray(self.hash_keys(keys), np.int32)
+            if hashes.shape != (len(keys),):
+                raise ValueError(
+                    f"{hashes.shape} hash codes of {len(keys)} keys, expected one each"
+                )
         else:
             hashes = key_hashes(self.key, keys)
         return key_groups_of(hashes, self.max_parallelism)
