@@ -98,6 +98,19 @@ class TestAState:
         assert new.max_parallelism == old.max_parallelism
 
 
+def test_contents_of_windows_are_replaced(spark: SparkSession, tmp_path: Path) -> None:
+    sample = Sample("windows-2.2.1-hashmap-native")
+    before = load(spark, sample)
+    uid, name = "session", "window-contents"
+    windows = before.read_window_state(uid)
+    kept = windows.where("namespace.start % 2 = 0 OR key > 'customer-005'")
+    assert 0 < len(rows(kept)) < len(rows(windows))
+    after = written(spark, before.with_state(uid, name, kept), sample, tmp_path)
+    assert rows(after.read_window_state(uid)) == rows(kept)
+    changed = f"{uid}.window_state"
+    assert tables(after, changed) == tables(before, changed)
+
+
 @pytest.mark.parametrize("sample", [*CURRENCY, *STATES], ids=str)
 class TestRescaling:
     @pytest.mark.parametrize(("parallelism", "max_parallelism"), [(3, None), (None, 1000), (1, 7)])
