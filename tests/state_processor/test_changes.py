@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from changed_savepoints import load, rows, tables, written
 from pyspark.sql import functions as F
 from sample_rows import Sample
 
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, StateNotFoundError
-from state_processor import OperatorTransformation, Savepoint
+from state_processor import OperatorTransformation
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-    from state_processor import SavepointWriter
     from state_processor.spark_savepoint import SparkSavepoint
 
 CURRENCY = [
@@ -31,27 +31,6 @@ STATES = [
     Sample("states-2.2.1-rocksdb-heaptimers"),
     Sample("states-2.2.1-rocksdb-incremental"),
 ]
-
-
-def load(spark: SparkSession, sample: Sample) -> SparkSavepoint:
-    return Savepoint.load(spark, sample.path, uids=sample.uids)
-
-
-def written(
-    spark: SparkSession, writer: SavepointWriter, sample: Sample, folder: Path
-) -> SparkSavepoint:
-    path = str(folder / "written")
-    writer.write(path)
-    return Savepoint.load(spark, path, uids=sample.uids)
-
-
-def rows(frame: DataFrame) -> list[str]:
-    return sorted(str(row.asDict(recursive=True)) for row in frame.collect())
-
-
-def tables(savepoint: SparkSavepoint, *others_than: str) -> dict[str, list[str]]:
-    names = (table.table for table in savepoint.tables())
-    return {name: rows(savepoint.read_table(name)) for name in names if name not in others_than}
 
 
 @pytest.mark.parametrize("sample", CURRENCY, ids=str)

@@ -155,7 +155,7 @@ class KeyedEncoding:
                     state.id,
                     prefix_size(self.max_parallelism),
                 )
-            yield _row_batch(made.column("key_group"), made.column("run"), None)
+            yield run_rows(made.column("key_group"), made.column("run"))
 
     def _hashes(self, key_groups: NDArray[np.uint16], keys: KeyColumns) -> pa.RecordBatch:
         """A row per key group, with the hashes of its keys."""
@@ -167,7 +167,7 @@ class KeyedEncoding:
         offsets = pa.array(np.append(starts, len(order)) * HASH_SIZE, pa.int32()).buffers()[1]
         data = pa.py_buffer(np.ascontiguousarray(hashes).tobytes())
         column = pa.BinaryArray.from_buffers(pa.binary(), len(found), [None, offsets, data])
-        return _row_batch(pa.array(found.astype(np.int32)), None, column)
+        return run_rows(pa.array(found.astype(np.int32)), hashes=column)
 
     def _key_groups(self, batch: pa.RecordBatch, keys: pa.Array) -> NDArray[np.uint16]:
         if keys.null_count:
@@ -210,9 +210,10 @@ class KeyedEncoding:
         return with_last_access(values, batch.column(state.times), state.stored)
 
 
-def _row_batch(
-    key_groups: pa.Array, found: pa.Array | None, hashes: pa.Array | None
+def run_rows(
+    key_groups: pa.Array, found: pa.Array | None = None, hashes: pa.Array | None = None
 ) -> pa.RecordBatch:
+    """Rows of ``RUN_SCHEMA``: runs of these key groups, or hashes of their keys."""
     nothing = pa.nulls(len(key_groups), pa.binary())
     columns = [
         key_groups,

@@ -257,8 +257,5 @@ class OperatorFiles:
         with self.target.create(f"operator-{subtask}") as file:
             written = OperatorStateFile.write(file, lists, broadcast)
         offsets = [list(state.offsets) for state in written.states]
-        row = [[subtask], [file.path], [file.size], [offsets]]
-        yield pa.RecordBatch.from_arrays(
-            [pa.array(one, field.type) for one, field in zip(row, _WRITTEN_SCHEMA, strict=True)],
-            schema=_WRITTEN_SCHEMA,
-        )
+        row = {"subtask": subtask, "path": file.path, "size": file.size, "offsets": offsets}
+        yield pa.RecordBatch.from_pylist([row], _WRITTEN_SCHEMA)

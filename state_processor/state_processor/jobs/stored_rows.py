@@ -8,19 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from savepoint_formats.catalog import raw_keyed_handle
 from savepoint_formats.errors import within
 from savepoint_formats.metadata import KeyGroupsHandle
 from savepoint_formats.scan.entry_source import SourceSettings
 from savepoint_formats.scan.stored_runs import PassThrough, raw_timer_runs, stored_runs
 from savepoint_formats.scan.table_scan import SPLIT_SIZE, pieces_of
-from state_processor.jobs.encode_keyed import RUN_SCHEMA, RUNS
+from state_processor.jobs.encode_keyed import RUNS, run_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, Row, SparkSession
 
     from savepoint_formats.key_groups import KeyGroupRange
@@ -104,7 +103,8 @@ class _Reading:
         settings = SourceSettings(self.operator.record.max_parallelism, self.operator.kryo)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from map(_with_no_keys, self._read(self.splits[number], settings))
+                for found in self._read(self.splits[number], settings):
+                    yield run_rows(found.column("key_group"), found.column("run"))
 
     def _read(self, split: _Split, settings: SourceSettings) -> Iterator[pa.RecordBatch]:
         directory, key_groups = self.operator.directory, split.key_groups
@@ -124,11 +124,3 @@ class _Reading:
                     self.target,
                     self.hash_code,
                 )
-
-
-def _with_no_keys(runs: pa.RecordBatch) -> pa.RecordBatch:
-    columns = [*runs.columns, pa.nulls(runs.num_rows, pa.binary())]
-    return pa.RecordBatch.from_arrays(
-        [column.cast(field.type) for column, field in zip(columns, RUN_SCHEMA, strict=True)],
-        schema=RUN_SCHEMA,
-    )

@@ -108,11 +108,8 @@ class KeyedFiles:
         # refers then, and they go when the savepoint is committed.
         if subtask and not any(written.offsets):
             return
-        row = [[subtask], [file.path], [file.size], [written.offsets]]
-        yield pa.RecordBatch.from_arrays(
-            [pa.array(value, field.type) for value, field in zip(row, _SCHEMA, strict=True)],
-            schema=_SCHEMA,
-        )
+        row = {"subtask": subtask, "path": file.path, "size": file.size, "offsets": written.offsets}
+        yield pa.RecordBatch.from_pylist([row], _SCHEMA)
 
 
 def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
