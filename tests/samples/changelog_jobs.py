@@ -8,18 +8,25 @@ from typing import TYPE_CHECKING, Any
 from hand_made import (
     LONG,
     STRING,
+    VOID,
     Record,
     canonical_base,
     change,
+    changelog,
     encoded,
     entry_identity,
     group_of,
+    header,
     heap_base,
     i32,
+    in_memory,
     list_of,
     map_of,
     meta_info,
+    operator_with,
     registration,
+    rows,
+    timers_of,
 )
 from hypothesis import strategies as st
 
@@ -31,7 +38,7 @@ from savepoint_formats.state_files.changelog import StateChangeOperation as Oper
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from savepoint_formats.metadata import KeyGroupsHandle
+    from savepoint_formats.metadata import ChangelogHandle, KeyGroupsHandle
 
 Contents = dict[tuple[str, Any], Any]
 """Key and namespace -> value."""
@@ -259,3 +266,33 @@ def steps_of(draw: st.DrawFn, scope: Scope, *, with_merges: bool = True) -> list
             payload = [one for one in payload if one != namespace]
         steps.append(Step(name, operation, draw(KEYS), namespace, payload))
     return steps
+
+
+def found_in(handle: ChangelogHandle, scope: Scope, **options: Any) -> dict[Any, dict[str, Any]]:
+    """Key and namespace -> name -> value, of each row."""
+    found: dict[Any, dict[str, Any]] = {}
+    for row in rows(operator_with(handle), scope.table, **options):
+        place = row.pop("key"), row.pop("namespace", None)
+        assert place not in found
+        found[place] = {name: value for name, value in row.items() if value is not None}
+        if "map" in found[place]:
+            found[place]["map"] = dict(found[place]["map"])
+    return found
+
+
+TIMERS = timers_of(STRING, VOID)
+PLAIN = SCOPES[0]
+
+
+def plain_base(job: Job | None = None) -> KeyGroupsHandle:
+    return (job or Job()).canonical_base(PLAIN.layout, header(*infos(VOID)))
+
+
+def plain_rows(*records: Record, base: KeyGroupsHandle | None = None) -> dict[Any, Any]:
+    """What there is after changes of states that the base has."""
+    handle = changelog(in_memory([*registrations(), *records]), base=(base or plain_base(),))
+    return found_in(handle, PLAIN)
+
+
+def put(key: str, value: int) -> Record:
+    return Step("value", Operation.SET, key, None, value).record(PLAIN.layout)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
-from pathlib import Path
+from typing import Any
 
-from savepoint_formats.layout import Kryo
+from flink_vectors import load
+
+from savepoint_formats.columns import KryoClass, KryoDialect, KryoField, KryoVersion, read_kryo
+from savepoint_formats.data_view import DataInputView
+from savepoint_formats.layout import Kryo, KryoRegistration
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView
 
-ROOT = Path(__file__).parents[2]
-CORPUS = Path(os.environ.get("SAVEPOINT_CORPUS", ROOT.parent / "shared" / "corpus"))
-VECTOR_FILE = CORPUS.parent / "spec" / "serializer-vectors.json"
-VECTORS = [
-    one
-    for one in (json.loads(VECTOR_FILE.read_text())["vectors"] if VECTOR_FILE.is_file() else [])
-    if "kryo:" in one["name"]
-]
+VECTORS = [one for one in load("serializer-vectors.json")["vectors"] if "kryo:" in one["name"]]
 
 COLORS = ("RED", "GREEN", "BLUE")
 TEXT = "java.lang.String"
@@ -34,3 +29,43 @@ def layout_of(snapshot: str) -> Kryo:
     layout = SerializerEntry.read(SnapshotView(bytes.fromhex(snapshot))).snapshot.layout()
     assert isinstance(layout, Kryo)
     return layout
+
+
+USER = KryoClass(
+    "GenKryo$User",
+    (
+        KryoField("tags", "java.util.List", (TEXT,)),
+        KryoField("age", "int"),
+        KryoField("any", "java.lang.Object"),
+        KryoField("arr", "[Ljava.lang.String;"),
+        KryoField("big", "java.lang.Long"),
+        KryoField("bytes", "[B"),
+        KryoField("ch", "char"),
+        KryoField("color", "GenKryo$Color"),
+        KryoField("d", "double"),
+        KryoField("f", "float"),
+        KryoField("flag", "boolean"),
+        KryoField("l", "long"),
+        KryoField("m", "java.util.Map", (TEXT, "java.lang.Integer")),
+        KryoField("name", TEXT),
+        KryoField("next", "GenKryo$User"),
+        KryoField("objs", "java.util.List"),
+        KryoField("sh", "short"),
+    ),
+)
+CLASSES = (
+    USER,
+    KryoClass("GenKryo$Fin", (KryoField("a", TEXT), KryoField("b", "int")), is_final=True),
+    KryoClass("GenKryo$Color", constants=COLORS),
+)
+OLD, NEW = (KryoDialect(version, CLASSES) for version in KryoVersion)
+DIALECTS = {"1": OLD, "2": NEW}
+ANYTHING = Kryo("java.lang.Object", (KryoRegistration("GenKryo$User"),))
+LIST = "01 00 6a6176612e7574696c2e41727261794c6973f4"
+
+
+def read(data: str, dialect: KryoDialect, layout: Kryo = ANYTHING) -> Any:
+    view = DataInputView(bytes.fromhex(data))
+    value = read_kryo(layout, view, dialect)
+    view.expect_end()
+    return value

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import pickle
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
+import decoding
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -39,19 +38,6 @@ from savepoint_formats.layout import (
     Tagged,
     Ttl,
 )
-
-
-def _neighbour(name: str) -> Any:
-    """Another module of this folder, which is no package."""
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-decoding = _neighbour("test_decode")
 
 OFTEN = settings(max_examples=300, suppress_health_check=list(HealthCheck), deadline=None)
 ANY_RECORDS = decoding.records() | decoding.entry_records()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import flink_vectors as flink
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -32,18 +31,6 @@ if TYPE_CHECKING:
     from savepoint_formats.catalog import State
     from savepoint_formats.scan.stored_state import StatePiece
 
-
-def _neighbour(name: str) -> Any:
-    """Another module of this folder, which is no package."""
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-flink = _neighbour("test_flink_vectors")
 
 # Forms of a value that only one of Java's writers makes, and values that no column holds.
 OTHER_FORMS = {"bi1new", "row_cgnull", *flink.NO_COLUMN}

@@ -9,92 +9,47 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from value_layouts import (
+    COLOR,
+    EITHER,
+    EVENT,
+    INT,
+    LATER_TIMES,
+    LONG,
+    POJO,
+    POJO_WITH_SUBCLASS,
+    POJO_WITH_TAGS,
+    SQL_INT,
+    SQL_LONG,
+    SQL_TEXT,
+    TEXT,
+    WINDOW,
+    framed_array,
+    framed_map,
+    framed_row,
+    nanos,
+    read_all,
+    row_of,
+    sql_row,
+    written,
+)
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns import (
-    UndecodedBytes,
-    ValueReader,
-    arrow_type,
-    read_value,
-    write_value,
-)
-from savepoint_formats.data_view import DataInputView, DataOutputView
-from savepoint_formats.errors import (
-    FormatError,
-    SavepointError,
-    TruncatedError,
-    UndecodableError,
-    ValueOutOfRangeError,
-)
+from savepoint_formats.columns import arrow_type
+from savepoint_formats.errors import SavepointError
 from savepoint_formats.layout import (
-    BinaryArray,
-    BinaryMap,
-    BinaryRow,
     Framed,
-    Int,
     Layout,
     LogicalType,
-    Long,
     MapOf,
     MaskedRepeated,
     MaskedStruct,
     Nullable,
-    Pojo,
     Repeated,
     Struct,
     Tagged,
-    Text,
     Ttl,
 )
-
-TEXT, INT, LONG = Text(), Int(), Long()
-WINDOW = Struct(("start", "end"), (LONG, LONG))
-EVENT = Struct(("id", "timestamp"), (INT, LONG))
-COLOR = layouts.Enum("Color", ("RED", "GREEN", "BLUE"))
-EITHER = Tagged((1, 0), ("left", "right"), (TEXT, INT))
-POJO_FIELDS = (Nullable(INT), Nullable(TEXT), Nullable(COLOR))
-SUBCLASS = Pojo("GenCore$Sub", ("a", "b", "c", "z"), (*POJO_FIELDS, Nullable(LONG)))
-POJO = Pojo("GenCore$P", ("a", "b", "c"), POJO_FIELDS)
-POJO_WITH_SUBCLASS = Pojo(
-    "GenCore$P", ("a", "b", "c"), POJO_FIELDS, unregistered=(("GenCore$Sub", SUBCLASS),)
-)
-POJO_WITH_TAGS = Pojo(
-    "GenCore$P", ("a", "b", "c"), POJO_FIELDS, registered=(("GenCore$Sub", SUBCLASS),)
-)
-
-SQL_TEXT = LogicalType("VARCHAR")
-SQL_INT = LogicalType("INTEGER")
-SQL_LONG = LogicalType("BIGINT")
-LATER_TIMES = (
-    SQL_INT,
-    LogicalType("DECIMAL", precision=38, scale=10),
-    LogicalType("TIMESTAMP_WITHOUT_TIME_ZONE", precision=9),
-)
-
-
-def framed_row(names: tuple[str, ...], types: tuple[LogicalType, ...]) -> Framed:
-    return Framed(BinaryRow(names, types))
-
-
-def framed_array(element: LogicalType) -> Framed:
-    return Framed(BinaryArray(element))
-
-
-def framed_map(key: LogicalType, value: LogicalType) -> Framed:
-    return Framed(BinaryMap(key, value))
-
-
-def row_of(**fields: Layout) -> MaskedStruct:
-    return MaskedStruct(tuple(fields), tuple(fields.values()), has_kind=True)
-
-
-def sql_row(**types: LogicalType) -> LogicalType:
-    return LogicalType("ROW", names=tuple(types), children=tuple(types.values()))
-
-
-def nanos(seconds: int, nano: int) -> int:
-    return seconds * 1_000_000_000 + nano
-
 
 # name, layout, bytes, value; read and written alike
 GOLDEN: list[tuple[str, Layout, str, Any]] = [
@@ -335,19 +290,6 @@ EVERY_GOLDEN = pytest.mark.parametrize(
 )
 
 
-def read_all(layout: Layout, data: bytes) -> Any:
-    view = DataInputView(data)
-    value = read_value(layout, view)
-    view.expect_end()
-    return value
-
-
-def written(layout: Layout, value: Any) -> bytes:
-    view = DataOutputView()
-    write_value(layout, value, view)
-    return view.to_bytes()
-
-
 @EVERY_GOLDEN
 def test_reads_what_flink_wrote(layout: Layout, data: bytes, value: Any) -> None:
     assert read_all(layout, data) == value
@@ -392,203 +334,3 @@ def test_every_nan_is_written_as_the_one_of_java() -> None:
     odd = struct.unpack(">d", bytes.fromhex("fff8000000000001"))[0]
     assert written(layouts.Double(), odd).hex() == "7ff8000000000000"
     assert written(layouts.Float(), odd).hex() == "7fc00000"
-
-
-# --- what no column can hold ------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("layout", "data"),
-    [
-        (layouts.Instant(), "0000003b4bd0ca7f 00000000"),
-        (layouts.LocalDateTime(), "0000270f0c1f 173b3b3b9ac9ff"),
-        (layouts.LocalDate(), "3b9ac9ff0c1f"),
-        (layouts.TimestampData(9), "0000e677d21fdbff 00000000"),
-        (layouts.TimestampData(4), "0000000000000000 00000001"),
-        (layouts.DecimalData(2, 0), "0000000000000064"),
-    ],
-    ids=["instant", "local date and time", "local date", "timestamp", "more digits", "decimal"],
-)
-def test_a_value_beyond_its_arrow_type_is_refused(layout: Layout, data: str) -> None:
-    with pytest.raises(ValueOutOfRangeError) as raised:
-        read_all(layout, bytes.fromhex(data))
-    assert raised.value.offset == 0
-
-
-@pytest.mark.parametrize(
-    ("layout", "data"),
-    [(TEXT, "0280b003"), (layouts.Char(), "d800"), (layouts.MutableText(), "0180b003")],
-)
-def test_half_a_surrogate_pair_is_no_text_of_a_column(layout: Layout, data: str) -> None:
-    with pytest.raises(UndecodableError, match="surrogate"):
-        read_all(layout, bytes.fromhex(data))
-
-
-def test_a_null_key_fits_into_no_map_of_arrow() -> None:
-    with pytest.raises(UndecodableError, match="null key"):
-        read_all(MapOf(TEXT, Nullable(INT)), bytes.fromhex("000000010001"))
-
-
-def test_a_subclass_that_nobody_described_is_named() -> None:
-    data = bytes.fromhex("04000b47656e436f72652453756202")
-    with pytest.raises(UndecodableError, match=r"GenCore\$Sub"):
-        read_all(POJO, data)
-
-
-def test_the_row_kind_of_an_inner_row_is_not_dropped() -> None:
-    data = bytearray.fromhex(
-        "000000200100000000000000100000001000000000000000000000000100000000000000"
-    )
-    data[20] = 3
-    with pytest.raises(UndecodableError, match="-D"):
-        read_all(framed_array(sql_row(f0=SQL_INT)), bytes(data))
-
-
-# --- what nobody can decode -------------------------------------------------------------------
-
-OPAQUE = layouts.Opaque("com.acme.Money", "written by a serializer of the user")
-
-
-def test_an_undecodable_value_takes_all_bytes_and_says_why() -> None:
-    value = read_all(OPAQUE, b"abc")
-    assert value == b"abc"
-    assert isinstance(value, UndecodedBytes)
-    assert value.reason == "com.acme.Money: written by a serializer of the user"
-
-
-def test_what_follows_an_undecodable_field_is_null() -> None:
-    layout = Struct(("f0", "f1", "f2"), (INT, OPAQUE, LONG))
-    data = bytes.fromhex("00000001616263")
-    value = read_all(layout, data)
-    assert value == {"f0": 1, "f1": b"abc", "f2": None}
-    assert written(layout, value) == data
-
-
-def test_a_frame_ends_an_undecodable_value() -> None:
-    layout = Struct(("f0", "f1"), (Framed(OPAQUE), INT))
-    data = bytes.fromhex("0000000361626300000007")
-    reader = ValueReader(DataInputView(data))
-    value = reader.read(layout)
-    assert value == {"f0": b"abc", "f1": 7}
-    assert len(reader.reasons) == 1
-    assert written(layout, value) == data
-
-
-def test_a_list_ends_with_its_first_undecodable_element() -> None:
-    assert read_all(Repeated(OPAQUE), b"\0\0\0\3abc") == [b"abc"]
-
-
-# --- damage -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("layout", "data"),
-    [
-        (Repeated(LONG), "7fffffff00"),
-        (Repeated(TEXT), "ffffffff"),
-        (Repeated(layouts.Marker(None)), "7fffffff"),
-        (MaskedRepeated(TEXT), "7fffffff00"),
-        (MaskedRepeated(TEXT), "ffffffff"),
-        (MapOf(TEXT, TEXT), "7fffffff"),
-        (layouts.Bytes(), "00000004616263"),
-        (Framed(TEXT), "000000040161"),
-        (layouts.BlockRepeated(INT), "ffffff7f"),
-        (layouts.PackedTexts(), "7fffffff0000000100"),
-        (framed_array(SQL_LONG), "00000004ffffff7f"),
-        (framed_array(SQL_LONG), "00000004ffffffff"),
-        (framed_map(SQL_LONG, SQL_LONG), "00000004ffffff7f"),
-        (framed_row(("f0",), (SQL_TEXT,)), "000000100000000000000000ffffffff00000000"),
-        (framed_row(("f0",), (SQL_TEXT,)), "00000010000000000000000000000000000000ff"),
-        (framed_row(("f0",), (SQL_TEXT,)), "0000001004000000000000000000000000000080"),
-    ],
-)
-def test_no_count_or_size_is_believed(layout: Layout, data: str) -> None:
-    with pytest.raises((FormatError, TruncatedError)):
-        read_all(layout, bytes.fromhex(data))
-
-
-@pytest.mark.parametrize(
-    ("layout", "data", "message"),
-    [
-        (EITHER, "02", "a tag of 2, expected one of 1, 0"),
-        (POJO, "05", "a POJO with flags 5"),
-        (POJO_WITH_TAGS, "0801", "registered subclass 1 of 1"),
-        (POJO_WITH_TAGS, "080001", "a subclass with flags 1"),
-        (COLOR, "00000003", "constant 3 of Color"),
-        (COLOR, "ffffffff", "constant -1 of Color"),
-        (layouts.Enum("E", ("A",), (7,)), "00000000", "constant 0 of E"),
-        (layouts.LocalDate(), "000007e5021d", "no date 2021-2-29"),
-        (layouts.LocalTime(), "18000000000000", "no time 24:0:0"),
-        (layouts.LocalTime(), "0000003b9aca00", "1000000000 nanoseconds"),
-        (layouts.LocalDateTime(), "80000000800001020300000004", "half a date and time"),
-        (layouts.BigInteger(), "00000004", "size code 4"),
-        (layouts.Marker(42), "2b", "a byte of 43, expected 42"),
-        (layouts.Utf8(), "00000001ff", "no UTF-8"),
-        (layouts.IndexedUnion(("a",), (INT,)), "00000001", "branch 1 of 1"),
-        (layouts.NullCount(), "ffffffff", "a count of -1 nulls"),
-    ],
-)
-def test_what_is_no_value_is_named(layout: Layout, data: str, message: str) -> None:
-    with pytest.raises(FormatError, match=message):
-        read_all(layout, bytes.fromhex(data))
-
-
-def test_a_layout_may_not_nest_without_end() -> None:
-    layout: Layout = INT
-    for _ in range(200):
-        layout = Nullable(layout)
-    with pytest.raises(UndecodableError, match="nested deeper"):
-        read_all(layout, bytes(300))
-    with pytest.raises(UndecodableError, match="nested deeper"):
-        arrow_type(layout)
-
-
-# --- wrong calls ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("layout", "value"),
-    [
-        (INT, 1 << 31),
-        (INT, None),
-        (layouts.Float(), 1e39),
-        (layouts.Char(), "ab"),
-        (COLOR, "PINK"),
-        (Tagged((0, 1), ("a", "b"), (INT, LONG)), {"a": None, "b": None}),
-        (EITHER, {"left": "a", "right": 1}),
-        (Repeated(INT), None),
-        (layouts.DecimalData(4, 2), Decimal("1.234")),
-        (layouts.DecimalData(4, 2), Decimal("123")),
-        (layouts.DecimalData(4, 2), Decimal("1E+1000000")),
-        (layouts.BigInteger(), "1.5"),
-        (layouts.BigDecimal(), "nan"),
-        (layouts.BigDecimal(), "pi"),
-        (layouts.TimestampData(3), datetime(2020, 1, 1, 0, 0, 0, 1)),
-        (layouts.LocalTime(), 86_400_000_000_000),
-        (layouts.Marker(), 1),
-        (layouts.FixedBytes(2), b"abc"),
-        (layouts.Kryo("A"), "text"),
-        (framed_row(("f0",), (LogicalType("BIGINT", is_nullable=False),)), {"f0": None}),
-        (POJO_WITH_TAGS, {"$class": "Other"}),
-    ],
-)
-def test_what_the_layout_cannot_express_is_refused(layout: Layout, value: Any) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        written(layout, value)
-
-
-@pytest.mark.parametrize(
-    ("layout", "value", "same"),
-    [
-        (layouts.BigInteger(), 12, "12"),
-        (layouts.BigDecimal(), Decimal("1.50"), "1.50"),
-        (MapOf(TEXT, INT), {"a": 1}, [("a", 1)]),
-        (layouts.LocalTime(), "01:02:03.000000004", nanos(3723, 4)),
-        (layouts.Instant(), datetime(1970, 1, 1, 0, 0, 1, 5, UTC), nanos(1, 5000)),
-        (layouts.LocalDate(), 0, date(1970, 1, 1)),
-        (layouts.DecimalData(5, 2), "1.5", Decimal("1.50")),
-        (row_of(f0=INT), {"f0": 1}, {"f0": 1, "$row_kind": "+I"}),
-    ],
-)
-def test_other_forms_of_a_value_are_written_alike(layout: Layout, value: Any, same: Any) -> None:
-    assert written(layout, value) == written(layout, same)

@@ -1,0 +1,65 @@
+"""What bulk decoding leaves to the general path."""
+
+from __future__ import annotations
+
+import struct
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from decoding import bulk, written
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.columns.assembly import program
+from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.columns.decode import decode_sequence
+from savepoint_formats.errors import FormatError
+from savepoint_formats.layout import Framed, Nullable, Pojo, Repeated, Struct
+
+OPAQUE = layouts.Opaque("a.B", "nobody knows")
+
+
+def test_only_the_column_that_needs_it_takes_the_general_path() -> None:
+    layout = Struct(("a", "b"), (layouts.Long(), Nullable(OPAQUE)))
+    data = struct.pack(">q?3s", 5, False, b"abc") + struct.pack(">q?", 6, True)
+    array = bulk(layout, data, [(0, 12), (12, 21)])
+    assert array.to_pylist() == [{"a": 5, "b": b"abc"}, {"a": 6, "b": None}]
+    assert [one.path for one in program(layout).general_columns] == ["$.b"]
+
+
+def test_a_frame_ends_what_nobody_can_decode() -> None:
+    layout = Repeated(Struct(("a", "b"), (Framed(OPAQUE), layouts.Byte())))
+    data = struct.pack(">ii2sbi0sb", 2, 2, b"xy", 1, 0, b"", 2)
+    expected = [{"a": b"xy", "b": 1}, {"a": b"", "b": 2}]
+    assert bulk(layout, data, [(0, len(data))]).to_pylist() == [expected]
+    array, end = decode_sequence(program(layout), Chunk(np.frombuffer(data, np.uint8)), 0, 1)
+    assert (array.to_pylist(), end) == ([expected], len(data))
+
+
+def test_an_error_of_the_general_path_names_the_record() -> None:
+    layout = Struct(("a", "b"), (layouts.Byte(), layouts.PackedTexts()))
+    data, positions = written(layout, [{"a": 1, "b": ["x"]}, {"a": 2, "b": ["y"]}])
+    damaged = data[:-2] + b"\x7fy"
+    with pytest.raises(FormatError, match="in record 1"):
+        bulk(layout, damaged, list(pairwise(positions)))
+
+
+def test_a_sequence_of_what_needs_its_end_takes_the_general_path() -> None:
+    data, _ = written(layouts.PackedTexts(), [["a"], [], ["b", "c"]])
+    chunk = Chunk(np.frombuffer(data, np.uint8))
+    array, end = decode_sequence(program(layouts.PackedTexts()), chunk, 0, 3)
+    assert (array.to_pylist(), end) == ([["a"], [], ["b", "c"]], len(data))
+
+
+def test_subclasses_lie_among_their_superclass() -> None:
+    own = (Nullable(layouts.Long()),)
+    subclass = Pojo("S", ("a", "z"), (*own, Nullable(layouts.Text())))
+    layout = Pojo("P", ("a",), own, registered=(("S", subclass),))
+    values = [
+        {"$class": "P", "a": 1, "z": None},
+        {"$class": "S", "a": 2, "z": "only here"},
+        None,
+        {"$class": "P", "a": None, "z": None},
+    ]
+    data, positions = written(layout, values)
+    assert bulk(layout, data, list(pairwise(positions))).to_pylist() == values

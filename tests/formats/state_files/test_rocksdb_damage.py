@@ -1,0 +1,111 @@
+"""Damaged RocksDB state is an error that names the file, never other entries."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+from rocksdb_databases import (
+    KINDS,
+    STATE,
+    Files,
+    entries_of,
+    make,
+    numbered,
+    put,
+    read,
+    read_by_rocksdb,
+    table_options,
+    varint,
+)
+
+from savepoint_formats.errors import FormatError, SavepointError, TruncatedError
+from savepoint_formats.state_files.rocksdb import RocksDbState
+from savepoint_formats.state_files.rocksdb_directory import RocksDbDirectory, RocksDbError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module", params=["as Flink 1.20", "as Flink 2"])
+def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """A database with a small table."""
+    return make(
+        tmp_path_factory.mktemp("small"),
+        put(numbered([1, 2], 5)),
+        options=table_options(**KINDS[request.param]),
+    )
+
+
+def test_every_cut_is_noticed(small: Files) -> None:
+    (table,) = small.ssts
+    data = table.read_bytes()
+    for cut in range(0, len(data), 7):
+        table.write_bytes(data[:cut])
+        with pytest.raises(TruncatedError):
+            read(small)
+    table.write_bytes(data)
+
+
+def test_no_changed_byte_changes_an_entry(small: Files) -> None:
+    """A change is an error, or lies where it is of no consequence."""
+    (table,) = small.ssts
+    data = table.read_bytes()
+    errors = 0
+    with ExitStack() as restored:
+        restored.callback(table.write_bytes, data)
+        for at in range(len(data)):
+            table.write_bytes(data[:at] + bytes([data[at] ^ 0x41]) + data[at + 1 :])
+            with RocksDbState(small.directory, small.handle, 128) as state:
+                try:
+                    entries = entries_of(state.chunks(STATE))
+                except SavepointError:
+                    errors += 1
+                else:
+                    assert entries == sorted(numbered([1, 2], 5).items())
+    assert errors > len(data) * 0.9
+
+
+@pytest.mark.parametrize("number", [1 << 40, (1 << 62) + 1])
+def test_a_footer_that_leads_far_away_is_an_error(small: Files, number: int) -> None:
+    (table,) = small.ssts
+    data = table.read_bytes()
+    handles = varint(number) + varint(number)
+    table.write_bytes(data[:-52] + handles.ljust(40, b"\0") + data[-12:])
+    with pytest.raises(TruncatedError, match="in a file of"):
+        read(small)
+    table.write_bytes(data)
+
+
+def test_an_error_names_the_file_and_the_byte(small: Files) -> None:
+    (table,) = small.ssts
+    data = table.read_bytes()
+    table.write_bytes(data[:5] + bytes([data[5] ^ 1]) + data[6:])
+    with pytest.raises(FormatError, match="a block whose checksum is wrong") as caught:
+        read(small)
+    table.write_bytes(data)
+    assert (caught.value.path, caught.value.offset) == (table.name, 0)
+
+
+def test_damage_that_rocksdb_finds_is_an_error_and_not_the_end(tmp_path: Path) -> None:
+    """The binding's iterator ends there as if there was nothing more."""
+    entries = numbered(range(128), 50)
+    files = make(tmp_path, put(entries), options=table_options(format_version=6))
+    data = bytearray(files.ssts[0].read_bytes())
+    data[len(data) // 2] ^= 1
+    files.ssts[0].write_bytes(data)
+    with pytest.raises(RocksDbError, match=r"state 'a/stàte': RocksDB says: Corruption"):
+        read_by_rocksdb(files)
+
+
+def test_what_rocksdb_refuses_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = make(tmp_path / "db", put({b"\1a": b"1"}))
+    (tmp_path / "db" / "CURRENT").write_text("MANIFEST-999999\n")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(RocksDbError, match="RocksDB says"):
+        RocksDbDirectory.open(files.directory, files.handle)
+    assert [path.name for path in tmp_path.iterdir()] == ["db"]

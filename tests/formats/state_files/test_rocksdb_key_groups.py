@@ -1,0 +1,155 @@
+"""RocksDB state by key groups: foreign ones, and the chunks and batches of one's own."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from rocksdb_databases import (
+    SMALL,
+    STATE,
+    Reader,
+    both,
+    entries_of,
+    make,
+    numbered,
+    put,
+    read,
+    table_options,
+)
+
+from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.state_files.rocksdb import RocksDbState
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rocksdict import Rdict
+
+
+@both
+def test_foreign_key_groups_never_surface(tmp_path: Path, reader: Reader) -> None:
+    entries = numbered(range(10), 20)
+    files = make(tmp_path, put(entries)).of_groups(3, 6)
+    own = [(key, value) for key, value in sorted(entries.items()) if 3 <= key[0] <= 6]
+    assert reader(files) == own
+    assert reader(files, groups=KeyGroupRange(4, 4)) == own[20:40]
+
+
+def test_only_the_handles_own_key_groups_are_asked_for(tmp_path: Path) -> None:
+    files = make(tmp_path, put(numbered(range(10), 1))).of_groups(3, 6)
+    assert [key[0] for key, _ in read(files, groups=KeyGroupRange(0, 4))] == [3, 4]
+    assert read(files, groups=KeyGroupRange(8, 9)) == []
+
+
+@both
+def test_deleted_ranges_of_foreign_key_groups_are_no_matter(tmp_path: Path, reader: Reader) -> None:
+    entries = numbered(range(10), 20)
+
+    def clip(state: Rdict) -> None:
+        state.delete_range(b"\0", b"\3")
+        state.delete_range(b"\7", b"\x0a")
+
+    files = make(tmp_path, put(entries), clip).of_groups(3, 6)
+    assert reader(files) == [item for item in sorted(entries.items()) if 3 <= item[0][0] <= 6]
+
+
+def test_rocksdb_is_asked_where_a_range_of_own_keys_was_deleted(tmp_path: Path) -> None:
+    entries = numbered(range(10), 20)
+    files = make(
+        tmp_path,
+        put(entries),
+        lambda state: state.delete_range(b"\2", b"\5"),
+        put({b"\3again": b"1"}),
+    )
+    expected = {key: value for key, value in entries.items() if not 2 <= key[0] < 5}
+    with RocksDbState(files.directory, files.handle, 128) as state:
+        found = entries_of(state.chunks(STATE))
+        assert found == sorted((expected | {b"\3again": b"1"}).items())
+        assert "deletion of the keys 02 to 05" in state.fallback_reasons[0]
+    assert read(files, groups=KeyGroupRange(6, 9)) == [e for e in found if e[0][0] >= 6]
+
+
+@pytest.mark.parametrize("size", [1, SMALL, 1000, 1 << 20])
+@both
+def test_prefixes_of_two_bytes(tmp_path: Path, reader: Reader, size: int) -> None:
+    entries = numbered([0, 1, 255, 256, 257, 511, 512, 32767], 30, width=2)
+    files = replace(make(tmp_path, put(entries)), max_parallelism=32768).of_groups(0, 32767)
+    assert reader(files, size=size) == sorted(entries.items())
+    assert reader(files, groups=KeyGroupRange(256, 511), size=size) == [
+        (key, value) for key, value in sorted(entries.items()) if key[0] == 1
+    ]
+
+
+@pytest.mark.parametrize("size", [1, SMALL, 1000, 1 << 20])
+@pytest.mark.parametrize("is_direct", [True, False])
+def test_chunks_cover_the_key_groups_without_a_gap(
+    tmp_path: Path, size: int, is_direct: bool
+) -> None:
+    entries = numbered([3, 4, 300, 301], 40, width=2)
+    version = 5 if is_direct else 6
+    files = make(tmp_path, put(entries), options=table_options(format_version=version))
+    files = replace(files, max_parallelism=1000).of_groups(2, 900)
+    with RocksDbState(files.directory, files.handle, 1000) as state:
+        chunks = list(state.chunks(STATE, chunk_size=size))
+        assert bool(state.fallback_reasons) != is_direct
+    next_group = 2
+    for chunk in chunks:
+        assert chunk.key_groups.start == next_group
+        assert {int.from_bytes(key[:2], "big") for key, _ in chunk.entries()} <= set(
+            chunk.key_groups
+        )
+        next_group = chunk.key_groups.end + (not chunk.is_continued)
+        assert not chunk.is_continued or len(chunk) > 0
+    assert next_group == 901
+
+
+def test_a_key_group_is_split_only_if_it_is_too_big_for_a_chunk(tmp_path: Path) -> None:
+    entries = numbered([1], 10) | numbered([2], 2000) | numbered([3, 4], 10)
+    options = table_options(table={"block_size": 128})
+    files = make(tmp_path, put(entries), options=options)
+    with RocksDbState(files.directory, files.handle, 128) as state:
+        chunks = list(state.chunks(STATE, chunk_size=10_000))
+    split = [chunk.key_groups for chunk in chunks if chunk.is_continued]
+    assert split
+    assert set(split) == {KeyGroupRange(2, 2)}
+
+
+def test_key_group_borders_divide_a_chunk(tmp_path: Path) -> None:
+    files = make(tmp_path, put(numbered([0, 2, 3], 7))).of_groups(0, 5)
+    with RocksDbState(files.directory, files.handle, 128) as state:
+        (chunk,) = state.chunks(STATE)
+    assert chunk.key_group_borders().tolist() == [0, 7, 7, 14, 21, 21, 21]
+    assert len(chunk) == 21
+
+
+def test_many_empty_key_groups_are_one_chunk(tmp_path: Path) -> None:
+    files = make(tmp_path, put(numbered([7, 20_000], 2, width=2)))
+    files = replace(files, max_parallelism=32768).of_groups(0, 32767)
+    with RocksDbState(files.directory, files.handle, 32768) as state:
+        (chunk,) = state.chunks(STATE)
+    assert chunk.key_groups == KeyGroupRange(0, 32767)
+    assert np.flatnonzero(np.diff(chunk.key_group_borders())).tolist() == [7, 20_000]
+
+
+@pytest.mark.parametrize("version", [5, 6])
+@pytest.mark.parametrize("size", [1, 1000, 5000, 1 << 30])
+def test_batches_are_whole_key_groups_of_all_states(
+    tmp_path: Path, version: int, size: int
+) -> None:
+    entries = numbered([3, 4, 5, 20], 60)
+    table = {"block_size": 100}
+    options = table_options(format_version=version, table=table)
+    files = make(tmp_path, put(entries), options=options).of_groups(2, 99)
+    with RocksDbState(files.directory, files.handle, 128) as state:
+        batches = list(state.batches([STATE, "unknown"], size=size))
+        assert [group for batch in batches for group in batch] == list(range(2, 100))
+        for batch in batches:
+            (chunk,) = state.chunks(STATE, batch, chunk_size=sys.maxsize)
+            assert chunk.key_groups == batch
+            assert len(batch) == 1 or size > 1000 or version == 6 or len(chunk) <= 60
+        assert list(state.batches([STATE], KeyGroupRange(0, 1))) == []
+    assert size < 1 << 30 or len(batches) == 1

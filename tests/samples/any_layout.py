@@ -1,0 +1,293 @@
+"""Any layout, with any of its values."""
+
+from __future__ import annotations
+
+import string
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import strategies as st
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.columns import times
+from savepoint_formats.columns.pojo_columns import pojo_columns
+from savepoint_formats.layout import (
+    BinaryArray,
+    BinaryMap,
+    BinaryRow,
+    Framed,
+    IndexedUnion,
+    Layout,
+    LogicalType,
+    MapOf,
+    MaskedRepeated,
+    MaskedStruct,
+    Nullable,
+    Pojo,
+    Repeated,
+    Struct,
+    Tagged,
+    Ttl,
+)
+
+Strategy = st.SearchStrategy[Any]
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+LONGS = st.integers(-(1 << 63) + 1, (1 << 63) - 1)
+KINDS = st.sampled_from(["+I", "-U", "+U", "-D"])
+
+
+def ints(bits: int) -> Strategy:
+    return st.integers(-(1 << bits - 1), (1 << bits - 1) - 1)
+
+
+def timestamps(unit: str, *, is_utc: bool = False) -> Strategy:
+    return LONGS.map(lambda count: times.to_timestamp(count, unit, is_utc=is_utc))
+
+
+def decimals(precision: int, scale: int) -> Strategy:
+    bound = 10**precision - 1
+    sized = st.integers(-bound, bound)
+    return sized.map(
+        lambda unscaled: Decimal((unscaled < 0, tuple(map(int, str(abs(unscaled)))), -scale))
+    )
+
+
+def or_null(values: Strategy) -> Strategy:
+    return st.none() | values
+
+
+SCALARS: list[tuple[Layout, Strategy]] = [
+    (layouts.Boolean(), st.booleans()),
+    (layouts.Byte(), ints(8)),
+    (layouts.Short(), ints(16)),
+    (layouts.Int(), ints(32)),
+    (layouts.Long(), ints(64)),
+    (layouts.Float(), st.floats(width=32, allow_nan=False)),
+    (layouts.Double(), st.floats(allow_nan=False)),
+    (layouts.Char(), st.characters(max_codepoint=0xFFFF, exclude_categories=["Cs"])),
+    (layouts.Enum("E", ("A", "B")), st.sampled_from("AB")),
+    (layouts.JavaDate(), or_null(timestamps("ms", is_utc=True))),
+    (layouts.SqlTimestamp(), or_null(LONGS)),
+    (layouts.Instant(), or_null(LONGS)),
+    (layouts.LocalDate(), or_null(st.integers(-(1 << 31) + 1, (1 << 31) - 1).map(times.to_date))),
+    (layouts.LocalTime(), or_null(st.integers(0, times.NANOS_PER_DAY - 1))),
+    (layouts.LocalDateTime(), or_null(LONGS)),
+    (layouts.TimerTimestamp(), ints(64)),
+    (layouts.TimestampData(3), timestamps("ms")),
+    (layouts.TimestampData(6), timestamps("us")),
+    (layouts.TimestampData(9), LONGS),
+    (layouts.FixedBytes(3), st.binary(min_size=3, max_size=3)),
+    (layouts.Marker(), st.none()),
+    (layouts.Marker(None), st.none()),
+    (layouts.VoidNamespace(), st.none()),
+    (layouts.Text(), or_null(TEXTS)),
+    (layouts.MutableText(), TEXTS),
+    (layouts.JavaUtf(), TEXTS),
+    (layouts.Utf8(), TEXTS),
+    (layouts.Bytes(), st.binary(max_size=5)),
+    (layouts.BigInteger(), or_null(st.integers().map(str))),
+    (layouts.BigDecimal(), or_null(st.decimals(allow_nan=False, allow_infinity=False).map(str))),
+    (layouts.DecimalData(10, 2), decimals(10, 2)),
+    (layouts.DecimalData(38, 10), decimals(38, 10)),
+    (layouts.Variant(), st.fixed_dictionaries({"metadata": st.binary(), "value": st.binary()})),
+    (layouts.PackedTexts(), st.lists(TEXTS, max_size=3)),
+    (layouts.NullCount(), st.integers(0, (1 << 31) - 1)),
+]
+
+SQL_SCALARS: list[tuple[LogicalType, Strategy]] = [
+    (LogicalType("BOOLEAN"), st.booleans()),
+    (LogicalType("TINYINT"), ints(8)),
+    (LogicalType("SMALLINT"), ints(16)),
+    (LogicalType("INTEGER"), ints(32)),
+    (LogicalType("BIGINT"), ints(64)),
+    (LogicalType("FLOAT"), st.floats(width=32, allow_nan=False)),
+    (LogicalType("DOUBLE"), st.floats(allow_nan=False)),
+    (LogicalType("VARCHAR"), TEXTS),
+    (LogicalType("VARBINARY"), st.binary(max_size=12)),
+    (LogicalType("DECIMAL", precision=18, scale=3), decimals(18, 3)),
+    (LogicalType("DECIMAL", precision=38, scale=18), decimals(38, 18)),
+    (LogicalType("DATE"), st.integers(-(1 << 31) + 1, (1 << 31) - 1).map(times.to_date)),
+    (LogicalType("TIME_WITHOUT_TIME_ZONE"), st.integers(0, 86_399_999).map(times.to_time)),
+    (LogicalType("TIMESTAMP_WITHOUT_TIME_ZONE", precision=3), timestamps("ms")),
+    (LogicalType("TIMESTAMP_WITHOUT_TIME_ZONE", precision=9), LONGS),
+    (
+        LogicalType("TIMESTAMP_WITH_LOCAL_TIME_ZONE", precision=6),
+        timestamps("us", is_utc=True),
+    ),
+    (LogicalType("INTERVAL_DAY_TIME"), LONGS.map(times.to_duration)),
+    (LogicalType("RAW"), st.binary(max_size=12)),
+]
+
+
+def names_of(parts: list[Any]) -> tuple[str, ...]:
+    return tuple(string.ascii_lowercase[: len(parts)])
+
+
+def structs(parts: list[tuple[Any, Strategy]]) -> Strategy:
+    names = names_of(parts)
+    return st.fixed_dictionaries({name: one[1] for name, one in zip(names, parts, strict=True)})
+
+
+def pairs(key: Strategy, value: Strategy) -> Strategy:
+    return st.lists(st.tuples(key.filter(lambda one: one is not None), value), max_size=3)
+
+
+def sql_composites(parts: Strategy) -> Strategy:
+    @st.composite
+    def one(draw: st.DrawFn) -> tuple[LogicalType, Strategy]:
+        fields = draw(st.lists(parts, min_size=1, max_size=3))
+        (first, values), (last, others) = fields[0], fields[-1]
+        match draw(st.sampled_from(["ARRAY", "MAP", "ROW"])):
+            case "ARRAY":
+                elements = st.lists(or_null(values), max_size=4)
+                return LogicalType("ARRAY", children=(first,)), elements
+            case "MAP":
+                entries = pairs(values, or_null(others))
+                return LogicalType("MAP", children=(first, last)), entries
+            case _:
+                nullable = [(field, or_null(strategy)) for field, strategy in fields]
+                types = tuple(field for field, _ in fields)
+                return LogicalType("ROW", names=names_of(fields), children=types), structs(nullable)
+
+    return one()
+
+
+SQL = st.recursive(st.sampled_from(SQL_SCALARS), sql_composites, max_leaves=6)
+
+
+@st.composite
+def binary_content(draw: st.DrawFn) -> tuple[Layout, Strategy]:
+    fields = draw(st.lists(SQL, min_size=1, max_size=9))
+    (first, values), (last, others) = fields[0], fields[-1]
+    match draw(st.sampled_from(["row", "array", "map"])):
+        case "row":
+            types = tuple(field for field, _ in fields)
+            rows = structs([(field, or_null(strategy)) for field, strategy in fields])
+            layout = Framed(BinaryRow(names_of(fields), types))
+            return layout, with_kind(rows)
+        case "array":
+            return Framed(BinaryArray(first)), st.lists(or_null(values), max_size=40)
+        case _:
+            return Framed(BinaryMap(first, last)), pairs(values, or_null(others))
+
+
+def with_kind(rows: Strategy) -> Strategy:
+    return st.builds(lambda row, kind: row | {"$row_kind": kind}, rows, KINDS)
+
+
+def composites(parts: Strategy) -> Strategy:
+    @st.composite
+    def one(draw: st.DrawFn) -> tuple[Layout, Strategy]:
+        fields = draw(st.lists(parts, min_size=1, max_size=4))
+        composite: Any = draw(st.sampled_from(COMPOSITES))
+        found: tuple[Layout, Strategy] = composite(fields)
+        return found
+
+    return one()
+
+
+def nullable(fields: list[Any]) -> tuple[Layout, Strategy]:
+    layout, values = fields[0]
+    return Nullable(layout, len(fields) % 2 == 0, len(fields)), or_null(values)
+
+
+def repeated(fields: list[Any]) -> tuple[Layout, Strategy]:
+    return Repeated(fields[0][0]), st.lists(fields[0][1], max_size=3)
+
+
+def blocks(fields: list[Any]) -> tuple[Layout, Strategy]:
+    return layouts.BlockRepeated(fields[0][0]), st.lists(fields[0][1], max_size=3)
+
+
+def masked_repeated(fields: list[Any]) -> tuple[Layout, Strategy]:
+    return MaskedRepeated(fields[0][0]), st.lists(or_null(fields[0][1]), max_size=20)
+
+
+def map_of(fields: list[Any]) -> tuple[Layout, Strategy]:
+    (key, keys), (value, values) = fields[0], fields[-1]
+    if isinstance(key, Nullable | layouts.Marker | layouts.VoidNamespace):
+        entry = st.fixed_dictionaries({"key": keys, "value": values})
+        return MapOf(key, value), st.lists(entry, max_size=3)
+    return MapOf(key, value), pairs(keys, values)
+
+
+def struct(fields: list[Any]) -> tuple[Layout, Strategy]:
+    return Struct(names_of(fields), tuple(layout for layout, _ in fields)), structs(fields)
+
+
+def masked_struct(fields: list[Any]) -> tuple[Layout, Strategy]:
+    has_kind = len(fields) % 2 == 0
+    rows = structs([(layout, or_null(values)) for layout, values in fields])
+    layout = MaskedStruct(names_of(fields), tuple(layout for layout, _ in fields), has_kind)
+    return layout, with_kind(rows) if has_kind else rows
+
+
+def tagged(fields: list[Any]) -> tuple[Layout, Strategy]:
+    names = names_of(fields)
+    empty = dict.fromkeys(names)
+    alternatives = [
+        values.filter(lambda value: value is not None).map(
+            lambda value, name=name: empty | {name: value}
+        )
+        for name, (layout, values) in zip(names, fields, strict=True)
+        if not isinstance(layout, layouts.Marker | layouts.VoidNamespace)
+    ]
+    layout = Tagged(tuple(range(len(fields))), names, tuple(layout for layout, _ in fields))
+    return (layout, st.one_of(alternatives)) if alternatives else struct(fields)
+
+
+def union(fields: list[Any]) -> tuple[Layout, Strategy]:
+    layout, values = fields[0]
+    if isinstance(layout, layouts.Marker):
+        return struct(fields)
+    return IndexedUnion(("null", "value"), (layouts.Marker(None), layout)), or_null(values)
+
+
+def pojo(fields: list[Any]) -> tuple[Layout, Strategy]:
+    names = names_of(fields)
+    own = tuple(Nullable(layout) for layout, _ in fields)
+    rows = structs([(layout, or_null(values)) for layout, values in fields])
+    layout = Pojo("a.B", names, own)
+    if len(fields) < 3:
+        return layout, or_null(rows)
+    subclass = Pojo("a.Sub", (*names, "z"), (*own[1:], own[0], Nullable(layouts.Long())))
+    with_subclass = Pojo("a.B", names, own, registered=(("a.Sub", subclass),))
+    columns = dict.fromkeys(pojo_columns(with_subclass).layouts)
+    return with_subclass, rows.map(lambda row: {"$class": "a.B"} | columns | row)
+
+
+def time_to_live(fields: list[Any]) -> tuple[Layout, Strategy]:
+    layout, values = fields[0]
+    parts = {"timestamp": timestamps("ms", is_utc=True), "value": values}
+    return Ttl(layout), st.fixed_dictionaries(parts)
+
+
+def framed(fields: list[Any]) -> tuple[Layout, Strategy]:
+    return Framed(fields[0][0]), fields[0][1]
+
+
+def varying(fields: list[Any]) -> tuple[Layout, Strategy]:
+    layout, values = fields[0]
+    if isinstance(layout, layouts.Marker | layouts.VoidNamespace):
+        return struct(fields)
+    return layouts.Varying(layout), values
+
+
+COMPOSITES = [
+    nullable,
+    repeated,
+    blocks,
+    masked_repeated,
+    map_of,
+    struct,
+    masked_struct,
+    tagged,
+    union,
+    pojo,
+    time_to_live,
+    framed,
+    varying,
+]
+
+ANY = st.recursive(st.sampled_from(SCALARS) | binary_content(), composites, max_leaves=8)

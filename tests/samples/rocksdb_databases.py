@@ -1,0 +1,196 @@
+"""RocksDB databases made here, whose entries are known, and the two ways to read one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rocksdict import (
+    BlockBasedIndexType,
+    BlockBasedOptions,
+    ChecksumType,
+    DBCompressionType,
+    Options,
+    Rdict,
+)
+
+from savepoint_formats.file_io import SnapshotDirectory
+from savepoint_formats.key_groups import KeyGroupRange, prefix_size
+from savepoint_formats.metadata import (
+    EmptySegment,
+    IncrementalHandle,
+    KeyedHandleType,
+    LocalFile,
+    RelativeFile,
+)
+from savepoint_formats.state_files.entry_chunk import EntryChunk, key_group_prefix
+from savepoint_formats.state_files.rocksdb import RocksDbState
+from savepoint_formats.state_files.rocksdb_directory import RocksDbDirectory
+
+Entries = dict[bytes, bytes]
+STATE = "a/stàte"
+SMALL = 50
+"""A chunk size of a few entries."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """A handle and where its files are."""
+
+    directory: SnapshotDirectory
+    handle: IncrementalHandle
+    max_parallelism: int = 128
+
+    def of_groups(self, start: int, end: int) -> Files:
+        return replace(self, handle=replace(self.handle, key_groups=KeyGroupRange(start, end)))
+
+    @property
+    def ssts(self) -> list[Path]:
+        """The table files, the oldest first."""
+        folder = Path(self.directory.location.path)
+        return [folder / file.name for file in self.handle.shared]
+
+
+def entries_of(chunks: Iterable[EntryChunk]) -> list[tuple[bytes, bytes]]:
+    return [entry for chunk in chunks for entry in chunk.entries()]
+
+
+def read(
+    files: Files, state: str = STATE, groups: KeyGroupRange | None = None, size: int = 1 << 20
+) -> list[tuple[bytes, bytes]]:
+    with RocksDbState(files.directory, files.handle, files.max_parallelism) as opened:
+        entries = entries_of(opened.chunks(state, groups, chunk_size=size))
+        assert opened.fallback_reasons == []
+    return entries
+
+
+def read_by_rocksdb(
+    files: Files, state: str = STATE, groups: KeyGroupRange | None = None, size: int = 1 << 20
+) -> list[tuple[bytes, bytes]]:
+    wanted = groups or files.handle.key_groups
+    prefix = prefix_size(files.max_parallelism)
+    lower = key_group_prefix(wanted.start, prefix)
+    with RocksDbDirectory.open(files.directory, files.handle) as opened:
+        return entries_of(opened.chunks(state, lower, wanted.end, prefix, size))
+
+
+both = pytest.mark.parametrize("reader", [read, read_by_rocksdb], ids=["directly", "by RocksDB"])
+Reader = Callable[..., list[tuple[bytes, bytes]]]
+
+
+def varint(number: int) -> bytes:
+    if number < 0x80:
+        return bytes([number])
+    return bytes([number & 0x7F | 0x80]) + varint(number >> 7)
+
+
+def table_options(**settings: Any) -> Options:
+    """Options of a database whose tables are like those of Flink, but for some settings."""
+    table = BlockBasedOptions()
+    table.set_format_version(settings.pop("format_version", 5))
+    for name, value in settings.pop("table", {}).items():
+        getattr(table, f"set_{name}")(*value if isinstance(value, tuple) else (value,))
+    options = Options(raw_mode=True)
+    options.set_disable_auto_compactions(True)
+    for name, value in settings.items():
+        getattr(options, f"set_{name}")(value)
+    options.set_block_based_table_factory(table)
+    return options
+
+
+def make(folder: Path, *writes: Callable[[Rdict], None], options: Options | None = None) -> Files:
+    """A database with a table file of what each function writes to the state."""
+    options = options or table_options()
+    database = Rdict(str(folder), options)
+    state = database.create_column_family(STATE, options)
+    for write in writes:
+        write(state)
+        state.flush()
+    state.close()
+    database.close()
+    return files_of(folder)
+
+
+def files_of(folder: Path) -> Files:
+    manifest = (folder / "CURRENT").read_text().strip()
+    return Files(
+        SnapshotDirectory.of(str(snapshot_folder(folder))),
+        IncrementalHandle(
+            KeyedHandleType.INCREMENTAL,
+            checkpoint_id=1,
+            backend_id="",
+            key_groups=KeyGroupRange(0, 127),
+            checkpointed_size=0,
+            meta=EmptySegment(),
+            shared=tuple(map(local_file, sorted(folder.glob("*.sst")))),
+            private=(local_file(folder / "CURRENT"), local_file(folder / manifest)),
+            handle_id="",
+        ),
+    )
+
+
+def snapshot_folder(folder: Path) -> Path:
+    (folder / "_metadata").touch()
+    return folder
+
+
+def local_file(path: Path) -> LocalFile:
+    return LocalFile(path.name, RelativeFile(path.name, path.stat().st_size))
+
+
+def put(entries: Entries) -> Callable[[Rdict], None]:
+    def write(state: Rdict) -> None:
+        for key, value in entries.items():
+            state[key] = value
+
+    return write
+
+
+def delete(*keys: bytes) -> Callable[[Rdict], None]:
+    def write(state: Rdict) -> None:
+        for key in keys:
+            del state[key]
+
+    return write
+
+
+def numbered(groups: Iterable[int], count: int, width: int = 1) -> Entries:
+    """Some entries of each key group; the numbers make long common beginnings of keys."""
+    return {
+        group.to_bytes(width, "big") + number.to_bytes(8, "big") + b"\0": b"value %d" % number
+        for group in groups
+        for number in range(count)
+    }
+
+
+def plain_tables() -> Options:
+    """Tables whose keys can be found and whose bytes can be changed."""
+    table = {"block_restart_interval": 1, "checksum_type": ChecksumType.no_checksum()}
+    return table_options(table=table, compression_type=DBCompressionType.none())
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "as Flink 2": {"table": {"checksum_type": ChecksumType.xxh3()}},
+    "as Flink 1.20": {"table": {"checksum_type": ChecksumType.crc32c()}},
+    "without checksums": {"table": {"checksum_type": ChecksumType.no_checksum()}},
+    "uncompressed": {"compression_type": DBCompressionType.none()},
+    "with LZ4": {"compression_type": DBCompressionType.lz4()},
+    "with LZ4 HC": {"compression_type": DBCompressionType.lz4hc()},
+    "with Zstandard": {"compression_type": DBCompressionType.zstd()},
+    "of format 2": {"format_version": 2},
+    "of format 3": {"format_version": 3},
+    "of format 4": {"format_version": 4},
+    "with a compact index": {"table": {"index_block_restart_interval": 8}},
+    "with a two-level index": {
+        "table": {
+            "index_type": BlockBasedIndexType.two_level_index_search(),
+            "metadata_block_size": 64,
+        }
+    },
+    "with a filter": {"table": {"bloom_filter": (10.0, False)}},
+    "with large blocks": {"table": {"block_size": 1 << 20}},
+    "with restarts everywhere": {"table": {"block_restart_interval": 1}},
+}
