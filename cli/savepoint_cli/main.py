@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from savepoint_cli import inspect, modify, read, transfer
+from savepoint_cli import inspect, local, modify, read, transfer
 from savepoint_formats.errors import SavepointError
 
 
@@ -42,6 +42,7 @@ for command in (
     modify.remove_operator,
     modify.remove_state,
     modify.rescale,
+    local.merge_local,
     transfer.export_table,
     transfer.import_table,
 ):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savepoint_cli.inspect import inspection, open_savepoint
+from savepoint_cli.local import merge_option, usage_errors
 from state_processor import Savepoint, local_session
 from state_processor.rows import first_rows, query_rows
 
@@ -35,6 +36,7 @@ def row_limit(default: int) -> Callable[[Callable[..., None]], Callable[..., Non
 @click.option("--key", "keys", multiple=True, help="Only the row of this key. Repeatable.")
 @click.option("--where", help="A condition in SQL, e.g. \"total > 100 AND key LIKE 'a%'\".")
 @click.option("--column", "columns", multiple=True, help="Only this column. Repeatable.")
+@merge_option("Of local state: make one value of a state's instances by sum, min, max or concat.")
 def show(
     output: Output,
     path: str,
@@ -43,6 +45,7 @@ def show(
     keys: tuple[str, ...],
     where: str | None,
     columns: tuple[str, ...],
+    merge: dict[str, str],
     **uids: Any,
 ) -> None:
     """Show rows of TABLE of the savepoint at PATH, without Spark.
@@ -52,8 +55,10 @@ def show(
     savepoint show s3://jobs/orders/savepoint-1a2b summarize.keyed_state --key 42
     """
     savepoint = open_savepoint(path, **uids)
-    scan = savepoint.scan(table, columns=columns or None, keys=keys or None)
-    output.values(f"Rows of {table}", scan.schema.names, first_rows(scan, rows, where))
+    scan = savepoint.scan(table, columns=columns or None, keys=keys or None, merge=merge or None)
+    with usage_errors():
+        names = scan.schema.names
+    output.values(f"Rows of {table}", names, first_rows(scan, rows, where))
 
 
 @click.command()

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import SavepointError
+from savepoint_formats.key_scope import KeyScope
 from savepoint_formats.layout import (
     Layout,
     MapOf,
@@ -23,6 +24,7 @@ from savepoint_formats.layout import (
     TimerTimestamp,
     VoidNamespace,
     as_records,
+    timer_namespace,
     with_kryo_classes,
     without_ttl,
 )
@@ -43,6 +45,7 @@ from savepoint_formats.state_files.header import (
     OperatorBackendHeader,
     StateMetaInfo,
 )
+from savepoint_formats.state_files.local_state import local_type
 from savepoint_formats.state_files.raw_timers import (
     DOMAINS,
     TimerServices,
@@ -108,6 +111,7 @@ class State:
             of an operator list, a timer.
         key: Layout of the key; for broadcast state of the map's key; None for operator lists.
         namespace: Layout of the namespace; None where there is none.
+        local_kind: What local keyed state is to the job, whose instances are stored as ``kind``.
     """
 
     name: str
@@ -115,6 +119,23 @@ class State:
     stored: Layout
     key: Layout | None = None
     namespace: Layout | None = None
+    local_kind: StateKind | None = None
+
+    @property
+    def scope(self) -> KeyScope:
+        """Whether each subtask has an instance of its own of each key group."""
+        return KeyScope.KEYED if self.local_kind is None else KeyScope.LOCAL
+
+    @property
+    def job_kind(self) -> StateKind:
+        """What it is to the job."""
+        return self.local_kind or self.kind
+
+    @property
+    def instances(self) -> Layout:
+        """Layout of the instances: those of a local list are one list, of all their elements."""
+        is_list, stored = self.local_kind is StateKind.LIST, self.stored
+        return stored.element if is_list and isinstance(stored, Repeated) else stored
 
     @property
     def value(self) -> Layout:
@@ -124,7 +145,7 @@ class State:
     @property
     def timed_value(self) -> Layout:
         """The same with the times of TTL."""
-        return as_records(self.stored) if self.kind is StateKind.LIST else self.stored
+        return as_records(self.instances) if self.kind is StateKind.LIST else self.stored
 
     @property
     def has_ttl(self) -> bool:
@@ -307,7 +328,7 @@ def _raw_timers(service: TimerService, domain: str) -> State:
     names = ("timestamp", "key", "namespace")
     timer = Struct(names, (TimerTimestamp(), service.key, service.namespace))
     name = service.state_name(domain)
-    return State(name, StateKind.TIMERS, timer, service.key, _timer_namespace(timer))
+    return State(name, StateKind.TIMERS, timer, service.key, timer_namespace(timer))
 
 
 _UNKNOWN_KEY = Opaque("", "no file of the operator names the serializer of its keys")
@@ -329,18 +350,24 @@ def keyed_states(header: KeyedBackendHeader) -> tuple[State, ...]:
 
 def keyed_state(info: StateMetaInfo, key: Layout) -> State:
     """A keyed state, whose meta info does not tell the layout of keys."""
-    value = _layout_of(info, VALUE_SERIALIZER)
+    value = info.layout(VALUE_SERIALIZER)
     if info.type is BackendStateType.PRIORITY_QUEUE:
-        return State(info.name, StateKind.TIMERS, value, key, _timer_namespace(value))
+        local_kind, namespace = _local_kind(info, StateKind.TIMERS), timer_namespace(value)
+        return State(info.name, StateKind.TIMERS, value, key, namespace, local_kind)
     type_name = info.option(KEYED_STATE_TYPE, StateKind.VALUE.name)
     kind = _KINDS_BY_TYPE.get(type_name, StateKind.VALUE)
     if type_name not in _KINDS_BY_TYPE:
         value = Opaque("", f"state {info.name!r} is of the unknown type {type_name!r}")
     elif info.type is BackendStateType.KEY_VALUE_V2:
         value = _collection_layout(kind, info, value)
-    namespace = _layout_of(info, NAMESPACE_SERIALIZER)
+    namespace = info.layout(NAMESPACE_SERIALIZER)
     is_void = isinstance(namespace, VoidNamespace)
-    return State(info.name, kind, value, key, None if is_void else namespace)
+    local_kind = _local_kind(info, kind)
+    return State(info.name, kind, value, key, None if is_void else namespace, local_kind)
+
+
+def _local_kind(info: StateMetaInfo, kind: StateKind) -> StateKind | None:
+    return None if (name := local_type(info)) is None else _KINDS_BY_TYPE.get(name, kind)
 
 
 def _collection_layout(kind: StateKind, info: StateMetaInfo, value: Layout) -> Layout:
@@ -349,39 +376,20 @@ def _collection_layout(kind: StateKind, info: StateMetaInfo, value: Layout) -> L
         case StateKind.LIST:
             return Repeated(value)
         case StateKind.MAP:
-            return MapOf(_layout_of(info, USER_KEY_SERIALIZER), Nullable(value))
+            return MapOf(info.layout(USER_KEY_SERIALIZER), Nullable(value))
         case _:
             return value
-
-
-def _layout_of(info: StateMetaInfo, role: str) -> Layout:
-    snapshot = info.serializer(role)
-    if snapshot is None:
-        return Opaque("", f"state {info.name!r} names no {role.lower().replace('_', ' ')}")
-    return snapshot.layout()
-
-
-def _timer_namespace(timer: Layout) -> Layout | None:
-    match timer:
-        case Struct(_, (_, _, namespace)) if not isinstance(namespace, VoidNamespace):
-            return namespace
-        case _:
-            return None
 
 
 def operator_states(header: OperatorBackendHeader) -> tuple[State, ...]:
     """The states of a file of operator state."""
     lists = (
-        State(info.name, _list_kind(info), _layout_of(info, VALUE_SERIALIZER))
+        State(info.name, _list_kind(info), info.layout(VALUE_SERIALIZER))
         for info in header.list_states
     )
+    kind = StateKind.BROADCAST
     broadcasts = (
-        State(
-            info.name,
-            StateKind.BROADCAST,
-            _layout_of(info, VALUE_SERIALIZER),
-            _layout_of(info, KEY_SERIALIZER),
-        )
+        State(info.name, kind, info.layout(VALUE_SERIALIZER), info.layout(KEY_SERIALIZER))
         for info in header.broadcast_states
     )
     return (*lists, *broadcasts)

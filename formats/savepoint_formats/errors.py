@@ -28,12 +28,15 @@
     │   └── NullValueError            a null that it has no bytes for
     ├── DuplicateKeyError             a key that is to be written has two rows
     ├── RescaleError                  state that only Flink can spread over other subtasks
+    ├── MergeError                    instances of local state that nothing makes one of
     ├── KeyGroupError                 a key group that the operator does not have
+    ├── SubtaskError                  a subtask that the operator does not have
     ├── NullKeyError                  a key that is to be written is null
     ├── KeyTypeError                  a key is looked for that no row of the table can have
     ├── StateTypeError                subtasks differ in the type of a state
     ├── UnstableHashError             nobody but the writing JVM knows the key's hash code
     ├── UnstableKeyError              equal keys may have different bytes, so that none can be sorted
+    ├── NotMergeableError             an aggregate whose partial results can't be combined
     ├── TableFileError                a file of rows can't be read as its format, or as its types
     └── DescriptionError              a description of what is to be imported has a mistake
 
@@ -146,6 +149,10 @@ class UnstableKeyError(SavepointError):
     """Equal keys of this type may have different bytes, so that rows can't be sorted by them."""
 
 
+class NotMergeableError(SavepointError, TypeError):
+    """An aggregate of which partial results, one per partition, can't be combined."""
+
+
 class TableFileError(SavepointError):
     """A file of rows is none of its format, or a value in it is none of its column's type."""
 
@@ -196,6 +203,14 @@ class DuplicateKeyError(SavepointError):
 
 class RescaleError(SavepointError):
     """An operator is to have other subtasks, but has state that only Flink can spread anew."""
+
+
+class MergeError(SavepointError):
+    """A key has several instances of local state, and nothing makes one value of them."""
+
+
+class SubtaskError(SavepointError, ValueError):
+    """A row is of a subtask that the operator does not have."""
 
 
 class KeyGroupError(SavepointError, ValueError):

@@ -21,6 +21,8 @@ What only the operator knows the format of is bytes, in tables of fixed names:
 | raw_operator_state | ``value``; a row per partition                                        |
 | coordinator_state  | ``value``; one row                                                    |
 
+Local keyed state has a row per subtask and key: its tables have the column ``subtask`` in front.
+
 States, or timers, whose namespaces differ in type make a table per type: ``window_state``,
 ``window_state_2``... So do timers of a serializer that is not known; they are a ``value`` only.
 
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 KEY = "key"
+SUBTASK = "subtask"
 KEYED_STATE = "keyed_state"
 WINDOW_STATE = "window_state"
 TIMERS = "timers"
@@ -84,10 +87,10 @@ def _keyed_tables(states: tuple[State, ...]) -> Iterator[Table]:
     timers = [state for state in keyed if state.kind is StateKind.TIMERS]
     plain = tuple(state for state in values if state.namespace is None)
     if plain:
-        yield Table(KEYED_STATE, _with_values((_key(plain[0]),), plain), plain)
+        yield Table(KEYED_STATE, _with_values(_keys(plain[0]), plain), plain)
     windows = (state for state in values if state.namespace is not None)
     for name, columns, group in _grouped(WINDOW_STATE, windows, _namespace):
-        yield Table(name, _with_values((_key(group[0]), *columns), group), group)
+        yield Table(name, _with_values((*_keys(group[0]), *columns), group), group)
     for name, columns, group in _grouped(TIMERS, timers, _timer_columns):
         yield Table(name, columns, group)
 
@@ -95,7 +98,7 @@ def _keyed_tables(states: tuple[State, ...]) -> Iterator[Table]:
 def _timer_columns(state: State) -> tuple[Column, ...]:
     match state.value:
         case Struct(_, (TimerTimestamp(), _, _)):
-            return (_key(state), *_namespace(state), *_TIMER_COLUMNS)
+            return (*_keys(state), *_namespace(state), *_TIMER_COLUMNS)
         case other:
             return (Column("value", other),)
 
@@ -118,9 +121,10 @@ def _grouped(
         yield name if number == 1 else f"{name}_{number}", columns, tuple(group)
 
 
-def _key(state: State) -> Column:
+def _keys(state: State) -> tuple[Column, ...]:
     assert state.key is not None  # what makes a state keyed
-    return Column(KEY, state.key)
+    key = Column(KEY, state.key)
+    return (Column(SUBTASK, Int()), key) if state.scope.is_local else (key,)
 
 
 def _namespace(state: State) -> tuple[Column, ...]:

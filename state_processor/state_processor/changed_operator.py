@@ -12,9 +12,15 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.catalog import StateKind
 from savepoint_formats.copying import copied
-from savepoint_formats.errors import RescaleError, StateExistsError, StateNotFoundError
+from savepoint_formats.errors import (
+    RescaleError,
+    SchemaChangeError,
+    StateExistsError,
+    StateNotFoundError,
+)
 from savepoint_formats.metadata import OperatorState, SubtaskState
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
+from savepoint_formats.state_files.local_state import as_keyed
 from state_processor.changed_table import ChangedTable
 from state_processor.column_types import column_of
 from state_processor.header_changes import HeaderChanges
@@ -22,6 +28,7 @@ from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, NAMESPACE
 from state_processor.jobs.key_choice import encoded_keys, keys_where
 from state_processor.jobs.keyed_rows import KeyedRows
 from state_processor.jobs.keyed_write import KeyedPlan
+from state_processor.jobs.local_write import LocalKeyedPlan, MergedPlan
 from state_processor.jobs.named_classes import expect_not_named
 from state_processor.jobs.operator_plan import OperatorPlan
 from state_processor.jobs.operator_rows import OperatorRows
@@ -29,19 +36,25 @@ from state_processor.jobs.renamed_rows import RenamedElements
 from state_processor.jobs.stored_elements import StoredElements
 from state_processor.jobs.stored_rows import StoredKeyedRows
 from state_processor.keyed_transformation import KeyedStateTransformation
+from state_processor.local_merges import merged_instances
 from state_processor.stored_types import StoredTypes
 
 VALUE = "value"
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from savepoint_formats.catalog import State
+    from savepoint_formats.scan.merged_instances import MergedInstances
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_formats.tables import Table
     from state_processor.jobs.encode_keyed import HashKeys
     from state_processor.jobs.operator_rows import ElementRows
+    from state_processor.local_merges import Merge
     from state_processor.planned_operator import WriteContext
     from state_processor.savepoint import Operator
 
@@ -59,6 +72,7 @@ class ChangedOperator:
         deleted: The keys that are left out, as the column ``key``.
         hash_code: Gives the Java hash codes of its keys, if max parallelism changes and they
             cannot be computed.
+        merged: How its local states become ordinary ones, by name; None if they stay as they are.
     """
 
     operator: Operator
@@ -68,6 +82,16 @@ class ChangedOperator:
     headers: HeaderChanges = field(default_factory=HeaderChanges)
     deleted: DataFrame | None = None
     hash_code: HashKeys | None = None
+    merged: Mapping[str, MergedInstances] | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether its keyed state is local as it is."""
+        return any(one.scope.is_local for one in self.operator.catalog.states)
+
+    def with_merged(self, merge: Mapping[str, Merge]) -> Self:
+        """The operator with its local state as ordinary one; see ``SavepointWriter.merge_local``."""
+        return replace(self, merged=merged_instances(self.operator, merge))
 
     def state(self, name: str) -> State:
         """The state that has this name now.
@@ -122,6 +146,8 @@ class ChangedOperator:
 
     def with_table(self, table: ChangedTable) -> Self:
         """The operator with a table changed, perhaps once more."""
+        if table.is_keyed:
+            self._expect_not_local()
         others = (one for one in self.tables if one.table != table.table)
         return replace(self, tables=(*others, table))
 
@@ -145,6 +171,7 @@ class ChangedOperator:
         """The rows as the state of this name."""
         state = next(state for state in self.operator.catalog.states if state.name == name)
         if state.kind.is_keyed:
+            self._expect_not_local()
             others = [] if state.namespace is None else [NAMESPACE]
             given = [KEY_GROUP] if KEY_GROUP in data.columns else []
             columns = [column_of(data, one)[0] for one in (KEY, *others, *given, name)]
@@ -188,7 +215,8 @@ class ChangedOperator:
         touched.update(name for table in self.tables for name in table.touched)
         added = self.added.keyed is not None if is_keyed else bool(self.added.operator_states)
         # What names the class, nobody knows but the headers.
-        is_all = bool(self.headers.classes) or (is_keyed and self.deleted is not None)
+        changes = self.deleted is not None or self.merged is not None
+        is_all = bool(self.headers.classes) or (is_keyed and changes)
         return added or (is_all and bool(states)) or any(one.name in touched for one in states)
 
     def _keyed(self, spark: SparkSession) -> KeyedPlan | None:
@@ -202,11 +230,33 @@ class ChangedOperator:
         names = frozenset(info.name for info in kept)
         key = types.key.layout()
         deleted = None if self.deleted is None else encoded_keys(self.deleted, key)
-        passed = StoredKeyedRows(spark, self.operator, names, key, self.hash_code, deleted)
+        passed = StoredKeyedRows(
+            spark, self.operator, names, key, self.hash_code, deleted, self.is_local
+        )
+        if self.is_local:
+            return self._local(types.key, kept, passed) if kept else None
         if plan.keyed is None:
             return KeyedPlan(types.key, kept, (passed,)) if kept else None
         rows = (passed, *plan.keyed.rows)
         return KeyedPlan(types.key, (*kept, *plan.keyed.states), rows)
+
+    def _local(
+        self, key: TypeSerializerSnapshot, kept: tuple[StateMetaInfo, ...], passed: StoredKeyedRows
+    ) -> KeyedPlan:
+        """What is written of local state, which stays local unless it is merged."""
+        subtasks = self.operator.record.parallelism
+        if self.merged is None:
+            return LocalKeyedPlan(key, kept, (passed,), subtasks)
+        merged = tuple(self.merged[info.name] for info in kept)
+        return MergedPlan(key, tuple(map(as_keyed, kept)), (passed,), subtasks, merged)
+
+    def _expect_not_local(self) -> None:
+        """Raises ``SchemaChangeError`` for other values of what has several instances."""
+        if self.is_local:
+            raise SchemaChangeError(
+                f"operator {self.operator.name} has local keyed state, whose values cannot be"
+                " changed: write it with merge_local first, and change what that has written"
+            )
 
     def _kept(self, info: StateMetaInfo) -> StateMetaInfo:
         """What a header says of a state whose bytes pass through."""

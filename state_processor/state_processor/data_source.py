@@ -17,6 +17,8 @@
 | flat            | a list or map state: a row per element or entry instead of one per key    |
 | withKeyGroup    | ``true`` adds the column ``key_group``                                    |
 | withSubtask     | ``true`` adds the column ``subtask``; every copy of broadcast state       |
+| withScope       | ``true`` adds the column ``scope``: ``keyed`` or ``local``                |
+| merge           | a JSON object, of local state: state -> rule that merges its instances    |
 | withTimes       | ``true`` shows values with TTL as ``struct<timestamp, value>``            |
 | splitSize       | about how many bytes a Spark partition has                                |
 | filterPushdown  | ``true`` prunes key groups by equality and IN on ``key``; needs           |
@@ -113,6 +115,8 @@ def scan_options(options: Mapping[str, str]) -> dict[str, Any]:
         "with_key_group": _is_true(options, "withKeyGroup"),
         "with_subtask": _is_true(options, "withSubtask"),
         "with_times": _is_true(options, "withTimes"),
+        "with_scope": _is_true(options, "withScope"),
+        "merge": _rules(options.get("merge")),
     }
 
 
@@ -153,12 +157,26 @@ def _is_true(options: Mapping[str, str], name: str) -> bool:
 
 
 def _json_list(name: str, text: str) -> list[Any]:
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"option {name!r} is no JSON: {text!r}") from error
+    found = _json(name, text)
     if not isinstance(found, list):
         raise ValueError(f"option {name!r} is {text!r}, expected a JSON list")
+    return found
+
+
+def _json(name: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"option {name!r} is no JSON: {text!r}") from error
+
+
+def _rules(text: str | None) -> dict[str, str] | None:
+    """The rules that merge local state, by the states' names."""
+    if text is None:
+        return None
+    found = _json("merge", text)
+    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+        raise ValueError(f'option \'merge\' is {text!r}, expected such as {{"count": "sum"}}')
     return found
 
 

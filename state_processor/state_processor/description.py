@@ -59,7 +59,7 @@ class StateDescription:
         return cls(
             operator,
             state.name,
-            state.kind.value,
+            _kind_name(state),
             None if state.key is None else _key_type_name(state.key, state.kind),
             None if state.namespace is None else type_name(state.namespace),
             type_name(state.value),
@@ -166,7 +166,7 @@ class TableDescription:
             f"{operator.name}.{table.name}",
             tuple(column.name for column in table.columns),
             tuple(state.name for state in table.states),
-            tuple(sorted({state.kind.value for state in table.states})),
+            tuple(sorted({_kind_name(state) for state in table.states})),
         )
 
 
@@ -238,6 +238,13 @@ def _user(operator: Operator, reference: StreamReference) -> str:
     if reference.subtask == COORDINATOR:
         return f"{operator.name}: {reference.role}"
     return f"{operator.name} {reference.subtask}: {reference.role}"
+
+
+def _kind_name(state: State) -> str:
+    """The kind of a state to the job, and whether each subtask has an instance of its own."""
+    return (
+        f"{state.scope.value} {state.job_kind.value}" if state.scope.is_local else state.kind.value
+    )
 
 
 def type_name(layout: Layout) -> str:

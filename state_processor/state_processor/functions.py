@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from savepoint_formats.errors import StateNotFoundError
+from state_processor.local_instances import read_state
 from state_processor.states import (
     AggregatingState,
     ListState,
@@ -106,13 +107,14 @@ class RuntimeContext:
     def _state(self, descriptor: StateDescriptor, kind: type[AnyState]) -> AnyState:
         name = descriptor.name
         found = self._known.get(name)
-        if found is None or found.kind not in kind.kinds:
-            what = f"is a {found.kind.value} state" if found else "does not exist"
-            known = ", ".join(f"{one.name} ({one.kind.value})" for one in self._known.values())
+        if found is None or found.job_kind not in kind.kinds:
+            what = f"is a {found.job_kind.value} state" if found else "does not exist"
+            known = ", ".join(f"{one.name} ({one.job_kind.value})" for one in self._known.values())
             raise StateNotFoundError(
                 f"{kind.__name__} {name!r} of {self._operator} {what}; it has: {known or 'none'}"
             )
-        state = self._registered.setdefault(name, kind(name))
+        new = read_state(kind, descriptor) if found.scope.is_local else kind(name)
+        state = self._registered.setdefault(name, new)
         assert isinstance(state, kind)  # a name has one kind, hence one class
         return state
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -53,3 +54,19 @@ class RowChoice:
                 f" leave {', '.join(refused)} to reads without a function"
             )
         return None if self.keys is None else tuple(self.keys)
+
+
+def option_text(value: Any) -> str:
+    """An option of the data source as Spark takes it."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case str() | int():
+            return str(value)
+        case _:
+            return json.dumps(list(value), default=_plain)
+
+
+def _plain(value: Any) -> str:
+    """What JSON has no word for, as the option ``keys`` takes it."""
+    return value.hex() if isinstance(value, bytes) else str(value)

@@ -234,6 +234,8 @@ class SavepointWriter(StateChanges):
 
         Keys are hashed anew if max parallelism changes; values pass through as the bytes that
         they are. Lists are spread over the new subtasks; union and broadcast state is as before.
+        Local key groups are assigned in order and evenly; a subtask that gets several instances of
+        a key has them in one list.
 
         Args:
             max_parallelism: The new number of key groups; as before by default.

@@ -8,7 +8,6 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.catalog import StateKind
-from savepoint_formats.columns.arrow_types import spark_type_name
 from savepoint_formats.columns.kryo_descriptions import kryo_classes_json
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.tables import KEYED_STATE, TIMERS, WINDOW_STATE
@@ -16,11 +15,13 @@ from state_processor.data_source import FORMAT, SavepointDataSource
 from state_processor.jobs.keyed_reader import KeyedReaderJob
 from state_processor.jobs.per_key import ReaderPlan, row_types, to_dataframe
 from state_processor.jobs.window_reader import WindowReaderJob
+from state_processor.merged_rows import read_merged
 from state_processor.metadata_function import register_metadata_function
-from state_processor.row_choice import RowChoice
+from state_processor.row_choice import RowChoice, option_text
 from state_processor.savepoint import Savepoint
 from state_processor.savepoint_writer import SavepointWriter
-from state_processor.sql_names import literal, quoted, sql_name, unused
+from state_processor.sql_names import sql_name, unused
+from state_processor.sql_views import create_view
 from state_processor.state_changes import StateChanges
 
 if TYPE_CHECKING:
@@ -37,8 +38,7 @@ if TYPE_CHECKING:
         WindowReaderFunction,
     )
     from state_processor.jobs.encode_keyed import HashKeys
-
-_BASE_DATABASE = "savepoint_tables"
+    from state_processor.merged_rows import ReadMerge
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
@@ -124,7 +124,7 @@ class SparkSavepoint(StateChanges, Savepoint):
 
     def _options(self, table: str, options: dict[str, Any]) -> dict[str, str]:
         """The options of the data source as text; those that are None are left out."""
-        given = {name: _text(value) for name, value in options.items() if value is not None}
+        given = {name: option_text(value) for name, value in options.items() if value is not None}
         known = {"uids": json.dumps(self.uids)} if self.uids else {}
         if self.kryo.classes:
             known["kryoClasses"] = kryo_classes_json(self.kryo.classes)
@@ -207,6 +207,8 @@ class SparkSavepoint(StateChanges, Savepoint):
     ) -> DataFrame:
         """All keyed state of an operator as one table, a row per key; or what a function makes of it.
 
+        Local state has a row per subtask and key: see ``read_local_state``.
+
         Args:
             uid: The operator's uid, or its hash.
             reader: A function that is called for each key. Of the arguments below it takes
@@ -240,6 +242,45 @@ class SparkSavepoint(StateChanges, Savepoint):
         if reader is not None or schema is not None:
             return self._by_function(KeyedReaderJob, uid, reader, schema, choice)
         return self.read_table(f"{self.operator(uid).name}.{KEYED_STATE}", **choice.options())
+
+    def read_local_state(
+        self,
+        uid: str,
+        merge: Mapping[str, ReadMerge] | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        keys: Sequence[Any] | None = None,
+        flat: str | None = None,
+        with_key_group: bool = False,
+    ) -> DataFrame:
+        """All local keyed state of an operator as one table, a row per subtask and key.
+
+        Args:
+            uid: The operator's uid, or its hash.
+            merge: State -> how its instances in a row become one value: by a rule (``sum``,
+                ``min``, ``max``, ``concat``), by a function of two values or an object with one
+                called ``merge``, or by an expression over the columns of the row.
+            columns: As for ``read_keyed_state``; so are the arguments below.
+            keys: Only rows of these keys.
+            flat: Name of a list or map state: a row per element or entry.
+            with_key_group: Adds the column ``key_group``.
+
+        Returns:
+            Columns ``subtask`` and ``key``, then a column per state: an array of the instances of
+            a value, reducing or aggregating state, the array that the instances of a list make, a
+            map to arrays. What is merged has values instead of arrays.
+
+        Raises:
+            OperatorNotFoundError: No operator has this uid; the message lists those there are.
+            StateNotFoundError: The operator has no local state, or none that is to be merged.
+            ColumnTypeError: A rule cannot merge values of a state's type.
+            ValueError: There is no such rule, or a list is to be merged.
+
+        Example:
+            >>> savepoint.read_local_state("count_words", {"count": "sum"}).show()
+        """
+        choice = RowChoice(columns, keys, flat, with_key_group)
+        return read_merged(self, f"{self.operator(uid).name}.{KEYED_STATE}", choice, merge or {})
 
     def read_window_state(
         self,
@@ -330,32 +371,10 @@ class SparkSavepoint(StateChanges, Savepoint):
             for table in operator.tables:
                 full = f"{operator.name}.{table.name}"
                 name = unused(f"{sql_name(operator.name)}.{sql_name(table.name)}", names)
-                self._create_view(name, full)
+                options = {**self._options(full, {}), "savepoint": self.path}
+                create_view(self.spark, name, self.scan(full).schema, options)
                 names[name] = full
         return names
-
-    def _create_view(self, name: str, full: str) -> None:
-        """A view of a table of the savepoint.
-
-        Spark forgets the options of a table whose source is written in Python; those that a query
-        gives it remembers. So the view is such a query, over a table that has but the schema.
-        """
-        database, _, _ = name.partition(".")
-        base = f"{_BASE_DATABASE}.{sql_name(name)}"
-        options = {**self._options(full, {}), "savepoint": self.path}
-        given = ", ".join(f"`{name}` = {literal(value)}" for name, value in options.items())
-        columns = ", ".join(
-            f"{quoted(field.name)} {spark_type_name(field.type)}"
-            for field in self.scan(full).schema
-        )
-        for statement in (
-            f"CREATE DATABASE IF NOT EXISTS {_BASE_DATABASE}",
-            f"CREATE DATABASE IF NOT EXISTS {database}",
-            f"DROP TABLE IF EXISTS {base}",
-            f"CREATE TABLE {base} ({columns}) USING {FORMAT}",
-            f"CREATE OR REPLACE VIEW {name} AS SELECT * FROM {base} WITH ({given})",
-        ):
-            self.spark.sql(statement)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -366,18 +385,3 @@ class SparkSavepoint(StateChanges, Savepoint):
         )
         head = "<tr><th>table</th><th>columns</th><th>kind of state</th></tr>"
         return f"<p>{escape(repr(self))}</p><table>{head}{rows}</table>"
-
-
-def _text(value: Any) -> str:
-    match value:
-        case bool():
-            return str(value).lower()
-        case str() | int():
-            return str(value)
-        case _:
-            return json.dumps(list(value), default=_plain)
-
-
-def _plain(value: Any) -> str:
-    """What JSON has no word for, as the option ``keys`` takes it."""
-    return value.hex() if isinstance(value, bytes) else str(value)

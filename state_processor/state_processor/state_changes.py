@@ -13,8 +13,11 @@ from savepoint_formats.errors import ClassNotNamedError
 from savepoint_formats.snapshots.class_names import ClassRename
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import Column
 
+    from state_processor.local_merges import Merge
     from state_processor.savepoint_writer import SavepointWriter
     from state_processor.types import TypeInformation
 
@@ -226,3 +229,32 @@ class StateChanges:
         from state_processor.field_changes import without_keys  # noqa: PLC0415  # Spark is slow
 
         return without_keys(self.writer(), uid, where)
+
+    def merge_local(self, uid: str, merge: Mapping[str, Merge] | None = None) -> SavepointWriter:
+        """Makes ordinary keyed state of the local one of an operator, for Flink to restore.
+
+        The instances that a key has in all subtasks become one, in the subtask that owns its key
+        group. Those of lists are appended.
+
+        Args:
+            uid: The operator's uid, or the hash of one.
+            merge: State -> how two instances become one, for each state that is no list: a rule
+                by its name (``sum``, ``min``, ``max``, ``concat``), a function of two values (of a
+                reducing state its reduce function, of a map state for the values of a user key),
+                or an object with such a function ``merge``, as is an ``AggregateFunction``.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            StateNotFoundError: It has no local state, or none of a name in ``merge``.
+            MergeError: A state that is no list is not in ``merge``.
+            ColumnTypeError: A rule cannot merge values of a state's type.
+            ValueError: There is no such rule, or a list is in ``merge``.
+
+        ``write`` raises ``MergeError`` if of some instances nothing can be made, as of longs whose
+        sum no long holds.
+
+        Example:
+            >>> merged = savepoint.merge_local("count_words", {"count": "sum"})
+            >>> merged.write("s3://jobs/for-flink")
+        """
+        return self.writer().changed(uid, lambda operator: operator.with_merged(merge or {}))

@@ -122,6 +122,15 @@ def as_records(layout: Layout) -> Layout:
             return layout
 
 
+def timer_namespace(timer: Layout) -> Layout | None:
+    """The layout of the namespace of timers; None if they have but the void one."""
+    match timer:
+        case Struct(_, (_, _, namespace)) if not isinstance(namespace, VoidNamespace):
+            return namespace
+        case _:
+            return None
+
+
 VARIABLE = -1
 
 _LENGTHS: dict[type[Layout], int] = {

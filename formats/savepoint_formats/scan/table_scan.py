@@ -6,10 +6,10 @@ other, so that any number of processes may read them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, pairwise, zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -26,10 +26,11 @@ from savepoint_formats.errors import (
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.metadata import KeyedHandleType, KeyGroupsHandle
 from savepoint_formats.metadata.references import COORDINATOR, keyed_streams
-from savepoint_formats.scan.entry_source import PORTION_SIZE, SourceSettings
+from savepoint_formats.scan.entry_source import SourceSettings
 from savepoint_formats.scan.flat import flat_fields, flat_state, flattened
 from savepoint_formats.scan.key_filter import KeyFilter
 from savepoint_formats.scan.keyed_source import keyed_source
+from savepoint_formats.scan.merged_columns import MergedColumns, merge_of, mergeable_states
 from savepoint_formats.scan.operator_scan import OperatorStateSplit, read_operator_state
 from savepoint_formats.scan.raw_state import (
     CoordinatorSplit,
@@ -40,10 +41,16 @@ from savepoint_formats.scan.raw_state import (
     raw_splits,
     read_raw_state,
 )
+from savepoint_formats.scan.scan_options import ScanOptions
 from savepoint_formats.scan.state_rows import key_layout
 from savepoint_formats.scan.timer_rows import KEY_GROUP
-from savepoint_formats.scan.visible import visible_elements, visible_key, visible_values
-from savepoint_formats.tables import KEY, Column, column_type
+from savepoint_formats.scan.visible import (
+    joined_instances,
+    visible_elements,
+    visible_key,
+    visible_values,
+)
+from savepoint_formats.tables import KEY, SUBTASK, Column, column_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,36 +66,10 @@ REASON = "reason"
 """Key of a column's metadata that says why something of it is shown as bytes."""
 
 NAMESPACE = "namespace"
-SUBTASK = "subtask"
+SCOPE = "scope"
 
 SPLIT_SIZE = 64 << 20
 """Bytes of state that one split has, unless a single key group is larger."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScanOptions:
-    """What of a table is read.
-
-    Attributes:
-        columns: Names of columns, in the order wanted; all by default.
-        keys: Only rows of these keys, as ``to_pylist`` would give them.
-        key_groups: Only rows of these key groups.
-        flat: Name of a list or map state of a table of keyed state: a row per element or entry.
-        with_key_group: Adds the column ``key_group``, i32, to tables of keyed state.
-        with_subtask: Adds the column ``subtask``, i32; each copy of broadcast state is then read.
-        with_times: Values with TTL are ``struct<timestamp, value>``.
-        portion_size: Bytes of the largest key group that is decoded as a whole; a larger one is
-            decoded in portions of that size.
-    """
-
-    columns: tuple[str, ...] | None = None
-    keys: tuple[Any, ...] | None = None
-    key_groups: KeyGroupRange | None = None
-    flat: str | None = None
-    with_key_group: bool = False
-    with_subtask: bool = False
-    with_times: bool = False
-    portion_size: int = PORTION_SIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +100,7 @@ class TableScan:
     directory: SnapshotDirectory
     operator: OperatorState
     table: Table
-    options: ScanOptions = ScanOptions()
+    options: ScanOptions = field(default_factory=ScanOptions)
     kryo: KryoDialect | None = None
     name: str = ""
 
@@ -145,16 +126,29 @@ class TableScan:
         for column, state in self._columns():
             layout = state.timed_value if state and self.options.with_times else column.layout
             found = column_type(self.table, Column(column.name, layout))
+            if state is not None:
+                found = self._merged.type_of(state, found)
             if state is None or self.options.flat is None:
                 metadata = reasons(layout, is_heap=self.kind.is_keyed and self._has_heap_files)
                 yield pa.field(column.name, found, metadata=metadata)
             elif state == self._flat_state:
                 yield from flat_fields(state.name, found)
-        is_free = KEY_GROUP not in {column.name for column in self.table.columns}
-        if self.options.with_key_group and self.kind.is_keyed and is_free:
+        if self.options.with_key_group and self._is_of_keys(KEY_GROUP):
             yield pa.field(KEY_GROUP, pa.int32())
-        if self.options.with_subtask:
+        if self.options.with_subtask and not self._is_local:
             yield pa.field(SUBTASK, pa.int32())
+        if self.options.with_scope and self._is_of_keys(SCOPE):
+            yield pa.field(SCOPE, pa.string())
+
+    def _is_of_keys(self, name: str) -> bool:
+        """Whether a column of this name can be added for keys; a state may bear the name."""
+        is_free = name not in {column.name for column in self.table.columns}
+        return self.kind.is_keyed and is_free
+
+    @property
+    def _is_local(self) -> bool:
+        """Whether the subtask is a column of the table itself."""
+        return self.table.states[0].scope.is_local
 
     @property
     def _has_heap_files(self) -> bool:
@@ -231,6 +225,15 @@ class TableScan:
             yield from pieces_of(handle, wanted, size)
 
     @cached_property
+    def _merged(self) -> MergedColumns:
+        given = self.options.merge or {}
+        if not given:
+            return MergedColumns({})
+        found = mergeable_states(self.table.states, given, self.table.name)
+        merges = {name: merge_of(found[name], merge) for name, merge in given.items()}
+        return MergedColumns(merges, self.options.with_times)
+
+    @cached_property
     def _key_filter(self) -> KeyFilter:
         options = self.options
         if options.keys is None and not self.kind.is_keyed:
@@ -302,11 +305,14 @@ class TableScan:
             columns = {name: values for name, values in found.items() if name not in shown}
             for column, state in self._columns():
                 if state is not None and state.name in rows.columns:
-                    values = rows.columns[state.name]
-                    if state.timed_value != state.stored:
-                        values = visible_elements(values, state.stored)
+                    values, instances = rows.columns[state.name], state.instances
+                    if instances != state.stored:
+                        values = joined_instances(values)
+                    if state.timed_value != instances:
+                        values = visible_elements(values, instances)
                     if not self.options.with_times:
-                        values = visible_values(values, state.stored)
+                        values = visible_values(values, instances)
+                    values = self._merged.values_of(state, values)
                     if self.options.flat is None:
                         columns[column.name] = values
                     else:
@@ -326,17 +332,19 @@ class TableScan:
 
     def _batch(self, columns: dict[str, pa.Array], split: Split) -> pa.RecordBatch:
         rows = len(next(iter(columns.values())))
-        if self.options.with_subtask:
+        if self.options.with_subtask or self._is_local:
             columns[SUBTASK] = pa.array(np.full(rows, split.subtask, np.int32))
+        if self.options.with_scope and self._is_of_keys(SCOPE):
+            columns[SCOPE] = pa.repeat(self.table.states[0].scope.value, rows)
         arrays = [
             columns[field.name] if field.name in columns else pa.nulls(rows, field.type)
             for field in self.schema
         ]
-        for field, array in zip(self.schema, arrays, strict=True):
-            if array.type != field.type:
+        for wanted, array in zip(self.schema, arrays, strict=True):
+            if array.type != wanted.type:
                 raise StateTypeError(
-                    f"{self._path(split)}: column {field.name!r} is {array.type} here,"
-                    f" {field.type} elsewhere"
+                    f"{self._path(split)}: column {wanted.name!r} is {array.type} here,"
+                    f" {wanted.type} elsewhere"
                 )
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 

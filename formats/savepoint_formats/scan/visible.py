@@ -39,6 +39,16 @@ def visible_values(values: pa.Array, stored: Layout) -> pa.Array:
             return values
 
 
+def joined_instances(values: pa.ListArray) -> pa.ListArray:
+    """Lists of lists as lists of their elements."""
+    inner = values.values
+    sizes = pc.fill_null(pc.list_value_length(inner), 0)
+    bounds = pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32())
+    is_null = pa.concat_arrays([values.is_null(), pa.array([False])])
+    offsets = pc.if_else(is_null, pa.scalar(None, pa.int32()), bounds.take(values.offsets))
+    return pa.ListArray.from_arrays(offsets, inner.flatten())
+
+
 def visible_elements(values: pa.Array, stored: Layout) -> pa.Array:
     """Decoded stream elements as records: ``struct<timestamp, value>``, null where they have none.
 

@@ -14,6 +14,7 @@ from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from savepoint_formats.errors import UnsupportedVersionError
+from savepoint_formats.layout import Opaque
 from savepoint_formats.metadata.keyed_handles import IncrementalHandle
 from savepoint_formats.metadata.operator_handles import DistributionMode
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView, read_resynchronised
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.data_view import DataOutputView
     from savepoint_formats.file_io import SnapshotDirectory
+    from savepoint_formats.layout import Layout
     from savepoint_formats.metadata.keyed_handles import BaseHandle
     from savepoint_formats.metadata.operator_handles import OperatorStateHandle
     from savepoint_formats.snapshots import TypeSerializerSnapshot
@@ -39,9 +41,12 @@ VALUE_SERIALIZER = "VALUE_SERIALIZER"
 USER_KEY_SERIALIZER = "USER_KEY_SERIALIZER"
 KEYED_STATE_TYPE = "KEYED_STATE_TYPE"
 DISTRIBUTION_MODE = "OPERATOR_STATE_DISTRIBUTION_MODE"
+KEY_SCOPE = "KEY_SCOPE"
+LOCAL_STATE_TYPE = "LOCAL_STATE_TYPE"
+"""Not Flink's, as ``KEY_SCOPE`` is not: it reads all options, and looks up those that it knows."""
 
 _ROLES = (KEY_SERIALIZER, NAMESPACE_SERIALIZER, VALUE_SERIALIZER, USER_KEY_SERIALIZER)
-_OPTIONS = (KEYED_STATE_TYPE, DISTRIBUTION_MODE)
+_OPTIONS = (KEYED_STATE_TYPE, DISTRIBUTION_MODE, KEY_SCOPE, LOCAL_STATE_TYPE)
 # No snapshot holds these names, so that its unknown body ends in front of them.
 MARKS = (*_ROLES, *_OPTIONS)
 
@@ -179,6 +184,13 @@ class StateMetaInfo:
         """The snapshot of the serializer with this role, if it is there."""
         entry = dict(self.serializers).get(role)
         return None if entry is None else entry.snapshot
+
+    def layout(self, role: str) -> Layout:
+        """Layout of what the serializer with this role writes; opaque if there is none."""
+        snapshot = self.serializer(role)
+        if snapshot is None:
+            return Opaque("", f"state {self.name!r} names no {role.lower().replace('_', ' ')}")
+        return snapshot.layout()
 
     def with_serializer(self, role: str, snapshot: TypeSerializerSnapshot) -> Self:
         """The same with another serializer of this role, which it has."""

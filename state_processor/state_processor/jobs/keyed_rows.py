@@ -91,7 +91,15 @@ class KeyedRows:
             ids: State -> its index in the header.
             max_parallelism: That of the operator.
         """
-        states, columns = [], dict(self._of_keys())
+        columns, encoding = self.encoded_columns(ids, max_parallelism)
+        selected = self.data.select(*(one.alias(name) for name, one in columns.items()))
+        return selected.mapInArrow(encoding.run, RUNS)
+
+    def encoded_columns(
+        self, ids: Mapping[str, int], max_parallelism: int
+    ) -> tuple[dict[str, Column], KeyedEncoding]:
+        """The columns that are encoded, by the names that the encoding knows them by."""
+        states, columns = [], dict(self.of_keys())
         now_ms = time.time_ns() // 1_000_000
         for state in self.states:
             number = ids[state.name]
@@ -112,11 +120,10 @@ class KeyedRows:
                     None if times is None else f"times {number}",
                 )
             )
-        encoding = self._encoding(tuple(states), max_parallelism)
-        selected = self.data.select(*(one.alias(name) for name, one in columns.items()))
-        return selected.mapInArrow(encoding.run, RUNS)
+        return columns, self._encoding(tuple(states), max_parallelism)
 
-    def _of_keys(self) -> Iterator[tuple[str, Column]]:
+    def of_keys(self) -> Iterator[tuple[str, Column]]:
+        """What tells rows apart, and the key groups if they are given."""
         yield KEY, self.key.column(self.data)
         if self.namespace is not None:
             yield NAMESPACE, self.namespace[0]
@@ -138,7 +145,7 @@ class KeyedRows:
         """Some of the keys, or keys and namespaces, that have several rows but may have one."""
         if not self.is_keyed_once:
             return []
-        columns = {name: one for name, one in self._of_keys() if name != KEY_GROUP}
+        columns = {name: one for name, one in self.of_keys() if name != KEY_GROUP}
         rows = self.data.select(*(one.alias(name) for name, one in columns.items()))
         counted = rows.groupBy(*columns).count()
         return counted.where("count > 1").drop("count").limit(limit).collect()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,6 +13,7 @@ from state_processor.jobs.write_keyed import KeyedFiles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Self
 
     from pyspark.sql import DataFrame, Row
 
@@ -60,9 +61,14 @@ class KeyedPlan:
             is_compressed=False, key_serializer=SerializerEntry(self.key), states=self.states
         )
 
-    def with_rows(self, other: KeyedPlan) -> KeyedPlan:
+    def with_rows(self, other: KeyedPlan) -> Self:
         """The plan with other rows of the same keys."""
-        return KeyedPlan(self.key, (*self.states, *other.states), (*self.rows, *other.rows))
+        states, rows = (*self.states, *other.states), (*self.rows, *other.rows)
+        return replace(self, states=states, rows=rows)
+
+    def files(self, context: WriteContext) -> KeyedFiles:
+        """How its runs become files."""
+        return KeyedFiles(context.target, self.header, context.max_parallelism, context.parallelism)
 
     def write(self, context: WriteContext) -> dict[int, KeyGroupsHandle]:
         """Runs the job.
@@ -75,11 +81,8 @@ class KeyedPlan:
         """
         ids = {state.name: number for number, state in enumerate(self.states)}
         runs = [rows.runs(ids, context.max_parallelism) for rows in self.rows]
-        files = KeyedFiles(
-            context.target, self.header, context.max_parallelism, context.parallelism
-        )
         try:
-            return files.write(reduce(lambda one, other: one.unionAll(other), runs))
+            return self.files(context).write(reduce(lambda one, other: one.unionAll(other), runs))
         except DuplicateKeyError as error:
             raise self._with_examples(error) from error
 

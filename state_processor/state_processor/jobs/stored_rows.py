@@ -15,6 +15,7 @@ from savepoint_formats.scan.entry_source import SourceSettings
 from savepoint_formats.scan.stored_runs import PassThrough, raw_timer_runs, stored_runs
 from savepoint_formats.scan.table_scan import SPLIT_SIZE, pieces_of
 from state_processor.jobs.encode_keyed import RUNS, run_rows
+from state_processor.jobs.local_state_rows import LOCAL_RUNS, of_subtask
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -35,11 +36,13 @@ class _Split:
     """A piece of a handle: what one task reads.
 
     Attributes:
+        subtask: The subtask.
         handle: The handle.
         is_raw: Whether it is of raw keyed state, which holds timers.
         key_groups: The key groups.
     """
 
+    subtask: int
     handle: KeyedStateHandle
     is_raw: bool
     key_groups: KeyGroupRange
@@ -57,6 +60,7 @@ class StoredKeyedRows:
         hash_code: Gives the Java hash codes of keys, if max parallelism changes and it is the
             user who knows them.
         deleted: The keys that are left out.
+        is_local: Whether the runs say which subtask they are of.
     """
 
     spark: SparkSession
@@ -65,15 +69,18 @@ class StoredKeyedRows:
     key: Layout
     hash_code: HashKeys | None = None
     deleted: DeletedKeys | None = None
+    is_local: bool = False
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> DataFrame:
         """The states as runs: see ``KeyedRows.runs``."""
         splits = list(self._splits())
         wanted = {name: number for name, number in ids.items() if name in self.names}
         target = PassThrough(wanted, max_parallelism, self.deleted)
-        read = _Reading(self.operator, tuple(splits), self.key, target, self.hash_code)
+        read = _Reading(
+            self.operator, tuple(splits), self.key, target, self.hash_code, self.is_local
+        )
         numbers = self.spark.range(0, len(splits), 1, max(len(splits), 1))
-        return numbers.mapInArrow(read.run, RUNS)
+        return numbers.mapInArrow(read.run, LOCAL_RUNS if self.is_local else RUNS)
 
     def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # as KeyedRows has it
         """None: a savepoint has each key once."""
@@ -85,7 +92,7 @@ class StoredKeyedRows:
             for handle, is_raw in ((managed, False), (raw, True)):
                 if handle is not None:
                     for part in pieces_of(handle, handle.key_groups, SPLIT_SIZE):
-                        yield _Split(handle, is_raw, part)
+                        yield _Split(subtask.index, handle, is_raw, part)
 
 
 @dataclass(frozen=True)
@@ -97,14 +104,17 @@ class _Reading:
     key: Layout
     target: PassThrough
     hash_code: HashKeys | None
+    is_local: bool
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The runs of the splits whose numbers are the rows."""
         settings = SourceSettings(self.operator.record.max_parallelism, self.operator.kryo)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                for found in self._read(self.splits[number], settings):
-                    yield run_rows(found.column("key_group"), found.column("run"))
+                split = self.splits[number]
+                for found in self._read(split, settings):
+                    rows = run_rows(found.column("key_group"), found.column("run"))
+                    yield of_subtask(rows, split.subtask) if self.is_local else rows
 
     def _read(self, split: _Split, settings: SourceSettings) -> Iterator[pa.RecordBatch]:
         directory, key_groups = self.operator.directory, split.key_groups

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from savepoint_formats.errors import DuplicateKeyError
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.metadata import KeyGroupRangeOffsets, RelativeFile
 from savepoint_formats.state_files.canonical_file import CanonicalFile
+from state_processor.jobs.arrow_batches import arrow_batches_of
 from state_processor.jobs.encode_keyed import HASH_SIZE
 from state_processor.jobs.task_errors import typed_errors
 
@@ -27,11 +28,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import Column, DataFrame
 
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.new_snapshot import NewSnapshot
+    from savepoint_formats.state_files.canonical_file import Run
     from savepoint_formats.state_files.header import KeyedBackendHeader
+
+# A row of runs may have megabytes. By default Spark gathers 64 of them, in memory that grows by
+# doubling; the memory of a small batch is used again for the next one, which is faster as well.
+_BATCH_SIZE = 1 << 20
 
 _WRITTEN = "subtask INT, path STRING, size BIGINT, offsets ARRAY<BIGINT>"
 _SCHEMA = pa.schema(
@@ -45,11 +51,12 @@ _SCHEMA = pa.schema(
 
 
 class Piece(NamedTuple):
-    """A row of what ``encode_keyed`` gives."""
+    """A row of what ``encode_keyed`` gives; of local state with the subtask that it is of."""
 
     key_group: int
     run: bytes | None
     keys: bytes | None
+    subtask: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,8 @@ class KeyedFiles:
     max_parallelism: int
     parallelism: int
 
+    order: ClassVar[tuple[str, ...]] = ("key_group",)
+
     def write(self, found: DataFrame) -> dict[int, KeyGroupsHandle]:
         """Runs the job that writes the files.
 
@@ -81,35 +90,66 @@ class KeyedFiles:
             DuplicateKeyError: A key has two rows.
             SavepointError: What a task has raised.
         """
-        # Flink: KeyGroupRangeAssignment.computeOperatorIndexForKeyGroup.
-        subtask = F.expr(f"CAST(key_group * {self.parallelism} DIV {self.max_parallelism} AS INT)")
-        routed = found.repartitionById(self.parallelism, subtask)
-        files = routed.sortWithinPartitions("key_group").mapInArrow(self._task, _WRITTEN)
-        with typed_errors():
-            return {row.subtask: self._handle(row) for row in files.collect()}
+        routed = found.repartitionById(self.parallelism, self.owner())
+        files = routed.sortWithinPartitions(*self.order).mapInArrow(self._task, _WRITTEN)
+        with typed_errors(), arrow_batches_of(_BATCH_SIZE, found.sparkSession):
+            written = [row.asDict() for row in files.collect()]
+        # Spark begins no task where it sees beforehand that there are no rows.
+        if not written:
+            written = [self._written(0, ())]
+        return {row["subtask"]: self._handle(**row) for row in written}
 
-    def _key_groups(self, subtask: int) -> KeyGroupRange:
+    def owner(self) -> Column:
+        """The subtask that a row goes to."""
+        # Flink: KeyGroupRangeAssignment.computeOperatorIndexForKeyGroup.
+        return F.expr(f"CAST(key_group * {self.parallelism} DIV {self.max_parallelism} AS INT)")
+
+    def key_groups(self, subtask: int) -> KeyGroupRange:
+        """The key groups that a subtask has."""
         return KeyGroupRange.of_subtask(subtask, self.parallelism, self.max_parallelism)
 
-    def _handle(self, written: Row) -> KeyGroupsHandle:
-        groups = KeyGroupRangeOffsets(self._key_groups(written.subtask), tuple(written.offsets))
-        return CanonicalFile(groups, written.size).handle(RelativeFile(written.path, written.size))
+    def sections(self, pieces: Iterable[Piece]) -> Iterator[tuple[int, Iterator[Run]]]:
+        """The runs of each key group of a subtask.
+
+        Args:
+            pieces: The rows that came to the subtask, in order.
+
+        Raises:
+            DuplicateKeyError: A key has two rows; it is raised by the runs.
+        """
+        for key_group, of_group in groupby(pieces, lambda piece: piece.key_group):
+            yield key_group, runs_of(key_group, of_group)
+
+    def _handle(
+        self, subtask: int, path: str, size: int, offsets: Iterable[int]
+    ) -> KeyGroupsHandle:
+        groups = KeyGroupRangeOffsets(self.key_groups(subtask), tuple(offsets))
+        return CanonicalFile(groups, size).handle(RelativeFile(path, size))
 
     def _task(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Writes the file of a subtask, whose number is that of the partition."""
         context = TaskContext.get()
         assert context is not None  # it runs in a task
         subtask = context.partitionId()
-        with self.target.create(f"keyed-{subtask}") as file:
-            written = CanonicalFile.write(
-                file, self.header, self._key_groups(subtask), _sections(_pieces(batches))
-            )
+        written = self._written(subtask, _pieces(batches))
         # One file says which states there are, even if no key has any. To the others nobody
         # refers then, and they go when the savepoint is committed.
-        if subtask and not any(written.offsets):
+        if subtask and not any(written["offsets"]):
             return
-        row = {"subtask": subtask, "path": file.path, "size": file.size, "offsets": written.offsets}
-        yield pa.RecordBatch.from_pylist([row], _SCHEMA)
+        yield pa.RecordBatch.from_pylist([written], _SCHEMA)
+
+    def _written(self, subtask: int, pieces: Iterable[Piece]) -> dict[str, Any]:
+        """Writes the file of a subtask; returns a row of ``_WRITTEN``."""
+        with self.target.create(f"keyed-{subtask}") as file:
+            written = CanonicalFile.write(
+                file, self.header, self.key_groups(subtask), self.sections(pieces)
+            )
+        return {
+            "subtask": subtask,
+            "path": file.path,
+            "size": file.size,
+            "offsets": written.offsets,
+        }
 
 
 def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
@@ -118,13 +158,7 @@ def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
             yield Piece(*row)
 
 
-def _sections(pieces: Iterable[Piece]) -> Iterator[tuple[int, Iterator[bytes]]]:
-    """The runs of each key group, in the order of the rows."""
-    for key_group, of_group in groupby(pieces, lambda piece: piece.key_group):
-        yield key_group, _runs(key_group, of_group)
-
-
-def _runs(key_group: int, pieces: Iterable[Piece]) -> Iterator[bytes]:
+def runs_of(key_group: int, pieces: Iterable[Piece]) -> Iterator[bytes]:
     """The runs of a key group, after whose last one its keys are known to differ.
 
     Raises:

@@ -1,0 +1,120 @@
+"""Instances of keys of local state, as bytes: those of one key become one entry, undecoded.
+
+| state | an entry's value                    | of several instances                                 |
+|-------|-------------------------------------|------------------------------------------------------|
+| list  | elements with a comma between them  | the values, with a comma between them                |
+| map   | a flag of null, then a list: its    | flag and size made anew, then the elements of all;   |
+|       | size in 4 bytes, and its elements   | of a null there are none                             |
+| timer | nothing                             | nothing: timers are a set                            |
+
+The order of the instances is that of the entries, as is that of the keys by the first of each.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from savepoint_formats.catalog import StateKind
+from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.columns.spans import Spans, bytes_of, large_binary, spans_in
+from savepoint_formats.columns.state_entries import DELIMITER
+from savepoint_formats.columns.stored_entries import StoredEntries
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    Positions = NDArray[np.int64]
+
+_FLAG_SIZE = 1
+LIST_START = 5
+"""Where the elements of a map's value begin: behind the flag of null and the size of the list."""
+
+
+def appended(entries: StoredEntries, kind: StateKind) -> StoredEntries:
+    """The entries with each key once.
+
+    Args:
+        entries: Entries of a local state, those of one key in the order of their instances.
+        kind: What the instances are stored as.
+
+    Raises:
+        ValueError: It is stored as what has no instances.
+    """
+    numbers, keys = _numbered(entries.keys)
+    if len(keys) == len(entries):
+        return entries
+    match kind:
+        case StateKind.LIST:
+            order, starts = _grouped(numbers, len(keys))
+            return StoredEntries(keys, _joined_lists(entries.values, order, starts))
+        case StateKind.MAP:
+            order, starts = _grouped(numbers, len(keys))
+            return StoredEntries(keys, _joined_maps(entries.values, order, starts))
+        case StateKind.TIMERS:
+            return StoredEntries(keys, entries.values[: len(keys)])
+        case _:
+            raise ValueError(f"a {kind.value} state has one value, and no instances")
+
+
+def _numbered(keys: pa.LargeBinaryArray) -> tuple[Positions, pa.LargeBinaryArray]:
+    """The number of each key, and the keys by their numbers."""
+    found = keys.dictionary_encode()
+    return found.indices.to_numpy().astype(np.int64), found.dictionary
+
+
+def _grouped(numbers: Positions, count: int) -> tuple[Positions, Positions]:
+    """The entries in the order of their keys, and where those of each key begin; and the end."""
+    order = np.argsort(numbers, kind="stable")
+    sizes = np.bincount(numbers, minlength=count)
+    return order, np.append(0, np.cumsum(sizes))
+
+
+def _joined_lists(
+    values: pa.LargeBinaryArray, order: Positions, starts: Positions
+) -> pa.LargeBinaryArray:
+    """The values of each key, one behind the other, with commas between them."""
+    data, spans = spans_in(values)
+    comma = len(data)
+    chunk = Chunk(np.append(data, np.uint8(DELIMITER)))
+    is_first = np.zeros(len(order), np.bool_)
+    is_first[starts[:-1]] = True
+    commas = Spans(np.full(len(order), comma), comma + (~is_first).astype(np.int64))
+    parts = bytes_of(chunk, commas, Spans(spans.starts[order], spans.ends[order]))
+    return _as_one(parts, starts)
+
+
+def _joined_maps(
+    values: pa.LargeBinaryArray, order: Positions, starts: Positions
+) -> pa.LargeBinaryArray:
+    """The elements of the lists of each key, one behind the other, behind a new flag and size."""
+    data, spans = spans_in(values)
+    begins, ends, firsts = spans.starts[order], spans.ends[order], starts[:-1]
+    is_null = data[begins].astype(np.bool_)
+    sizes = np.add.reduceat(_sizes(data, np.where(is_null, 0, begins)) * ~is_null, firsts)
+    heads = np.zeros((len(firsts), LIST_START), np.uint8)
+    heads[:, 0] = np.bitwise_and.reduceat(is_null, firsts)
+    heads[:, _FLAG_SIZE:] = sizes.astype(">i4").view(np.uint8).reshape(-1, 4)
+    chunk = Chunk(np.concatenate([data, heads.ravel()]))
+    head_starts, head_ends = np.full((2, len(order)), len(data))
+    head_starts[firsts] += LIST_START * np.arange(len(firsts))
+    head_ends[firsts] = head_starts[firsts] + np.where(heads[:, 0], _FLAG_SIZE, LIST_START)
+    elements = Spans(np.where(is_null, ends, begins + LIST_START), ends)
+    return _as_one(bytes_of(chunk, Spans(head_starts, head_ends), elements), starts)
+
+
+def _sizes(data: NDArray[np.uint8], starts: Positions) -> Positions:
+    """The sizes of the lists that the values at these places hold."""
+    size = np.zeros(len(starts), np.int64)
+    for distance in range(_FLAG_SIZE, LIST_START):
+        size = size << 8 | data[starts + distance]
+    return size
+
+
+def _as_one(parts: pa.LargeBinaryArray, starts: Positions) -> pa.LargeBinaryArray:
+    """Values that lie one behind the other, those of a key as one."""
+    data, spans = spans_in(parts)
+    borders = np.append(spans.starts, spans.ends[-1:])[starts]
+    return large_binary(np.ascontiguousarray(borders), data)

@@ -1,0 +1,63 @@
+"""Key groups of local state that are put together of several instances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.columns.frames import section_frames
+from savepoint_formats.columns.spans import Spans, bytes_of
+from savepoint_formats.columns.stored_entries import StoredEntries, runs
+from savepoint_formats.key_groups import prefix_size
+from savepoint_formats.scan.instances import appended
+from savepoint_formats.state_files.canonical_file import END_OF_SECTION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
+
+    from savepoint_formats.catalog import State
+    from savepoint_formats.scan.merged_instances import MergedInstances
+
+
+@dataclass(frozen=True)
+class LocalSections:
+    """How instances of key groups become one.
+
+    Attributes:
+        states: The local states, by their ids in the header.
+        max_parallelism: That of the operator.
+        merged: What makes ordinary state of each; nothing if they stay local.
+    """
+
+    states: tuple[State, ...]
+    max_parallelism: int
+    merged: tuple[MergedInstances, ...] = ()
+
+    def runs(self, key_group: int, found: Iterable[bytes]) -> Iterator[pa.Buffer]:
+        """One run per state, in which each key comes once.
+
+        Args:
+            key_group: The key group.
+            found: The runs of all its instances, in the order of these.
+
+        Raises:
+            MergeError: Something merges no instances of a key, though it is to become ordinary.
+        """
+        data = np.frombuffer(b"".join([*found, END_OF_SECTION]), np.uint8)
+        chunk, prefix = Chunk(data), prefix_size(self.max_parallelism)
+        by_state = section_frames(chunk, 0, len(self.states)).by_state()
+        for state_id, (key_starts, key_ends, value_starts, value_ends) in sorted(by_state.items()):
+            entries = StoredEntries(
+                bytes_of(chunk, Spans(key_starts + prefix, key_ends)),
+                bytes_of(chunk, Spans(value_starts, value_ends)),
+            )
+            entries = appended(entries, self.states[state_id].kind)
+            if self.merged:
+                entries = self.merged[state_id].entries(entries)
+            groups = np.full(len(entries), key_group, np.uint16)
+            yield runs(entries, groups, state_id, prefix).column("run")[0].as_buffer()

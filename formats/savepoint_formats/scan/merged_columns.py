@@ -1,0 +1,173 @@
+"""Columns of local state whose instances are merged while they are read.
+
+| state                        | as it is                  | merged              |
+|------------------------------|---------------------------|---------------------|
+| value, reducing, aggregating | an array of the instances | the value           |
+| map                          | a map to arrays of them   | a map to values     |
+| list                         | an array of all elements  | the same            |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_formats.catalog import State, StateKind
+from savepoint_formats.columns.arrow_types import arrow_type
+from savepoint_formats.columns.collections import Collections
+from savepoint_formats.columns.merge_rules import merge_rule
+from savepoint_formats.errors import StateNotFoundError
+from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, without_ttl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from savepoint_formats.columns.merge_rules import MergeInstances
+
+_NEEDS_NO_RULE = (StateKind.LIST, StateKind.TIMERS)
+
+
+def instance_layout(state: State) -> Layout:
+    """The layout of one instance of a local state: of a map that of one instance of a value.
+
+    Raises:
+        ValueError: It is no local state, or one of timers.
+    """
+    match state.local_kind, state.stored:
+        case StateKind.MAP, MapOf(_, Nullable(Repeated(value)) | Repeated(value)):
+            return value
+        case StateKind.MAP | StateKind.TIMERS | None, _:
+            raise ValueError(f"state {state.name!r} has no instances that are values")
+        case _, Repeated(instance):
+            return instance
+    raise ValueError(f"state {state.name!r} is local, but stored as no list")
+
+
+def mergeable_states(states: Iterable[State], names: Iterable[str], owner: str) -> dict[str, State]:
+    """The local states that something must merge, by name.
+
+    Args:
+        states: All states of an operator or of a table.
+        names: Those that were given something to merge them by.
+        owner: What has the states, for errors.
+
+    Raises:
+        StateNotFoundError: None of the states is local, or none has one of the names.
+        ValueError: One of the names is that of a list, which is merged without a function.
+    """
+    local = {one.name: one for one in states if one.scope.is_local}
+    if not local:
+        raise StateNotFoundError(
+            f"{owner} has no local keyed state, so that there is nothing to merge"
+        )
+    for name in names:
+        if name not in local:
+            raise StateNotFoundError(
+                f"{owner} has no local state {name!r}; it has: {', '.join(local)}"
+            )
+        if local[name].job_kind in _NEEDS_NO_RULE:
+            raise ValueError(
+                f"the instances of {local[name].job_kind.value} state {name!r} are appended: leave"
+                " it out of merge"
+            )
+    return {name: one for name, one in local.items() if one.job_kind not in _NEEDS_NO_RULE}
+
+
+def merge_of(state: State, merge: str | MergeInstances) -> MergeInstances:
+    """What merges the instances of a state; of a rule by its name.
+
+    Raises:
+        ValueError: There is no such rule.
+        ColumnTypeError: It cannot merge values of this type.
+    """
+    if not isinstance(merge, str):
+        return merge
+    return merge_rule(merge, arrow_type(without_ttl(instance_layout(state))))
+
+
+@dataclass(frozen=True)
+class MergedColumns:
+    """How the columns of a table are merged.
+
+    Attributes:
+        merges: State -> what merges its instances.
+        with_times: Whether values with TTL come with their times.
+    """
+
+    merges: Mapping[str, MergeInstances]
+    with_times: bool = False
+
+    def type_of(self, state: State, found: pa.DataType) -> pa.DataType:
+        """The type of a state's column, which is ``found`` before."""
+        if state.name not in self.merges:
+            return found
+        if pa.types.is_map(found):
+            return pa.map_(found.key_type, found.item_type.value_type)
+        if state.job_kind is not StateKind.MAP:
+            return found.value_type
+        key, value = found.value_type
+        return pa.list_(pa.struct([key, value.with_type(value.type.value_type)]))
+
+    def values_of(self, state: State, values: pa.Array) -> pa.Array:
+        """The values of a state's column.
+
+        Raises:
+            MergeError: Nothing can be made of several instances.
+        """
+        if state.name not in self.merges:
+            return values
+        merge = self.merges[state.name]
+        if state.has_ttl and self.with_times:
+            merge = TimedMerge(merge)
+        if state.job_kind is not StateKind.MAP:
+            return merged_lists(values, merge)
+        maps = Collections(values)
+        if pa.types.is_map(values.type):
+            items = merged_lists(maps.items, merge)
+            return pa.MapArray.from_arrays(maps.offsets, maps.keys, items)
+        keys, lists = maps.elements.flatten()
+        entries = pa.StructArray.from_arrays(
+            [keys, merged_lists(lists, merge)],
+            fields=list(self.type_of(state, values.type).value_type),
+        )
+        return pa.ListArray.from_arrays(maps.offsets, entries)
+
+
+@dataclass(frozen=True)
+class TimedMerge:
+    """Merges values that come with the time of their last access: the latest one stays.
+
+    Attributes:
+        merge: Merges the values.
+    """
+
+    merge: MergeInstances
+
+    def __call__(self, lists: pa.ListArray) -> pa.Array:
+        """The value of each list of instances, and its time."""
+        found = Collections(lists)
+        offsets = pa.array(np.append(0, np.cumsum(found.lengths)), pa.int32())
+        times, values = (
+            pa.ListArray.from_arrays(offsets, pc.struct_field(found.elements, name))
+            for name in ("timestamp", "value")
+        )
+        latest = merge_rule("max", times.type.value_type)(times)
+        fields = list(lists.type.value_type)
+        return pa.StructArray.from_arrays([latest, self.merge(values)], fields=fields)
+
+
+def merged_lists(lists: pa.ListArray, merge: Callable[[pa.ListArray], pa.Array]) -> pa.Array:
+    """One value per list of instances: null if there are none, that one if there is one."""
+    found = Collections(lists)
+    several = np.flatnonzero(found.lengths > 1)
+    firsts = np.cumsum(found.lengths) - found.lengths
+    elements, sources = found.elements, firsts
+    if len(several):
+        made = merge(lists.take(pa.array(several)))
+        sources[several] = len(elements) + np.arange(len(several))
+        elements = pa.concat_arrays([elements, made.cast(elements.type)])
+    return elements.take(pa.array(sources, mask=found.lengths == 0))

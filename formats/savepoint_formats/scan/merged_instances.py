@@ -1,0 +1,108 @@
+"""Local state becomes ordinary keyed state: of the instances of a key one value is made.
+
+What has but one instance keeps its bytes: a list state of one element stores what a value state
+stores of it. Values are decoded where there are several, and of local lists, whose instances are
+lists of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from savepoint_formats.catalog import State, StateKind
+from savepoint_formats.columns.assembly import program
+from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.columns.collections import Collections
+from savepoint_formats.columns.decode import decode
+from savepoint_formats.columns.encode import Encoder
+from savepoint_formats.columns.spans import Spans, bytes_of, spans_in
+from savepoint_formats.columns.state_entries import Delimited, NullableRest
+from savepoint_formats.columns.stored_entries import StoredEntries
+from savepoint_formats.errors import MergeError, within
+from savepoint_formats.layout import Repeated, Ttl
+from savepoint_formats.scan.instances import LIST_START
+from savepoint_formats.scan.merged_columns import TimedMerge, instance_layout
+from savepoint_formats.scan.visible import joined_instances
+
+if TYPE_CHECKING:
+    from savepoint_formats.columns.kryo_dialect import KryoDialect
+    from savepoint_formats.columns.merge_rules import MergeInstances
+    from savepoint_formats.layout import Layout
+
+
+@dataclass(frozen=True)
+class MergedInstances:
+    """How the entries of a local state become those of ordinary state.
+
+    Attributes:
+        state: The state.
+        merge: Makes a value of several instances, without the times of TTL; not for lists.
+        kryo: What is known of the Kryo that wrote object graphs.
+    """
+
+    state: State
+    merge: MergeInstances | None = None
+    kryo: KryoDialect | None = None
+
+    def entries(self, entries: StoredEntries) -> StoredEntries:
+        """The entries of the state once it is ordinary keyed state.
+
+        Args:
+            entries: Those of the local state, each key once.
+
+        Raises:
+            MergeError: A key has several instances, and nothing merges them.
+            FormatError: An entry is damaged.
+            UnencodableError: What is made of several instances is no value of the state.
+        """
+        kind = self.state.job_kind
+        if kind is StateKind.TIMERS:
+            return entries
+        with within(f"state {self.state.name!r}"):
+            if kind is StateKind.LIST:
+                return StoredEntries(entries.keys, self._lists(entries.values))
+            return StoredEntries(entries.keys, self._values(entries.values))
+
+    def _lists(self, values: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
+        layout = instance_layout(self.state)
+        assert isinstance(layout, Repeated)  # an instance of a list is one
+        lists = joined_instances(self._decoded(values, Delimited(layout)))
+        return Encoder(Delimited(layout.element)).encode(lists)
+
+    def _values(self, values: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
+        layout, is_map = instance_layout(self.state), self.state.job_kind is StateKind.MAP
+        lists = self._decoded(
+            values, NullableRest(Repeated(layout)) if is_map else Delimited(layout)
+        )
+        several = np.flatnonzero(Collections(lists).lengths > 1)
+        singles = _without_sizes(values) if is_map else values
+        if not len(several):
+            return singles
+        stored = NullableRest(layout) if is_map else layout
+        made = Encoder(stored).encode(self._merged(lists.take(pa.array(several)), layout))
+        sources = np.arange(len(values), dtype=np.int64)
+        sources[several] = len(values) + np.arange(len(several))
+        return pa.concat_arrays([singles, made]).take(pa.array(sources))
+
+    def _decoded(self, values: pa.LargeBinaryArray, layout: Layout) -> pa.ListArray:
+        data, spans = spans_in(values)
+        chunk = Chunk(np.ascontiguousarray(data))
+        return decode(program(layout, self.kryo), chunk, spans.starts, spans.ends)
+
+    def _merged(self, lists: pa.ListArray, layout: Layout) -> pa.Array:
+        if self.merge is None:
+            raise MergeError(f"a key has {len(lists[0])} instances, and nothing merges them")
+        merge = TimedMerge(self.merge) if isinstance(layout, Ttl) else self.merge
+        return merge(lists)
+
+
+def _without_sizes(values: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
+    """Values of maps of lists of one instance as those of maps: the flag of null, the instance."""
+    data, spans = spans_in(values)
+    flags = Spans(spans.starts, spans.starts + 1)
+    instances = Spans(np.minimum(spans.starts + LIST_START, spans.ends), spans.ends)
+    return bytes_of(Chunk(np.ascontiguousarray(data)), flags, instances)

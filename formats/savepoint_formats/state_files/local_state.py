@@ -1,0 +1,96 @@
+"""Local keyed state in headers: each state holds a list of its instances, so that merging appends.
+
+| state             | stored as                              | instances of one key merge by       |
+|-------------------|----------------------------------------|-------------------------------------|
+| value, reducing,  | list state of ``T``                    | appending                           |
+| aggregating       |                                        |                                     |
+| list of ``T``     | list state of ``List<T>``              | appending                           |
+| map of ``K, V``   | map state of ``K, List<V>``            | appending the lists of a user key   |
+| timers            | timers                                 | being a set                         |
+
+What makes a state local are options of its meta info: ``KEY_SCOPE`` is ``LOCAL``, and
+``LOCAL_STATE_TYPE`` what the state is to the job. Flink knows neither and reads on; but what it
+would take for the job's own state is of another type, so that it refuses to restore that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from savepoint_formats.key_scope import KeyScope
+from savepoint_formats.snapshots import SerializerEntry, TypeSerializerSnapshot, constructed
+from savepoint_formats.state_files.header import (
+    KEY_SCOPE,
+    KEYED_STATE_TYPE,
+    LOCAL_STATE_TYPE,
+    VALUE_SERIALIZER,
+    BackendStateType,
+    KeyedStateType,
+    StateMetaInfo,
+)
+
+
+def scope_of(info: StateMetaInfo) -> KeyScope:
+    """The scope of a state's keys."""
+    is_local = info.option(KEY_SCOPE) == KeyScope.LOCAL.name
+    return KeyScope.LOCAL if is_local else KeyScope.KEYED
+
+
+def local_type(info: StateMetaInfo) -> str | None:
+    """What a local state is to the job, as ``KeyedStateType`` calls it; None if it is not local.
+
+    The type of timers has no name.
+    """
+    return info.option(LOCAL_STATE_TYPE) if scope_of(info).is_local else None
+
+
+def as_local(info: StateMetaInfo) -> StateMetaInfo:
+    """What the header says of a state once it is local.
+
+    Args:
+        info: The state as the job has it.
+
+    Example:
+        >>> as_local(info).option("KEYED_STATE_TYPE"), as_local(info).option("LOCAL_STATE_TYPE")
+        ('LIST', 'REDUCING')
+    """
+    marks = ((KEY_SCOPE, KeyScope.LOCAL.name),)
+    if info.type is BackendStateType.PRIORITY_QUEUE:
+        return replace(info, options=(*info.options, *marks))
+    state_type, stored = info.option(KEYED_STATE_TYPE), _stored(info)
+    if state_type == KeyedStateType.MAP:
+        user_key, value = stored.nested
+        kept, stored = state_type, constructed.map_of(user_key, constructed.list_of(value))
+    else:
+        kept, stored = KeyedStateType.LIST.value, constructed.list_of(stored)
+    options = ((KEYED_STATE_TYPE, kept), *marks, (LOCAL_STATE_TYPE, state_type))
+    return _with(info, options, stored)
+
+
+def as_keyed(info: StateMetaInfo) -> StateMetaInfo:
+    """What the header says of a local state once its instances are merged."""
+    if info.type is BackendStateType.PRIORITY_QUEUE:
+        return replace(info, options=tuple(one for one in info.options if one[0] != KEY_SCOPE))
+    state_type, stored = info.option(LOCAL_STATE_TYPE), _stored(info)
+    if state_type == KeyedStateType.MAP:
+        user_key, values = stored.nested
+        stored = constructed.map_of(user_key, values.nested[0])
+    else:
+        stored = stored.nested[0]
+    return _with(info, ((KEYED_STATE_TYPE, state_type),), stored)
+
+
+def _stored(info: StateMetaInfo) -> TypeSerializerSnapshot:
+    found = info.serializer(VALUE_SERIALIZER)
+    assert found is not None  # every state has one
+    return found
+
+
+def _with(
+    info: StateMetaInfo, options: tuple[tuple[str, str], ...], stored: TypeSerializerSnapshot
+) -> StateMetaInfo:
+    serializers = tuple(
+        (role, SerializerEntry(stored) if role == VALUE_SERIALIZER else entry)
+        for role, entry in info.serializers
+    )
+    return replace(info, options=options, serializers=serializers)
