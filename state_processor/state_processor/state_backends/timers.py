@@ -49,11 +49,15 @@ class TimerService:
             for domain, name in ((EVENT_TIME, _EVENT), (PROCESSING_TIME, _PROCESSING))
         }
         self._due: dict[str, list[int]] = {EVENT_TIME: [], PROCESSING_TIME: []}
+        # The time that each domain has reached, while timers fire.
+        self._reached: dict[str, int] = {}
         self._watermark = MIN_WATERMARK
         self.is_used = False
 
     def current_watermark(self) -> int:
-        """The event time in ms: -2**63 while rows of a key come, 2**63 - 1 while its timers fire.
+        """The event time in ms: -2**63 while rows of a key come.
+
+        While its timers fire it is 2**63 - 1; in a backlog, it is the watermark at the end of that.
 
         Example:
             >>> is_late = context.timestamp <= context.timer_service.current_watermark()
@@ -92,31 +96,62 @@ class TimerService:
         """The processing-time timers of the current key in ms, ascending, each once."""
         return sorted(self._timers[PROCESSING_TIME].keys())
 
-    def due(self) -> Iterator[tuple[str, int]]:
-        """The timers of a key whose rows have all come, each with its time domain, as they fire.
+    def set_watermark(self, watermark: int) -> None:
+        """Says how far event time is, in ms; no timer fires by that."""
+        self._watermark = watermark
+
+    def due(
+        self, watermark: int = MAX_WATERMARK, processing_time: int = MAX_WATERMARK
+    ) -> Iterator[tuple[str, int]]:
+        """The timers of the current key that fire, each with its time domain; they are removed.
 
         Those of event time come first, in the order of their timestamps, then those of processing
         time. A timer that is registered meanwhile comes in its turn, one that is deleted does not.
+
+        Args:
+            watermark: The event time in ms, with which all its timers up to it fire.
+            processing_time: The processing time in ms, likewise.
         """
-        if not self.is_used:
-            return
-        self._watermark = MAX_WATERMARK
-        try:
-            # A timer of processing time may register others of event time.
-            while any(not timers.is_empty() for timers in self._timers.values()):
-                for domain in self._timers:
-                    yield from self._fired(domain)
-        finally:
-            self._watermark = MIN_WATERMARK
+        return self._fired({EVENT_TIME: watermark, PROCESSING_TIME: processing_time})
+
+    def due_until(self, watermark: int) -> Iterator[tuple[str, int]]:
+        """As ``due``, of event time alone."""
+        return self._fired({EVENT_TIME: watermark})
+
+    def due_processing(self, processing_time: int) -> Iterator[tuple[str, int]]:
+        """As ``due``, of processing time alone; the watermark stays what it is."""
+        return self._fired({PROCESSING_TIME: processing_time})
 
     @staticmethod
     def timestamps(entries: Iterable[tuple[int, Any]] | None) -> list[int] | None:
         """The timers of a snapshot of either state, ascending; None for none."""
         return None if entries is None else sorted(timestamp for timestamp, _ in entries)
 
-    def _fired(self, domain: str) -> Iterator[tuple[str, int]]:
-        timers, due = self._timers[domain], self._due[domain]
-        due[:] = timers.keys()
+    def _fired(self, reached: dict[str, int]) -> Iterator[tuple[str, int]]:
+        """The timers that fire when domains have reached these times."""
+        if not self.is_used:
+            return
+        # A function that switches keys in ``on_timer`` has those of another key fire meanwhile.
+        before = self._reached, self._watermark
+        self._reached = reached
+        self._watermark = reached.get(EVENT_TIME, self._watermark)
+        try:
+            has_fired = True
+            # A timer of processing time may register others of event time.
+            while has_fired:
+                has_fired = False
+                for domain in reached:
+                    if not self._timers[domain].is_empty():
+                        for timer in self._fired_in(domain):
+                            has_fired = True
+                            yield timer
+        finally:
+            self._reached, self._watermark = before
+
+    def _fired_in(self, domain: str) -> Iterator[tuple[str, int]]:
+        timers, due, reached = self._timers[domain], self._due[domain], self._reached[domain]
+        timestamps = timers.keys()
+        due[:] = [timestamp for timestamp in timestamps if timestamp <= reached]
         heapify(due)
         while due:
             timestamp = heappop(due)
@@ -127,5 +162,5 @@ class TimerService:
     def _register(self, domain: str, timestamp: int) -> None:
         self.is_used = True
         self._timers[domain].put(timestamp, None)
-        if self._watermark == MAX_WATERMARK:
+        if timestamp <= self._reached.get(domain, MIN_WATERMARK - 1):
             heappush(self._due[domain], timestamp)

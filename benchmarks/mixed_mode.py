@@ -1,0 +1,179 @@
+"""A backlog as a batch, and the same rows as a stream, on two cores; and what a switch costs.
+
+    python benchmarks/mixed_mode.py [--rows 1000000] [--keys 20000]
+
+A function counts the rows of each key in a value state, and sets a timer for the last. The ways:
+
+| way       | is                                                                                |
+|-----------|-----------------------------------------------------------------------------------|
+| bounded   | the function over all rows, whose state becomes a savepoint                       |
+| backlog   | the backlog phase of a mixed mode job: state, timers, rows; the same savepoint    |
+| stream    | the same rows through the streaming phase, in micro-batches                       |
+| switch    | the first batch of a stream behind the backlog, which loads the state of all keys |
+
+``reads`` and ``writes`` are of the state behind the function, per key; in a stream, per key and batch.
+Each way is warmed up by a little, and the rows are there as Parquet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from measure import CORES
+
+from state_processor import (
+    KeyedProcessFunction,
+    OperatorTransformation,
+    Savepoint,
+    Types,
+    ValueStateDescriptor,
+    local_session,
+)
+from state_processor.mixed_mode import Backlog, BatchProgress, MixedModeJob, OperatorSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from state_processor.keyed_transformation import KeyedStateTransformation
+
+SCHEMA = "account BIGINT, count BIGINT"
+COLUMNS = "account BIGINT, at BIGINT"
+COUNT = ValueStateDescriptor("count", Types.LONG())
+FAR = 10**12
+
+
+class Counts(KeyedProcessFunction):
+    """Counts rows, and rings for each hundredth."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.count = runtime_context.get_state(COUNT)
+
+    def process_element(self, value: Any, context: Any) -> Any:  # noqa: ARG002
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        if count == 1:
+            context.timer_service.register_event_time_timer(FAR)
+        return ((context.current_key, count),) if count % 100 == 0 else None
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What is run, and over what.
+
+    Attributes:
+        spark: The session.
+        folder: Where everything is written.
+        rows: The number of rows.
+        keys: The number of keys.
+    """
+
+    spark: SparkSession
+    folder: Path
+    rows: int
+    keys: int
+
+    def keyed(self) -> KeyedStateTransformation:
+        """The rows, which are written before."""
+        path = str(self.folder / "input")
+        if not Path(path).exists():
+            account = f"(id * 7919 + 13) % {self.keys} AS account"
+            self.spark.range(self.rows).selectExpr(account, "id + 1 AS at").write.parquet(path)
+        data = self.spark.read.parquet(path)
+        return OperatorTransformation.bootstrap_with(data).assign_timestamps("at").key_by("account")
+
+    def bounded(self) -> str:
+        """All of it, without output."""
+        writer = Savepoint.create(self.spark, parallelism=CORES)
+        path = str(self.folder / "bounded")
+        writer.with_operator("counts", self.keyed().transform(Counts())).write(path)
+        return ""
+
+    def backlog(self) -> str:
+        """State and output."""
+        backlog = Backlog.of(self.keyed(), Counts(), SCHEMA)
+        result = backlog.run(str(self.folder / "job"), "counts", parallelism=CORES)
+        counts = result.counts
+        assert (counts.rows, counts.keys) == (self.rows, self.keys)
+        return accesses(counts.state_reads or 0, counts.state_writes or 0, counts.keys)
+
+    def switch(self) -> str:
+        """A stream with one row, behind the backlog."""
+        return self._stream("job", {})
+
+    def stream(self) -> str:
+        """All rows as a stream, then the switch, which is not counted."""
+        return self._stream("as-stream", {"execution.checkpointing.interval-during-backlog": "1 h"})
+
+    def _stream(self, name: str, options: dict[str, str]) -> str:
+        live = self.folder / f"live-{name}"
+        live.mkdir()
+        (live / "1.json").write_text(json.dumps({"account": 0, "at": self.rows + 1}))
+        stream = self.spark.readStream.schema(COLUMNS).json(str(live))
+        keyed = OperatorTransformation.bootstrap_with(stream).assign_timestamps("at")
+        job = MixedModeJob.of(
+            self.keyed().with_options(options),
+            keyed.key_by("account"),
+            Counts(),
+            OperatorSettings("counts", SCHEMA, parallelism=CORES),
+            str(self.folder / name),
+        )
+        batches: list[BatchProgress] = []
+        with job.start(on_progress=batches.append) as running:
+            if not options:
+                running.process_all_available()
+        told = [batch for batch in batches if batch.phase == ("backlog" if options else "stream")]
+        assert sum(batch.rows for batch in told) == (self.rows if options else 1)
+        return accesses(
+            sum(batch.state_reads for batch in told),
+            sum(batch.state_writes for batch in told),
+            sum(batch.visits for batch in told),
+        )
+
+
+def accesses(reads: int, writes: int, keys: int) -> str:
+    """Reads and writes of a key."""
+    return f"{reads / keys:6.2f} {writes / keys:6.2f}"
+
+
+def measured(bench: Bench, way: str) -> float:
+    """The seconds that a way takes; prints a line of the table."""
+    start = time.perf_counter()
+    found = getattr(bench, way)()
+    seconds = time.perf_counter() - start
+    print(f"{way:10} {seconds:8.1f} {bench.rows / seconds:12,.0f} {found}", flush=True)
+    return seconds
+
+
+def main() -> None:
+    """Runs all ways."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--keys", type=int, default=20_000)
+    options = parser.parse_args()
+    spark = local_session(f"local[{CORES}]", spark__sql__shuffle__partitions=str(CORES))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, rows, keys in (("warm", 1000, 10), ("measured", options.rows, options.keys)):
+            bench = Bench(spark, Path(folder) / name, rows, keys)
+            bench.folder.mkdir()
+            bench.keyed()
+            print(
+                f"{name}: {rows:,} rows, {keys:,} keys\nway         seconds       rows/s  reads writes"
+            )
+            seconds = {
+                way: measured(bench, way) for way in ("bounded", "backlog", "switch", "stream")
+            }
+        print(
+            f"backlog is {seconds['stream'] / seconds['backlog']:.1f} times as fast as stream,"
+            f" and takes {seconds['backlog'] / seconds['bounded']:.2f} times as long as bounded"
+        )
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

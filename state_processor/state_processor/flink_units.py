@@ -1,0 +1,83 @@
+"""Durations and sizes of memory, as Flink's configuration writes them: ``10 s``, ``128mb``.
+
+A number of more than one unit, or with a fraction, is none. Flink: ``TimeUtils``, ``MemorySize``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_QUANTITY = re.compile(r"(\d+)\s*(\S*)")
+_MAX_LONG = 2**63 - 1
+
+_NANOSECONDS = {
+    unit: factor
+    for factor, units in {
+        1: "ns nano nanosecond nanoseconds",
+        1_000: "µs micro microsecond microseconds",
+        1_000_000: "ms milli millisecond milliseconds",
+        1_000_000_000: "s sec second seconds",
+        60_000_000_000: "m min minute minutes",
+        3_600_000_000_000: "h hour hours",
+        86_400_000_000_000: "d day days",
+    }.items()
+    for unit in units.split()
+}
+_BYTES = {
+    unit: factor
+    for factor, units in {
+        1: "b bytes",
+        1 << 10: "k kb kibibytes",
+        1 << 20: "m mb mebibytes",
+        1 << 30: "g gb gibibytes",
+        1 << 40: "t tb tebibytes",
+    }.items()
+    for unit in units.split()
+}
+
+
+def milliseconds(text: int | str) -> int:
+    """A duration in ms; a number without a unit is one of ms, and what is less than 1 ms is 0.
+
+    Args:
+        text: Such as ``10 s``, ``500ms``, ``1 min``; or a number.
+
+    Raises:
+        ValueError: It is no duration, is negative, or too long.
+
+    Example:
+        >>> milliseconds("10 s")
+        10000
+    """
+    return _quantity(text, "a duration such as 10 s", _NANOSECONDS, "ms") // _NANOSECONDS["ms"]
+
+
+def size_in_bytes(text: int | str) -> int:
+    """A size of memory in bytes; a number without a unit is one of bytes.
+
+    Args:
+        text: Such as ``128mb``, ``1 g``; or a number. Units are powers of 1024.
+
+    Raises:
+        ValueError: It is no size, is negative, or too large.
+
+    Example:
+        >>> size_in_bytes("128mb")
+        134217728
+    """
+    return _quantity(text, "a size such as 128mb", _BYTES, "b")
+
+
+def _quantity(text: int | str, what: str, units: Mapping[str, int], plain_unit: str) -> int:
+    """The number of least units."""
+    found = None if isinstance(text, bool) else _QUANTITY.fullmatch(str(text).strip().lower())
+    if found is None or (found[2] or plain_unit) not in units:
+        raise ValueError(f"{text!r}, expected {what}; units are {', '.join(units)}")
+    number = int(found[1]) * units[found[2] or plain_unit]
+    if number // units[plain_unit] > _MAX_LONG:
+        raise ValueError(f"{text!r}, expected {what}, of less than 2**63 {plain_unit}")
+    return number

@@ -1,0 +1,41 @@
+"""Backlog, then stream: a function over keyed rows, first in batch mode, then in stream mode.
+
+A backlog is bounded, and old already, so it runs as batches do: its rows come sorted by key, and no
+savepoint is taken before it is over. ``backlog`` runs it; what it leaves is a savepoint and rows.
+Then the stream goes on from that savepoint, on Spark's own stateful engine. To be read in this order:
+
+| module             | is                                                                        |
+|--------------------|---------------------------------------------------------------------------|
+| mixed_mode_job     | both phases, and the switch between them                                  |
+| stream_rows        | rows on their way to the state store: a row per key and micro-batch       |
+| keyed_processor    | a visit of a key: timers, rows, state                                     |
+| stored_backend     | what the state store keeps of a key                                       |
+| initial_state      | from the savepoint of the switch to the state store                       |
+| stored_rows        | from the state store to a savepoint                                       |
+| stream_query       | all of that as a query of Spark                                           |
+| running_stream     | a query that runs; stream_clock, wake_ups: what the clock does meanwhile  |
+"""
+
+from state_processor.mixed_mode.backlog import Backlog
+from state_processor.mixed_mode.backlog_result import BacklogCounts, BacklogResult
+from state_processor.mixed_mode.committed_batch import CommittedBatch
+from state_processor.mixed_mode.mixed_mode_job import MixedModeJob
+from state_processor.mixed_mode.outputs import ParquetOutput
+from state_processor.mixed_mode.progress import BatchProgress, print_progress
+from state_processor.mixed_mode.running_stream import RunningStream
+from state_processor.mixed_mode.stream_function import OperatorSettings
+from state_processor.process_functions import RecordAttributes
+
+__all__ = [
+    "Backlog",
+    "BacklogCounts",
+    "BacklogResult",
+    "BatchProgress",
+    "CommittedBatch",
+    "MixedModeJob",
+    "OperatorSettings",
+    "ParquetOutput",
+    "RecordAttributes",
+    "RunningStream",
+    "print_progress",
+]

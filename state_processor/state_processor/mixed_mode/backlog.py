@@ -1,0 +1,216 @@
+"""The backlog phase: a function over bounded rows, which leaves the state that a stream goes on from.
+
+Rows are sorted by key, as in a bounded run. But the backlog is not the end: what comes behind it has
+later timestamps, so only the timers up to its greatest watermark fire, and the others remain. They
+fire at the end of their key, so that its state is written once, and not again for its timers.
+
+Of the options, two are of a backlog alone:
+
+| option                                          | values                                         |
+|-------------------------------------------------|------------------------------------------------|
+| execution.checkpointing.interval-during-backlog | 0, the default: no savepoint before the switch |
+| execution.sorted-inputs.memory                  | the greatest size of a batch of sorted rows on |
+|                                                 | its way to the function                        |
+
+Spark sorts with the memory that it has, and spills. What it may have at most is a setting of the
+session, from its start: ``spark.shuffle.spill.maxSizeInBytesForSpillThreshold``.
+
+Flink: FLIP-327.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from pyspark.sql import functions as F
+
+from state_processor.jobs.arrow_batches import arrow_batches_of
+from state_processor.jobs.encode_keyed import RUNS
+from state_processor.jobs.function_rows import FunctionRows
+from state_processor.jobs.keyed_write import KeyedPlan
+from state_processor.jobs.operator_plan import OperatorPlan
+from state_processor.jobs.per_key import row_types
+from state_processor.jobs.sorted_inputs import milliseconds
+from state_processor.jobs.task_errors import typed_errors
+from state_processor.keyed_transformation import KeyedStateTransformation
+from state_processor.mixed_mode.backlog_result import BacklogFiles, BacklogResult
+from state_processor.mixed_mode.backlog_rows import BacklogRows, table_schema
+from state_processor.process_functions import KeyedCoProcessFunction, KeyedProcessFunction
+from state_processor.savepoint import Savepoint
+from state_processor.state_backends.timers import MIN_WATERMARK
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, Row
+    from pyspark.sql.types import StructType
+
+    from savepoint_formats.metadata import OperatorState
+    from state_processor.jobs.sorted_inputs import KeyedInput
+    from state_processor.planned_operator import WriteContext
+    from state_processor.process_functions import KeyedFunction
+    from state_processor.process_transformation import KeyedRowsTransformation
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """A function over the rows of a backlog; nothing runs before ``run``.
+
+    Attributes:
+        rows: The function, and the rows that it is given.
+        schema: The columns of the rows that it gives.
+        out_of_orderness_ms: How much later than others a row may come, in ms.
+    """
+
+    rows: FunctionRows
+    schema: StructType | str
+    out_of_orderness_ms: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        keyed: KeyedStateTransformation | KeyedRowsTransformation,
+        function: KeyedFunction,
+        schema: StructType | str,
+        *,
+        out_of_orderness_ms: int = 0,
+    ) -> Self:
+        """A function over keyed rows.
+
+        Args:
+            keyed: The rows, with their keys and timestamps; options of ``with_options`` apply.
+            function: A ``KeyedProcessFunction``; of two inputs a ``KeyedCoProcessFunction``.
+            schema: The columns of the rows that it gives, as for ``process``.
+            out_of_orderness_ms: How much later than others a row may come, in ms: the watermark is
+                that much, and 1 ms, behind the greatest timestamp.
+
+        Raises:
+            TypeError: The function is of another kind.
+            ValueError: An input is a stream; rows are to be run in stream mode all along; the schema
+                has no columns; or the out-of-orderness is negative.
+            UnstableKeyError: Equal keys may have different bytes, by which they would be sorted.
+            ColumnTypeError: The keys of two inputs are of different types.
+
+        Example:
+            >>> keyed = OperatorTransformation.bootstrap_with(history).assign_timestamps("at")
+            >>> backlog = Backlog.of(keyed.key_by("account"), Totals(), "account BIGINT")
+        """
+        keyed = keyed.rows if isinstance(keyed, KeyedStateTransformation) else keyed
+        kind = KeyedCoProcessFunction if len(keyed.inputs) > 1 else KeyedProcessFunction
+        if not isinstance(function, kind):
+            raise TypeError(f"{type(function).__name__} is no {kind.__name__}")
+        if out_of_orderness_ms < 0:
+            raise ValueError(f"out_of_orderness_ms={out_of_orderness_ms}, expected 0 or more")
+        if not keyed.options.is_mixed:
+            raise ValueError(
+                "with savepoints during the backlog, it is no batch: run it in stream mode, or set"
+                " execution.checkpointing.interval-during-backlog=0"
+            )
+        _expect_bounded(keyed.inputs)
+        row_types(schema, function)
+        rows = FunctionRows.of(keyed.inputs, function, keyed.options, keeps_state=True)
+        return cls(rows, schema, out_of_orderness_ms)
+
+    def watermark(self) -> int:
+        """The greatest watermark of the backlog, in ms; runs a job over the timestamps.
+
+        Of two inputs it is that of the one that is behind; -2**63, which is none, if one has no
+        timestamps, or no rows.
+        """
+        return min(map(self._watermark_of, self.rows.inputs))
+
+    def run(
+        self, directory: str, uid: str, *, parallelism: int = 1, max_parallelism: int = 128
+    ) -> BacklogResult:
+        """Runs the backlog, and takes the savepoint of the switch.
+
+        A task that fails is done again from its first row, by Spark. If the run fails, or is killed,
+        nothing of it counts, and the next one begins anew.
+
+        Args:
+            directory: Where to write: a local path, or a URI that Spark and pyarrow both know.
+            uid: The uid that the operator has in the savepoint.
+            parallelism: The number of its subtasks there.
+            max_parallelism: The number of its key groups.
+
+        Raises:
+            SavepointExistsError: The backlog has been run there already; see ``BacklogResult.find``.
+            SavepointError: What a task or the file system finds wrong.
+            ValueError: Not 1 <= parallelism <= max parallelism <= 32768.
+
+        Example:
+            >>> result = backlog.run("/jobs/totals", "totals")
+            >>> result.output.show()
+        """
+        spark = self.rows.inputs[0].data.sparkSession
+        files = BacklogFiles.new(directory)
+        writer = Savepoint.create(spark, parallelism=parallelism, max_parallelism=max_parallelism)
+        made = self._made(max_parallelism)
+        size = self.rows.task.options.sort_memory
+        with typed_errors(), arrow_batches_of(size, spark) if size else nullcontext():
+            made.write.parquet(files.rows)
+        state = _WrittenState(self.rows, spark.read.parquet(files.rows))
+        writer.with_operator(uid, state).write(files.savepoint)
+        files.remove_others()
+        return BacklogResult(spark, files, uid)
+
+    def _made(self, max_parallelism: int) -> DataFrame:
+        """The table of ``backlog_rows``."""
+        names = (state.new.name for state in self.rows.states)
+        ids = {name: number for number, name in enumerate(names)}
+        schema, arrow_schema = row_types(self.schema, self.rows.task.function)
+        state = self.rows.state_runs(ids, max_parallelism)
+        rows = BacklogRows(self.rows.task, state, arrow_schema, self.watermark())
+        return self.rows.routed_rows(max_parallelism).mapInArrow(rows.run, table_schema(schema))
+
+    def _watermark_of(self, one: KeyedInput) -> int:
+        if one.timestamps is None:
+            return MIN_WATERMARK
+        found = one.data.agg(F.max(milliseconds(one.data, one.timestamps))).collect()
+        greatest: int | None = found[0][0]
+        if greatest is None:
+            return MIN_WATERMARK
+        # Flink: ``BoundedOutOfOrdernessWatermarks``.
+        return max(greatest - self.out_of_orderness_ms - 1, MIN_WATERMARK)
+
+
+@dataclass(frozen=True)
+class _WrittenState:
+    """The state that a backlog has left, as what makes a savepoint's.
+
+    Attributes:
+        rows: What has made it.
+        table: The table of ``backlog_rows``.
+    """
+
+    rows: FunctionRows
+    table: DataFrame
+
+    def write(self, context: WriteContext) -> OperatorState:
+        """See ``StateTransformation``."""
+        return self.plan().write(context)
+
+    def plan(self) -> OperatorPlan:
+        """What is to be written."""
+        made = self.rows.plan()
+        return OperatorPlan(KeyedPlan(made.key, made.states, (self,)))
+
+    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> DataFrame:  # noqa: ARG002
+        """See ``RunRows``; that is how ``Backlog`` has numbered and spread them already."""
+        of_state = self.table.where(F.col("key_group").isNotNull())
+        return of_state.select(*(part.split()[0] for part in RUNS.split(", ")))
+
+    def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
+        """None: a function ends each key once."""
+        return []
+
+
+def _expect_bounded(inputs: tuple[KeyedInput, ...]) -> None:
+    streams = [str(number) for number, one in enumerate(inputs, 1) if one.data.isStreaming]
+    if streams:
+        raise ValueError(
+            f"input {' and '.join(streams)} of {len(inputs)} is a stream, and an operator is in"
+            " backlog only if all its inputs are: run it in stream mode"
+        )

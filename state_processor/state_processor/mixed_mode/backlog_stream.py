@@ -1,0 +1,125 @@
+"""A backlog that runs as a stream, for those who want savepoints while it lasts.
+
+Its rows are written to a directory first, from which Spark streams them, file after file. When all of
+them are processed, the savepoint of the switch is taken from the state store.
+
+| path           | is                                                                   |
+|----------------|----------------------------------------------------------------------|
+| ``rows``       | the rows                                                             |
+| ``stream``     | Spark's checkpoint                                                   |
+| ``savepoints`` | the last savepoint of the interval                                   |
+| ``savepoint``  | that of the switch; with its offsets, the backlog is over            |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pyarrow import fs
+
+from savepoint_formats.errors import SavepointNotFoundError
+from savepoint_formats.file_io import Location
+from state_processor.mixed_mode.committed_batch import CommittedBatch
+from state_processor.mixed_mode.initial_state import key_rows_type
+from state_processor.mixed_mode.outputs import FIRST_BACKLOG_BATCH
+from state_processor.mixed_mode.progress import BACKLOG
+from state_processor.mixed_mode.running_stream import RunningStream
+from state_processor.savepoint import Savepoint
+from state_processor.state_backends.timers import MIN_WATERMARK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from state_processor.mixed_mode.progress import BatchProgress
+    from state_processor.mixed_mode.stream_function import StreamFunction
+    from state_processor.mixed_mode.stream_query import Output
+    from state_processor.spark_savepoint import SparkSavepoint
+
+_ROWS_PER_FILE = 100_000
+
+
+@dataclass(frozen=True)
+class BacklogStream:
+    """A function over a backlog, row by row as they come.
+
+    Attributes:
+        function: The function; its rows are those of the backlog, as a bounded DataFrame.
+        directory: Where it writes.
+        interval_ms: How often there is a savepoint.
+    """
+
+    function: StreamFunction
+    directory: str
+    interval_ms: int
+
+    @property
+    def savepoint(self) -> str:
+        """The savepoint of the switch."""
+        return f"{self.directory}/savepoint"
+
+    def run(
+        self, output: Output, tell: Callable[[BatchProgress], object] | None
+    ) -> tuple[SparkSavepoint, int]:
+        """Runs the backlog, or what of it is not done yet.
+
+        Args:
+            output: Takes the rows of each batch.
+            tell: Is told of each batch.
+
+        Returns:
+            The savepoint of the switch, and the watermark then, in ms.
+        """
+        function = self.function
+        try:
+            batch = CommittedBatch.beside(self.savepoint)
+        except SavepointNotFoundError:
+            batch = self._process(output, tell)
+        savepoint = Savepoint.load(function.spark, self.savepoint, uids=[function.settings.uid])
+        # Spark's watermark of no rows is 0.
+        return savepoint, batch.watermark or MIN_WATERMARK
+
+    def _process(
+        self, output: Output, tell: Callable[[BatchProgress], object] | None
+    ) -> CommittedBatch:
+        spark = self.function.spark
+        streamed = self._streamed()
+        nothing = spark.createDataFrame([], key_rows_type(streamed.state_names))
+        directory = f"{self.directory}/stream"
+        query = streamed.query(directory, nothing, MIN_WATERMARK, is_backlog=True)
+        running = RunningStream.start(
+            streamed,
+            query,
+            lambda rows, batch_id: output(rows, FIRST_BACKLOG_BATCH + batch_id),
+            BACKLOG,
+            savepoints=f"{self.directory}/savepoints",
+            interval_ms=self.interval_ms,
+            tell=tell,
+            until_end=True,
+        )
+        with running:
+            running.await_termination()
+        batch = CommittedBatch.last_of(query.checkpoint)
+        assert batch is not None  # a query that has ended has a batch, be it of no rows
+        _remove(self.savepoint)
+        streamed.write_savepoint(query.checkpoint, batch.batch_id, self.savepoint)
+        batch.write_beside(self.savepoint)
+        return batch
+
+    def _streamed(self) -> StreamFunction:
+        """The function over the rows as a stream."""
+        source = self.function.source
+        spark, path = self.function.spark, f"{self.directory}/rows"
+        if Location.of(f"{path}/_SUCCESS").file_size() is None:
+            writer = source.data.write.option("maxRecordsPerFile", _ROWS_PER_FILE)
+            writer.mode("overwrite").parquet(path)
+        files = spark.readStream.schema(source.data.schema)
+        files = files.option("maxFilesPerTrigger", spark.sparkContext.defaultParallelism)
+        return replace(self.function, source=replace(source, data=files.parquet(path)))
+
+
+def _remove(directory: str) -> None:
+    """Removes what a run has left that was killed, if there is anything."""
+    location = Location.of(directory)
+    if location.filesystem.get_file_info(location.path).type == fs.FileType.Directory:
+        location.filesystem.delete_dir(location.path)

@@ -1,0 +1,94 @@
+"""The last batch of a stream that is committed: what a savepoint of it is of, and goes on from."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from pyarrow import fs
+
+from savepoint_formats.errors import SavepointNotFoundError
+from savepoint_formats.file_io import Location
+from savepoint_formats.new_file import refusals_told
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+OFFSETS_FILE = "stream_offsets.json"
+"""The file beside a savepoint that says up to where its stream was read; Flink knows nothing of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedBatch:
+    """A batch that is committed.
+
+    Attributes:
+        batch_id: Its number.
+        watermark: That which the rows of the batches before it have reached, in ms.
+        offsets: The offsets behind its last rows: one for each source of the query, as Spark has
+            them, null for a source that nothing was read from.
+    """
+
+    batch_id: int
+    watermark: int
+    offsets: tuple[Any, ...]
+
+    @classmethod
+    def last_of(cls, checkpoint: str) -> Self | None:
+        """The last one of a checkpoint of Spark; None if there is none yet."""
+        location = Location.of(checkpoint)
+        selector = fs.FileSelector(f"{location.path}/commits", allow_not_found=True)
+        found = [
+            int(info.base_name)
+            for info in location.filesystem.get_file_info(selector)
+            if info.base_name.isdecimal()
+        ]
+        return cls._read(location, max(found)) if found else None
+
+    @classmethod
+    def _read(cls, checkpoint: Location, batch_id: int) -> Self:
+        # Spark: ``OffsetSeqLog``: a version, the metadata of the batch, and a line per source.
+        lines = _text(checkpoint.filesystem, f"{checkpoint.path}/offsets/{batch_id}").splitlines()
+        offsets = (None if line == "-" else json.loads(line) for line in lines[2:])
+        return cls(batch_id, json.loads(lines[1])["batchWatermarkMs"], tuple(offsets))
+
+    @classmethod
+    def beside(cls, savepoint: str) -> Self:
+        """The batch that a savepoint is of.
+
+        Raises:
+            SavepointNotFoundError: The savepoint is of no stream, or is not complete.
+
+        Example:
+            >>> CommittedBatch.beside("/jobs/totals/savepoints/savepoint-12").offsets
+        """
+        location = Location.of(f"{savepoint}/{OFFSETS_FILE}")
+        if location.file_size() is None:
+            raise SavepointNotFoundError(
+                f"{savepoint} has no {OFFSETS_FILE}: it is of no stream, or not complete"
+            )
+        found = json.loads(_text(location.filesystem, location.path))
+        return cls(found["batch_id"], found["watermark"], tuple(found["offsets"]))
+
+    def write_beside(self, savepoint: str) -> None:
+        """Writes the offsets beside a savepoint.
+
+        Raises:
+            SavepointError: The file system does not take them.
+        """
+        text = json.dumps(
+            {"batch_id": self.batch_id, "watermark": self.watermark, "offsets": self.offsets}
+        )
+        location = Location.of(f"{savepoint}/{OFFSETS_FILE}")
+        with (
+            refusals_told(location.path),
+            location.filesystem.open_output_stream(location.path) as stream,
+        ):
+            stream.write(text.encode())
+
+
+def _text(filesystem: FileSystem, path: str) -> str:
+    with filesystem.open_input_stream(path) as stream:
+        text: str = stream.read().decode()
+        return text

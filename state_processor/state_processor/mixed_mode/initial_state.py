@@ -1,0 +1,135 @@
+"""The state with which a stream begins: that of the savepoint at the end of the backlog.
+
+Tasks read the pieces of the savepoint and encode its columns, so that each key has the row that
+``stored_backend`` describes. Nothing goes through Spark's own types, which hold less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from savepoint_formats.tables import KEYED_STATE
+from savepoint_formats.tables import TIMERS as TIMERS_TABLE
+from state_processor.jobs.sorted_inputs import KEY
+from state_processor.mixed_mode.state_columns import encoded, encoded_keys
+from state_processor.mixed_mode.stored_backend import (
+    EVENT_TIMERS,
+    PROCESSING_TIMERS,
+    row_type,
+    state_columns,
+)
+from state_processor.state_backends.timers import EVENT_TIME, PROCESSING_TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from savepoint_formats.scan.table_scan import Split, TableScan
+    from state_processor.savepoint import Savepoint
+
+_TIMERS = {EVENT_TIME: EVENT_TIMERS, PROCESSING_TIME: PROCESSING_TIMERS}
+
+
+def key_rows_type(states: Iterable[str]) -> StructType:
+    """The type of the rows of ``initial_state``: a key, and what it has."""
+    return StructType([StructField(KEY, BinaryType()), *row_type(states).fields])
+
+
+def initial_state(
+    spark: SparkSession, savepoint: Savepoint, uid: str, states: Sequence[str]
+) -> DataFrame:
+    """A row for each key of an operator, with all that it has.
+
+    Args:
+        spark: The session.
+        savepoint: The savepoint.
+        uid: The operator.
+        states: The states that its function registers.
+
+    Raises:
+        OperatorNotFoundError: The savepoint has no such operator.
+    """
+    schema = key_rows_type(states)
+    names = [table.name for table in savepoint.operator(uid).tables]
+    rows = spark.createDataFrame([], schema)
+    for name in (KEYED_STATE, TIMERS_TABLE):
+        if name in names:
+            scan = savepoint.scan(f"{uid}.{name}", with_times=True)
+            splits = tuple(scan.splits())
+            reading = _Reading(scan, splits, state_columns(states), to_arrow_schema(schema))
+            numbers = spark.range(0, len(splits), 1, max(len(splits), 1))
+            rows = rows.unionAll(numbers.mapInArrow(reading.run, schema))
+    merged = [_merged(name).alias(name) for name in schema.names[1:]]
+    return rows.groupBy(KEY).agg(*merged)
+
+
+def _merged(name: str) -> Column:
+    """A column of the rows of a key, of which one has its state, and others a timer each."""
+    if name in _TIMERS.values():
+        return F.flatten(F.collect_list(name))
+    return F.first(name, ignorenulls=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What a task is told.
+
+    Attributes:
+        scan: Of the table of keyed state, or that of timers.
+        splits: The pieces of it; a task gets the numbers of its own.
+        columns: The column of each state.
+        schema: That of the rows.
+    """
+
+    scan: TableScan
+    splits: tuple[Split, ...]
+    columns: dict[str, str]
+    schema: pa.Schema
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of these splits."""
+        columns = self._timers if self.scan.table.name == TIMERS_TABLE else self._states
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for found in self.scan.read(self.splits[number]):
+                    yield self._rows(found.num_rows, columns(found))
+
+    def _rows(self, count: int, columns: dict[str, pa.Array]) -> pa.RecordBatch:
+        arrays = [
+            columns[field.name].cast(field.type)
+            if field.name in columns
+            else pa.nulls(count, field.type)
+            for field in self.schema
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _states(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
+        first = len(self.scan.table.columns) - len(self.scan.table.states)
+        found = {KEY: self._keys(batch)}
+        for index, state in enumerate(self.scan.table.states, start=first):
+            found[self.columns[state.name]] = encoded(state.timed_value, batch.column(index))
+        return found
+
+    def _timers(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
+        domains = batch.column("time_domain")
+        timestamps = batch.column("timestamp").cast(pa.int64())
+        offsets = pa.array(range(batch.num_rows + 1), pa.int32())
+        alone = pa.ListArray.from_arrays(offsets, timestamps)
+        found = {KEY: self._keys(batch)}
+        for domain, name in _TIMERS.items():
+            found[name] = pa.compute.if_else(
+                pa.compute.equal(domains, domain), alone, pa.scalar(None, alone.type)
+            )
+        return found
+
+    def _keys(self, batch: pa.RecordBatch) -> pa.Array:
+        layout = self.scan.table.states[0].key
+        assert layout is not None  # keyed state has one
+        return encoded_keys(layout, batch.column(KEY))

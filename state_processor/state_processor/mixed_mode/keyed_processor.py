@@ -1,0 +1,265 @@
+"""Runs a process function over the rows of a stream, on Spark's ``transformWithState``.
+
+Spark calls the processor for each key that has rows in a micro-batch, then for each whose alarm the
+watermark has reached. Either way, a visit of a key goes as it would in Flink, where a watermark
+follows each micro-batch:
+
+1. timers fire that the watermark of the batches before, or the clock, has reached;
+2. the rows come, in the order in which they arrived; behind each, timers of processing time fire
+   that the function has set, and the clock has reached.
+
+Timers are state of the key. Spark's own timers only wake a key up, and there is one at a time for
+it: the alarm, at the first of its timers. Of processing time Spark can know nothing here, for a
+query has one kind of time; ``wake_ups`` wakes these keys.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+from state_processor.jobs.key_spans import decoded_keys, python_keys, row_maker
+from state_processor.keyed_runtime_context import KeyedRuntimeContext
+from state_processor.mixed_mode.backlog_run import BacklogTimers
+from state_processor.mixed_mode.stored_backend import KeyRow, StoredBackend
+from state_processor.mixed_mode.stream_rows import unpacked
+from state_processor.process_functions import (
+    KeyedContext,
+    RecordAttributes,
+)
+from state_processor.state_backends.timers import MAX_WATERMARK, MIN_WATERMARK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql.streaming.stateful_processor import (
+        ExpiredTimerInfo,
+        StatefulProcessorHandle,
+        TimerValues,
+        ValueState,
+    )
+
+    from savepoint_formats.layout import Layout
+    from state_processor.process_functions import KeyedProcessFunction
+    from state_processor.state_backends.backend import Clock
+
+STATE = "keyed_state"
+"""The name of the value state that has the rows of keys."""
+
+VISITS = (
+    "key BINARY, output BINARY, rows BIGINT, timers BIGINT, reads BIGINT, writes BIGINT, due BIGINT"
+)
+"""The columns of a visit: what the function gave, pickled with the key; counts; and the first of
+the key's timers of processing time that is left, in ms."""
+
+_VISIT = Row("key", "output", "rows", "timers", "reads", "writes", "due")
+
+# The watermark of a query that has seen no row yet.
+_NO_WATERMARK = 0
+
+
+@dataclass(frozen=True)
+class StreamTask:
+    """A function, and what it is run over.
+
+    Attributes:
+        function: The function.
+        key: The layout of keys.
+        columns: The names of the columns of the rows.
+        watermark: That with which the stream begins, in ms.
+        is_backlog: Whether the rows are those of a backlog.
+    """
+
+    function: KeyedProcessFunction
+    key: Layout
+    columns: tuple[str, ...]
+    watermark: int = MIN_WATERMARK
+    is_backlog: bool = False
+
+
+class KeyedProcessor(StatefulProcessor):
+    """Calls the function; Spark makes one for each task.
+
+    Args:
+        task: The function.
+        clock: Gives the processing time, in ms; that of the machine by default.
+    """
+
+    def __init__(self, task: StreamTask, clock: Clock | None = None) -> None:
+        self._task = task
+        self._clock = clock
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Opens the function, and the state."""
+        self._handle = handle
+        self._backend = StoredBackend(self._task.key, self._clock)
+        self._timers = BacklogTimers(self._backend)
+        # Timers that the state store has were registered elsewhere.
+        self._timers.is_used = True
+        self._context = KeyedContext(self._timers, _refuse_switch)
+        self._row = row_maker(self._task.columns)
+        self._task.function.open(KeyedRuntimeContext(self._backend))
+        self._task.function.process_record_attributes(RecordAttributes(self._task.is_backlog))
+        self._store: ValueState = handle.getValueState(STATE, self._backend.row_type)
+
+    def close(self) -> None:
+        """Closes the function."""
+        self._task.function.close()
+
+    def handleInitialState(  # noqa: N802  # Spark's name
+        self,
+        key: Any,  # noqa: ARG002  # the store knows it
+        initialState: Row,  # noqa: N803
+        timerValues: TimerValues,  # noqa: ARG002, N803
+    ) -> None:
+        """Stores what a key has of the backlog: a row of its state, behind the key."""
+        row = _with_alarm(KeyRow.of(tuple(initialState)[1:]), self._task.watermark)
+        self._store.update(row.to_row())
+        if row.alarm is not None:
+            self._handle.registerTimer(row.alarm)
+
+    def handleInputRows(  # noqa: N802  # Spark's name
+        self,
+        key: Any,
+        rows: Iterator[Row],
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[Row]:
+        """A visit of a key that has rows, or is woken up."""
+        packets = sorted((row[1], bytes(row[2])) for row in rows if row[2] is not None)
+        spans = [unpacked(packet) for _, packet in packets]
+        yield self._visit(bytes(key[0]), spans, self._watermark(timerValues), fired=None)
+
+    def handleExpiredTimer(  # noqa: N802  # Spark's name
+        self,
+        key: Any,
+        timerValues: TimerValues,  # noqa: N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
+    ) -> Iterator[Row]:
+        """A visit of a key whose alarm has fired; Spark deletes that afterwards."""
+        fired = expiredTimerInfo.getExpiryTimeInMs()
+        yield self._visit(bytes(key[0]), [], self._watermark(timerValues), fired)
+
+    def _watermark(self, values: TimerValues) -> int:
+        found = values.getCurrentWatermarkInMs()
+        return self._task.watermark if found == _NO_WATERMARK else max(found, self._task.watermark)
+
+    def _visit(self, key_bytes: bytes, spans: list[Any], watermark: int, fired: int | None) -> Row:
+        found = self._store.get()
+        before = KeyRow.of(found) if found is not None else None
+        key = spans[0][0] if spans else self._key(key_bytes)
+        self._backend.load(key, key_bytes, before)
+        self._context.current_key = key
+        visit = _Visit(self._task.function, self._context, self._timers)
+        try:
+            visit.run(before, spans, watermark, self._row)
+        except BaseException as error:
+            error.add_note(f"in {type(self._task.function).__name__} for key {key!r}")
+            raise
+        after, writes = self._settle(before, watermark, fired)
+        output = pickle.dumps((key, visit.given)) if visit.given else None
+        due = min(after.timers[1], default=None)
+        return _VISIT(key_bytes, output, visit.rows, visit.fired, 1, writes, due)
+
+    def _key(self, key_bytes: bytes) -> Any:
+        (key,) = python_keys(decoded_keys(self._task.key, pa.array([key_bytes], pa.binary())))
+        return key
+
+    def _settle(
+        self, before: KeyRow | None, watermark: int, fired: int | None
+    ) -> tuple[KeyRow, int]:
+        """Stores what the key has, if that has changed; and the number of writes."""
+        last = None if before is None else before.alarm
+        after = _with_alarm(self._backend.stored(), watermark, last)
+        if last is not None and last not in (after.alarm, fired):
+            self._handle.deleteTimer(last)
+        if after.alarm is not None and after.alarm != last:
+            self._handle.registerTimer(after.alarm)
+        if after.is_empty:
+            if before is not None:
+                self._store.clear()
+            return after, int(before is not None)
+        if after == before:
+            return after, 0
+        self._store.update(after.to_row())
+        return after, 1
+
+
+class _Visit:
+    """A visit of a key.
+
+    Attributes:
+        given: The rows that the function has given.
+        rows: How many rows it was called for.
+        fired: How many timers.
+    """
+
+    def __init__(
+        self, function: KeyedProcessFunction, context: KeyedContext, timers: BacklogTimers
+    ) -> None:
+        self.given: list[Any] = []
+        self.rows = self.fired = 0
+        self._function = function
+        self._context = context
+        self._timers = timers
+
+    def run(self, before: KeyRow | None, spans: list[Any], watermark: int, make: Any) -> None:
+        """Calls the function for timers that are due, and for rows."""
+        timers = self._timers
+        timers.set_watermark(watermark)
+        is_new = before is None or before.watermark is None or watermark > before.watermark
+        if before is not None and is_new:
+            self._fire(timers.due_until(watermark))
+        now = timers.current_processing_time()
+        self._fire_by_clock(now)
+        for _, times, rows in spans:
+            self._process(zip(times, map(make, rows), strict=True), now)
+            self.rows += len(rows)
+
+    def _process(self, rows: Iterable[tuple[int | None, Any]], now: int) -> None:
+        process, context, give = self._function.process_element, self._context, self.given.extend
+        timers = self._timers
+        for context.timestamp, row in rows:
+            found = process(row, context)
+            if found is not None:
+                give(found)
+            if timers.next_processing_time <= now:
+                self._fire_by_clock(now)
+
+    def _fire_by_clock(self, now: int) -> None:
+        self._fire(self._timers.due_processing(now))
+        self._timers.next_processing_time = min(
+            self._timers.processing_time_timers(), default=MAX_WATERMARK
+        )
+
+    def _fire(self, due: Iterable[tuple[str, int]]) -> None:
+        context = self._context
+        for context.time_domain, context.timestamp in due:
+            self.fired += 1
+            found = self._function.on_timer(context.timestamp, context)
+            if found is not None:
+                self.given.extend(found)
+        context.time_domain = None
+
+
+def _with_alarm(row: KeyRow, watermark: int, last: int | None = None) -> KeyRow:
+    """The row with the alarm that its timers ask for, the last one if that comes early enough."""
+    first = min(row.timers[0], default=None)
+    if first is None:
+        return row
+    # A timer that is due already fires with the next watermark, as in Flink. Spark's is 0 at first.
+    wanted = max(first, watermark + 1, _NO_WATERMARK + 1)
+    is_early = last is not None and watermark < last <= wanted
+    return replace(
+        row, alarm=last if is_early else wanted, watermark=watermark if first <= watermark else None
+    )
+
+
+def _refuse_switch(_: Any) -> NoReturn:
+    raise TypeError(
+        "a stream has the state of the key of its row alone: set_current_key is for bounded runs"
+    )

@@ -1,0 +1,43 @@
+"""Where the rows of a job go: anything that takes the rows and the number of a batch.
+
+A batch that was not committed before a failure is given again, with the same number and the same
+rows; so rows count once where those of a number replace those that were there. The numbers of a
+backlog are negative, those of the stream begin with 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+BACKLOG_BATCH = -1
+"""The number of the batch that has the rows of a backlog, where that runs in batch mode."""
+
+FIRST_BACKLOG_BATCH = -(2**62)
+"""The number of the first batch of a backlog that runs in stream mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetOutput:
+    """A directory of Parquet files, in which each batch has a directory ``batch=<number>``.
+
+    Attributes:
+        path: The directory.
+
+    Example:
+        >>> output = ParquetOutput("/jobs/totals/rows")
+        >>> spark.read.parquet("/jobs/totals/rows").where("batch >= 0").show()
+    """
+
+    path: str
+
+    def __call__(self, rows: DataFrame, batch_id: int) -> None:
+        """Writes the rows of a batch, in the place of those that it has already."""
+        rows.write.mode("overwrite").parquet(f"{self.path}/batch={batch_id}")
+
+
+def no_output(rows: DataFrame, batch_id: int) -> None:
+    """Drops the rows."""

@@ -1,0 +1,108 @@
+"""The state of a stream, read from Spark's state store as of a committed batch, for a savepoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from state_processor.jobs.encode_keyed import KEY, RUNS, TIMESTAMPS, KeyedEncoding
+from state_processor.jobs.keyed_write import KeyedPlan
+from state_processor.jobs.operator_plan import OperatorPlan
+from state_processor.mixed_mode.keyed_processor import STATE
+from state_processor.mixed_mode.state_columns import decoded
+from state_processor.mixed_mode.stored_backend import TIMERS, state_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.metadata import OperatorState
+    from state_processor.jobs.keyed_rows import Key
+    from state_processor.jobs.state_runs import FunctionState
+    from state_processor.planned_operator import WriteContext
+
+
+def stored_keys(spark: SparkSession, checkpoint: str, batch_id: int) -> DataFrame:
+    """The rows of all keys: column ``key``, then those that ``stored_backend`` lists.
+
+    Args:
+        spark: The session.
+        checkpoint: The checkpoint directory of the query.
+        batch_id: The batch after which they are read.
+    """
+    reader = spark.read.format("statestore").option("stateVarName", STATE)
+    stored = reader.option("batchId", batch_id).load(checkpoint)
+    return stored.select(F.col("key").getField(KEY).alias(KEY), "value.*")
+
+
+@dataclass(frozen=True)
+class StoredTransformation:
+    """Rows of ``stored_keys`` as the keyed state of an operator.
+
+    Attributes:
+        rows: The rows.
+        key: The key.
+        states: The states that the function registers, and timers.
+    """
+
+    rows: DataFrame
+    key: Key
+    states: tuple[FunctionState, ...]
+
+    def write(self, context: WriteContext) -> OperatorState:
+        """See ``StateTransformation``."""
+        return self.plan().write(context)
+
+    def plan(self) -> OperatorPlan:
+        """What is to be written."""
+        infos = tuple(state.new.info for state in self.states)
+        return OperatorPlan(KeyedPlan(self.key.snapshot, infos, (self,)))
+
+    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> DataFrame:
+        """See ``RunRows``."""
+        encoding = KeyedEncoding(
+            self.key.snapshot.layout(),
+            None,
+            max_parallelism,
+            tuple(state.column(ids[state.new.name]) for state in self.states),
+            self.key.hash_code,
+        )
+        stored = tuple(
+            (state.new.name, None if state.is_timers else state.new.stored) for state in self.states
+        )
+        columns = TIMERS | state_columns(name for name, layout in stored if layout is not None)
+        found = self.rows.select(KEY, *(columns[name] for name, _ in stored))
+        return found.mapInArrow(_StoredRuns(stored, encoding).run, RUNS)
+
+    def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
+        """None: the store has each key once."""
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredRuns:
+    """What a task is told.
+
+    Attributes:
+        states: The name of each state, and what its serializer writes; None for timers.
+        encoding: How columns become runs.
+    """
+
+    states: tuple[tuple[str, Layout | None], ...]
+    encoding: KeyedEncoding
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The runs of a partition."""
+        yield from self.encoding.run(self._decoded(batch) for batch in batches if batch.num_rows)
+
+    def _decoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        found = {KEY: decoded(self.encoding.key, batch.column(0))}
+        for index, (name, stored) in enumerate(self.states, start=1):
+            column = batch.column(index)
+            found[name] = column.cast(TIMESTAMPS) if stored is None else decoded(stored, column)
+        return pa.RecordBatch.from_pydict(found)

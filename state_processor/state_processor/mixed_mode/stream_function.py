@@ -1,0 +1,140 @@
+"""A function over the rows of a stream: what a query of it is made of, and a savepoint of its state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from state_processor.execution_options import ExecutionOptions
+from state_processor.jobs.function_rows import FunctionRows
+from state_processor.mixed_mode.keyed_processor import StreamTask
+from state_processor.mixed_mode.stored_rows import StoredTransformation, stored_keys
+from state_processor.mixed_mode.stream_query import StreamQuery
+from state_processor.planned_operator import expect_parallelism
+from state_processor.savepoint import Savepoint
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from state_processor.jobs.sorted_inputs import KeyedInput
+    from state_processor.process_functions import KeyedProcessFunction
+    from state_processor.written import WrittenSavepoint
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSettings:
+    """What an operator is, besides its function and its rows.
+
+    Attributes:
+        uid: Its uid in savepoints.
+        schema: The columns of the rows that it gives.
+        out_of_orderness_ms: How much later than others a row may come, in ms: the watermark is
+            that much, and 1 ms, behind the greatest timestamp.
+        parallelism: The number of its subtasks in savepoints.
+        max_parallelism: The number of its key groups.
+
+    Raises:
+        ValueError: The out-of-orderness is negative; or not 1 <= parallelism <= max parallelism
+            <= 32768.
+
+    Example:
+        >>> OperatorSettings("totals", "account BIGINT, total DOUBLE", out_of_orderness_ms=5_000)
+    """
+
+    uid: str
+    schema: StructType | str
+    out_of_orderness_ms: int = 0
+    parallelism: int = 1
+    max_parallelism: int = 128
+
+    def __post_init__(self) -> None:
+        """Looks at the numbers."""
+        expect_parallelism(self.parallelism, self.max_parallelism)
+        if self.out_of_orderness_ms < 0:
+            raise ValueError(f"out_of_orderness_ms={self.out_of_orderness_ms}, expected 0 or more")
+
+
+@dataclass(frozen=True)
+class StreamFunction:
+    """A function over the rows of a stream.
+
+    Attributes:
+        function: The function.
+        source: The rows.
+        settings: What its operator is.
+    """
+
+    function: KeyedProcessFunction
+    source: KeyedInput
+    settings: OperatorSettings
+
+    @cached_property
+    def rows(self) -> FunctionRows:
+        """The function over its rows, after a copy of it has told which states it registers."""
+        return FunctionRows.of((self.source,), self.function, ExecutionOptions(), keeps_state=True)
+
+    def check(self) -> None:
+        """Raises ``ValueError`` if it has state that a stream does not keep."""
+        for state in self.rows.states:
+            if state.namespace is not None:
+                raise ValueError(
+                    f"state {state.new.name!r} has namespaces, which a stream does not keep: make"
+                    " them keys of a map state"
+                )
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session of the rows."""
+        return self.source.data.sparkSession
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """The states that it registers, without those of timers."""
+        return tuple(state.new.name for state in self.rows.states if not state.is_timers)
+
+    def query(
+        self, directory: str, initial: DataFrame, watermark: int, *, is_backlog: bool
+    ) -> StreamQuery:
+        """A query that is to run it.
+
+        Args:
+            directory: Where Spark keeps its checkpoint.
+            initial: The rows of keys to begin with.
+            watermark: That to begin with, in ms.
+            is_backlog: What the function is told of the rows.
+        """
+        task = StreamTask(
+            self.function, self.rows.task.rows.key, self.source.fields, watermark, is_backlog
+        )
+        return StreamQuery(
+            task,
+            self.source,
+            self.settings.out_of_orderness_ms,
+            self.settings.schema,
+            directory,
+            initial,
+        )
+
+    def write_savepoint(self, checkpoint: str, batch_id: int, path: str) -> WrittenSavepoint:
+        """Writes the state after a committed batch of a query.
+
+        Args:
+            checkpoint: That of the query.
+            batch_id: The batch.
+            path: A directory that is empty, or not there yet.
+
+        Raises:
+            SavepointExistsError: A savepoint lies there.
+            SavepointError: What the file system finds wrong.
+        """
+        stored = stored_keys(self.spark, checkpoint, batch_id)
+        state = StoredTransformation(stored, self.source.key, self.rows.states)
+        settings = self.settings
+        writer = Savepoint.create(
+            self.spark,
+            parallelism=settings.parallelism,
+            max_parallelism=settings.max_parallelism,
+        )
+        return writer.with_operator(settings.uid, state).write(path)

@@ -1,0 +1,175 @@
+"""The streaming phase as a query of Spark: rows in, a visit of a key after the other, rows out.
+
+State lies in Spark's RocksDB state store, whose versions are those of micro-batches. A batch that
+is done again begins with the state of the batch before it, so that no row counts twice.
+"""
+
+from __future__ import annotations
+
+import pickle
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+
+from state_processor.jobs.per_key import Place, row_types
+from state_processor.jobs.python_values import OutputRows
+from state_processor.jobs.sorted_inputs import KEY
+from state_processor.mixed_mode.keyed_processor import VISITS, KeyedProcessor
+from state_processor.mixed_mode.stream_rows import ARRIVAL, ROWS, packed_rows
+from state_processor.mixed_mode.wake_ups import woken_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.types import StructType
+
+    from state_processor.jobs.sorted_inputs import KeyedInput
+    from state_processor.mixed_mode.keyed_processor import StreamTask
+
+    Output = Callable[[DataFrame, int], object]
+
+METRICS = "visits"
+"""The name of the metrics of a batch, whose columns are those of ``VISITS`` that are counts."""
+
+_COUNTS = ("rows", "timers", "reads", "writes")
+
+_SETTINGS = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    # A batch then costs what it changes, and not what there is.
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # The timers that the last rows make due fire at once, and not with the next rows.
+    "spark.sql.streaming.noDataMicroBatches.enabled": "true",
+}
+
+
+@dataclass(frozen=True)
+class StreamQuery:
+    """A query that is to run a function over a stream.
+
+    Attributes:
+        task: The function.
+        source: The rows, with timestamps.
+        out_of_orderness_ms: How much later than others a row may come, in ms.
+        schema: The columns of the rows that the function gives.
+        directory: Where Spark keeps its checkpoint, and keys are put that are to be woken up.
+        initial: The rows of keys to begin with, as ``initial_state`` gives them.
+    """
+
+    task: StreamTask
+    source: KeyedInput
+    out_of_orderness_ms: int
+    schema: StructType | str
+    directory: str
+    initial: DataFrame
+
+    @property
+    def checkpoint(self) -> str:
+        """Spark's checkpoint."""
+        return f"{self.directory}/checkpoint"
+
+    @property
+    def wake_ups(self) -> str:
+        """Where files of keys are put that are to be woken up."""
+        return f"{self.directory}/wake-ups"
+
+    def start(self, output: Output, *, until_end: bool = False) -> StreamingQuery:
+        """Starts the query, or goes on after its last committed batch.
+
+        Args:
+            output: Takes the rows of each batch and the number of the batch; twice if the batch is
+                done again.
+            until_end: Whether the query ends when it has processed all rows that are there now.
+        """
+        spark = self.source.data.sparkSession
+        with _settings(spark):
+            writer = self._rows().writeStream.outputMode("update").foreachBatch(_giving(output))
+            writer = writer.option("checkpointLocation", self.checkpoint)
+            if until_end:
+                writer = writer.trigger(availableNow=True)
+            return writer.start()
+
+    def _rows(self) -> DataFrame:
+        schema, arrow_schema = row_types(self.schema, self.task.function)
+        unpacking = _Unpacking(arrow_schema, type(self.task.function).__name__)
+        given = self._visits().where("output IS NOT NULL").select("output")
+        return given.mapInArrow(unpacking.run, schema)
+
+    def _visits(self) -> DataFrame:
+        packed = packed_rows(self.source, self.out_of_orderness_ms)
+        woken = woken_keys(self.source.data.sparkSession, self.wake_ups)
+        all_rows = packed.unionAll(
+            woken.select(KEY, F.lit(0).alias(ARRIVAL), F.lit(None).alias(ROWS))
+        )
+        visits = all_rows.groupBy(KEY).transformWithState(
+            KeyedProcessor(self.task),
+            VISITS,
+            "update",
+            "eventTime",
+            initialState=self.initial.groupBy(KEY),
+        )
+        sums = [F.sum(name).alias(name) for name in _COUNTS]
+        return visits.observe(
+            METRICS, F.count("*").alias("visits"), *sums, F.min("due").alias("due")
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Unpacking:
+    """How what a function gave becomes rows.
+
+    Attributes:
+        schema: That of the rows.
+        function: What the function is called, for messages.
+    """
+
+    schema: pa.Schema
+    function: str
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition."""
+        yield from OutputRows(self.schema, self.function).batches(self._given(batches))
+
+    @staticmethod
+    def _given(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Place, Any]]:
+        for batch in batches:
+            for packet in batch.column(0).to_pylist():
+                key, rows = pickle.loads(packet)
+                yield from ((Place(key), row) for row in rows)
+
+
+def _giving(output: Output) -> Callable[[DataFrame, int], None]:
+    """What gives the rows of a batch away."""
+
+    def give(rows: DataFrame, batch_id: int) -> None:
+        # Whatever is done with the rows, once or never: the batch runs exactly once.
+        kept = rows.persist()
+        try:
+            kept.count()
+            output(kept, batch_id)
+        finally:
+            kept.unpersist()
+
+    return give
+
+
+@contextmanager
+def _settings(spark: SparkSession) -> Iterator[None]:
+    """Settings that a query takes over when it starts, and those of the session behind them."""
+    before = {name: spark.conf.get(name, None) for name in _SETTINGS}
+    for name, value in _SETTINGS.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, was in before.items():
+            if was is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, was)

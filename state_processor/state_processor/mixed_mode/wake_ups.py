@@ -1,0 +1,64 @@
+"""Keys that are woken up because the clock has reached a timer of processing time.
+
+Spark's timers know one kind of time in a query, and that is event time here. So the driver looks in
+the state store which keys have such timers, and feeds them to the query as rows that say nothing:
+files in a directory, which is a part of its input. A key that is woken up twice, or for nothing, does
+nothing; so whatever fails meanwhile, no timer fires twice or is lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from pyspark.sql import functions as F
+
+from savepoint_formats.file_io import Location
+from state_processor.jobs.sorted_inputs import KEY
+from state_processor.mixed_mode.stored_backend import PROCESSING_TIMERS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_SCHEMA = f"{KEY} BINARY"
+
+
+def woken_keys(spark: SparkSession, directory: str) -> DataFrame:
+    """The keys that are put into a directory, as a stream."""
+    location = Location.of(directory)
+    location.filesystem.create_dir(location.path)
+    files = spark.readStream.schema(_SCHEMA).option("cleanSource", "delete")
+    return files.option("recursiveFileLookup", "true").parquet(directory)
+
+
+@dataclass(frozen=True, slots=True)
+class WokenUp:
+    """What was found in the state store.
+
+    Attributes:
+        keys: How many keys are woken up.
+        next_due: The first timer of processing time that is not due yet, in ms; None for none.
+    """
+
+    keys: int
+    next_due: int | None
+
+
+def wake_up(keys: DataFrame, directory: str, now: int) -> WokenUp:
+    """Wakes up the keys that have a timer of processing time that is due.
+
+    Args:
+        keys: The rows of all keys, as ``stored_keys`` gives them.
+        directory: As for ``woken_keys``.
+        now: The time of the clock, in ms.
+    """
+    pending = keys.select(KEY, F.array_min(PROCESSING_TIMERS).alias("first")).where(
+        "first IS NOT NULL"
+    )
+    later = F.min(F.when(F.col("first") > now, F.col("first"))).alias("later")
+    found = pending.agg(F.count_if(F.col("first") <= now).alias("due"), later).collect()[0]
+    if found["due"]:
+        path = f"{directory.rstrip('/')}/{uuid4().hex}"
+        pending.where(F.col("first") <= now).select(KEY).coalesce(1).write.parquet(path)
+    return WokenUp(found["due"], found["later"])

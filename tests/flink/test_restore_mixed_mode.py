@@ -1,0 +1,151 @@
+"""A savepoint of a stream behind a backlog, restored by Flink: it sees what the function left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from flink_restore import BACKENDS, RELEASES, FlinkRestore, KeyedState, Operator, TimerService
+from sample_rows import Rows, in_order
+from streamed_rows import StreamedRows
+
+from state_processor import (
+    KeyedProcessFunction,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    OperatorTransformation,
+    ReducingStateDescriptor,
+    Types,
+    ValueStateDescriptor,
+)
+from state_processor.mixed_mode import MixedModeJob, OperatorSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.flink
+
+NOON = 1_709_294_400_000
+NEVER = 10**15
+HOUR = 3_600_000
+WORDS, BACKLOG, ALL = 13, 100, 160
+SEEN = Operator(
+    "seen",
+    key="STRING",
+    states=(
+        KeyedState.value("last", "LONG").with_ttl(HOUR),
+        KeyedState.list("ids", "LONG"),
+        KeyedState.map("by_digit", "LONG", "STRING"),
+        KeyedState.reducing("most", "LONG"),
+    ),
+    timers=(TimerService(),),
+)
+
+
+def seen_function() -> KeyedProcessFunction:
+    """A function that goes to workers as a whole, for they do not find this module."""
+
+    class Seen(KeyedProcessFunction):
+        """What there was of each word, and timers a minute behind each row."""
+
+        def open(self, runtime_context: Any) -> None:
+            get = runtime_context
+            self.last = get.get_state(ValueStateDescriptor("last", Types.LONG()).with_ttl())
+            self.ids = get.get_list_state(ListStateDescriptor("ids", Types.LONG()))
+            self.by_digit = get.get_map_state(
+                MapStateDescriptor("by_digit", Types.LONG(), Types.STRING())
+            )
+            self.most = get.get_reducing_state(ReducingStateDescriptor("most", Types.LONG(), max))
+
+        def process_element(self, value: Any, context: Any) -> None:
+            self.last.update(value.id)
+            self.ids.add(value.id)
+            self.by_digit.put(value.id % 10, None if value.id % 2 else f"{value.id}")
+            self.most.add(value.id)
+            context.timer_service.register_event_time_timer(context.timestamp + 60_000)
+            context.timer_service.register_processing_time_timer(NEVER + value.id)
+
+        def on_timer(self, timestamp: int, context: Any) -> None:
+            self.ids.add(-1)
+
+    return Seen()
+
+
+def ids(word: int) -> list[int]:
+    return list(range(word, ALL, WORDS))
+
+
+def fired(word: int, last: int) -> list[int]:
+    """The rows whose timers have fired behind a row: the watermark is 1 ms behind that."""
+    return [number for number in ids(word) if number + 60 < last]
+
+
+def seen() -> Rows:
+    return [
+        {
+            "key": f"Wörd {word}",
+            "last": ids(word)[-1],
+            "ids": [
+                *(number for number in ids(word) if number < BACKLOG),
+                *(-1 for _ in fired(word, BACKLOG - 1)),
+                *(number for number in ids(word) if number >= BACKLOG),
+                *(-1 for number in fired(word, ALL - 1) if number not in fired(word, BACKLOG - 1)),
+            ],
+            "by_digit": [
+                list(pair)
+                for pair in sorted(
+                    {
+                        number % 10: None if number % 2 else str(number) for number in ids(word)
+                    }.items()
+                )
+            ],
+            "most": ids(word)[-1],
+        }
+        for word in range(WORDS)
+    ]
+
+
+def timers() -> Rows:
+    return [
+        {"key": f"Wörd {word}", "namespace": None, "timestamp": timestamp, "domain": domain}
+        for word in range(WORDS)
+        for number in ids(word)
+        for timestamp, domain, is_waiting in (
+            (NOON + 1000 * (number + 60), "event_time", number not in fired(word, ALL - 1)),
+            (NEVER + number, "processing_time", True),
+        )
+        if is_waiting
+    ]
+
+
+def sold(number: int) -> tuple[int, str, int]:
+    return number, f"Wörd {number % WORDS}", NOON + 1000 * number
+
+
+@pytest.fixture(scope="module")
+def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("mixed")
+    columns = "id BIGINT, word STRING, at BIGINT"
+    rows = StreamedRows(folder / "rows", columns)
+    rows.put(map(sold, range(BACKLOG, ALL)))
+    past = spark.createDataFrame(map(sold, range(BACKLOG)), columns)
+    keyed, live = (
+        OperatorTransformation.bootstrap_with(one).assign_timestamps("at").key_by("word")
+        for one in (past, rows.frame(spark))
+    )
+    settings = OperatorSettings("seen", "word STRING", parallelism=2)
+    job = MixedModeJob.of(keyed, live, seen_function(), settings, str(folder / "job"))
+    with job.start() as running:
+        running.process_all_available()
+        running.take_savepoint(str(folder / "savepoint"))
+    return str(folder / "savepoint")
+
+
+@pytest.mark.parametrize("flink", RELEASES)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_state_and_timers_of_backlog_and_stream_are_there(
+    flink_restore: FlinkRestore, written: str, flink: str, backend: str
+) -> None:
+    restored = flink_restore(written, SEEN, flink=flink, backend=backend)
+    assert restored.keyed_state("seen") == in_order(seen())
+    assert restored.timers("seen") == in_order(timers())

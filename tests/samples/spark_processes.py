@@ -1,0 +1,37 @@
+"""The processes of a Spark that runs on this machine, for tests that kill some of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def workers_of(pid: int) -> Iterator[int]:
+    """The Python processes that work for the JVM of a driver: forked by Spark's daemon."""
+    tree = _parents()
+    daemons = {
+        one for one, parent in tree.items() if tree.get(parent) == pid and "daemon" in _words(one)
+    }
+    return (one for one, parent in tree.items() if parent in daemons)
+
+
+def _parents() -> dict[int, int]:
+    """The parent of each process."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        except OSError:
+            continue
+        found[int(folder.name)] = int(fields[1])
+    return found
+
+
+def _words(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
+    except OSError:
+        return ""
