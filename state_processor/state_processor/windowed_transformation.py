@@ -74,7 +74,7 @@ class WindowedStateTransformation:
         allowed_lateness_ms: int,
     ) -> Self:
         """See ``KeyedStateTransformation.window``."""
-        window = _window(keyed.data, column)
+        window = window_column(keyed.data, column)
         last = window["end"] - 1
         timers = [last, last + allowed_lateness_ms] if allowed_lateness_ms else [last]
         data = keyed.data.withColumns({NAMESPACE: window, _FIRES_AT: F.array(*timers)})
@@ -181,8 +181,13 @@ class WindowedStateTransformation:
         return KeyedRows(sets, key, (state,))
 
 
-def _window(data: DataFrame, name: str) -> Column:
-    """A column of windows, in ms."""
+def window_column(data: DataFrame, name: str) -> Column:
+    """A column of windows, in ms.
+
+    Raises:
+        ColumnNotFoundError: There is no such column.
+        ColumnTypeError: It has no windows.
+    """
     column, found = column_of(data, name)
     if isinstance(found, StructType) and found.names == ["start", "end"]:
         start, end = (_milliseconds(column[field.name], field.dataType) for field in found)

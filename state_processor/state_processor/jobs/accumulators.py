@@ -1,0 +1,233 @@
+"""What aggregates gather rows in, a column at a time: an accumulator per group.
+
+| accumulator | its column                     | gathers                | merges         |
+|-------------|--------------------------------|------------------------|----------------|
+| ``Counted`` | BIGINT                         | rows, or what is there | sum            |
+| ``Summed``  | BIGINT, DOUBLE or DECIMAL      | sum                    | sum            |
+| ``Extreme`` | that of the values             | least, or greatest     | the same       |
+| ``Mean``    | STRUCT of sum and count        | both                   | both           |
+| ``Top``     | ARRAY, greatest first          | the n greatest         | the n greatest |
+
+Functions of users are in ``folded``. A group without a value that is not null has a null (``Top``:
+an empty array; ``Counted``: 0), as in SQL.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_NULL_IF_NONE = pc.ScalarAggregateOptions(skip_nulls=True, min_count=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Which group each row is of.
+
+    Attributes:
+        ids: Of each row, the number of its group; groups are numbered as they first occur.
+        count: The number of groups.
+    """
+
+    ids: NDArray[np.int32]
+    count: int
+
+    def aggregated(
+        self, values: pa.Array, function: str, options: pc.FunctionOptions | None = None
+    ) -> pa.Array:
+        """What an aggregate function of Arrow makes of the values of each group, in their order."""
+        rows = pa.table({"group": pa.array(self.ids), "value": values})
+        # With threads, groups would come in any order.
+        found = rows.group_by("group", use_threads=False).aggregate([("value", function, options)])
+        return found.column(f"value_{function}").combine_chunks()
+
+
+class Accumulator(Protocol):
+    """Gathers the values of each group of rows in one value; frozen, and pickled to the tasks."""
+
+    @property
+    def type(self) -> pa.DataType:
+        """The type of the column of accumulators."""
+
+    def gathered(self, groups: Groups, values: pa.Array) -> pa.Array:
+        """The accumulator of each group's values."""
+
+    def merged(self, groups: Groups, accumulators: pa.Array) -> pa.Array:
+        """One accumulator for each group that has several."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The number of values that are not null."""
+
+    @property
+    def type(self) -> pa.DataType:
+        return pa.int64()
+
+    def gathered(self, groups: Groups, values: pa.Array) -> pa.Array:
+        return groups.aggregated(values, "count", pc.CountOptions("only_valid"))
+
+    def merged(self, groups: Groups, accumulators: pa.Array) -> pa.Array:
+        return groups.aggregated(accumulators, "sum")
+
+
+@dataclass(frozen=True, slots=True)
+class Summed:
+    """The sum.
+
+    Attributes:
+        type: int64, double, or a decimal.
+        what: What is added up, for errors.
+        wraps: Whether a sum of longs that is too large goes on at the other end, as Java's does.
+    """
+
+    type: pa.DataType
+    what: str
+    wraps: bool = False
+
+    def gathered(self, groups: Groups, values: pa.Array) -> pa.Array:
+        return self.merged(groups, values.cast(self.type))
+
+    def merged(self, groups: Groups, accumulators: pa.Array) -> pa.Array:
+        if self._is_safe(accumulators):
+            return groups.aggregated(accumulators, "sum", _NULL_IF_NONE).cast(self.type)
+        is_long = pa.types.is_int64(self.type)
+        wide = pa.decimal128(38, 0) if is_long else pa.decimal256(76, self.type.scale)
+        found = groups.aggregated(accumulators.cast(wide), "sum", _NULL_IF_NONE)
+        try:
+            return found.cast(self.type)
+        except pa.ArrowInvalid as error:
+            advice = "cast it to DECIMAL(38, 0)" if is_long else "cast it to fewer digits"
+            raise OverflowError(
+                f"a sum of {self.what} is too large for {self.type}: {advice}"
+            ) from error
+
+    def _is_safe(self, values: pa.Array) -> bool:
+        """Whether no sum can be too large, or may be."""
+        if pa.types.is_floating(self.type) or self.wraps:
+            return True
+        limits = [one for one in pc.min_max(values).as_py().values() if one is not None]
+        is_long = pa.types.is_int64(self.type)
+        largest = 2**63 - 1 if is_long else Decimal(10) ** (self.type.precision - self.type.scale)
+        return all(abs(one) * len(values) < largest for one in limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """The least or the greatest value; of floats NaN is the greatest, as in SQL.
+
+    Attributes:
+        type: That of the values.
+        is_greatest: Whether it is the greatest.
+    """
+
+    type: pa.DataType
+    is_greatest: bool
+
+    def gathered(self, groups: Groups, values: pa.Array) -> pa.Array:
+        function = "max" if self.is_greatest else "min"
+        if not pa.types.is_floating(self.type):
+            return groups.aggregated(values, function, _NULL_IF_NONE)
+        found = groups.aggregated(_ordered(values), function, _NULL_IF_NONE)
+        return _unordered(found, self.type)
+
+    def merged(self, groups: Groups, accumulators: pa.Array) -> pa.Array:
+        return self.gathered(groups, accumulators)
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """What an average is made of.
+
+    Attributes:
+        sum: Adds up.
+    """
+
+    sum: Summed
+
+    @property
+    def type(self) -> pa.DataType:
+        return pa.struct([("f0", self.sum.type), ("f1", pa.int64())])
+
+    def gathered(self, groups: Groups, values: pa.Array) -> pa.Array:
+        return self._both(self.sum.gathered(groups, values), Counted().gathered(groups, values))
+
+    def merged(self, groups: Groups, accumulators: pa.Array) -> pa.Array:
+        sums, counts = accumulators.flatten()
+        return self._both(self.sum.merged(groups, sums), Counted().merged(groups, counts))
+
+    def _both(self, sums: pa.Array, counts: pa.Array) -> pa.Array:
+        # Of nothing there is no accumulator: the fields of a tuple are never null in Flink.
+        fields = list(self.type)
+        return pa.StructArray.from_arrays([sums, counts], fields=fields, mask=sums.is_null())
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """The greatest values, those first that are greatest.
+
+    Attributes:
+        element: The type of the values.
+        limit: How many.
+    """
+
+    element: pa.DataType
+    limit: int
+
+    @property
+    def type(self) -> pa.DataType:
+        return pa.list_(self.element)
+
+    def gathered(self, groups: Groups, values: pa.Array) -> pa.Array:
+        return self._top(groups.ids, groups.count, values)
+
+    def merged(self, groups: Groups, accumulators: pa.Array) -> pa.Array:
+        parents = pc.list_parent_indices(accumulators).to_numpy()
+        return self._top(groups.ids[parents], groups.count, accumulators.flatten())
+
+    def _top(self, ids: NDArray[np.int32], count: int, values: pa.Array) -> pa.Array:
+        is_floating = pa.types.is_floating(self.element)
+        rows = pa.table(
+            {"group": pa.array(ids), "value": _ordered(values) if is_floating else values}
+        )
+        keys = [("group", "ascending"), ("value", "descending")]
+        order = pc.sort_indices(rows, sort_keys=keys).to_numpy()
+        ids = ids[order]
+        starts = np.searchsorted(ids, np.arange(count))
+        is_top = np.arange(len(ids)) - starts[ids] < self.limit
+        is_top &= values.is_valid().to_numpy(zero_copy_only=False)[order]
+        bounds = np.append(0, np.cumsum(np.bincount(ids[is_top], minlength=count)))
+        offsets = pa.array(bounds.astype(np.int32))
+        return pa.ListArray.from_arrays(offsets, values.take(pa.array(order[is_top])), self.type)
+
+
+def _ordered(values: pa.Array) -> pa.Array:
+    """Whole numbers in the order of floats; all NaN are one, and the greatest."""
+    bits = pa.int64() if values.type == pa.float64() else pa.int32()
+    found = pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False).copy()
+    found[np.isnan(found)] = np.nan
+    return pa.array(
+        _flipped(found.view(bits.to_pandas_dtype())),
+        bits,
+        mask=values.is_null().to_numpy(zero_copy_only=False),
+    )
+
+
+def _unordered(ordered: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """The floats that have such a place in the order."""
+    found = _flipped(pc.fill_null(ordered, 0).to_numpy(zero_copy_only=False))
+    is_null = ordered.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(found.view(wanted.to_pandas_dtype()), wanted, mask=is_null)
+
+
+def _flipped(bits: NDArray[np.signedinteger]) -> NDArray[np.signedinteger]:
+    """The bits of negative floats turned round, all but the sign, or back."""
+    return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)

@@ -1,0 +1,194 @@
+"""The Spark jobs of aggregates by key: rows as values, as partial accumulators, and as combined ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BinaryType,
+    LongType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from state_processor.column_types import column_of, spark_type
+from state_processor.jobs.local_rows import (
+    END,
+    START,
+    Aggregation,
+    CombinedRows,
+    KeyBytes,
+    LocalRows,
+    value_column,
+    with_keys,
+)
+from state_processor.jobs.sorted_inputs import KEY
+from state_processor.schema import spark_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import Column, DataFrame
+
+    from state_processor.jobs.bound_aggregate import BoundAggregate
+    from state_processor.jobs.keyed_rows import Key
+
+
+@dataclass(frozen=True)
+class AggregatedRows:
+    """Rows of a DataFrame, and what they are aggregated to.
+
+    Attributes:
+        data: The rows.
+        key: Their key.
+        aggregates: The aggregates.
+        windows: The column of their windows, if they are of any, and the same in ms.
+    """
+
+    data: DataFrame
+    key: Key
+    aggregates: tuple[BoundAggregate, ...]
+    windows: tuple[str, Column] | None = None
+
+    @property
+    def aggregation(self) -> Aggregation:
+        """What tasks do."""
+        accumulators = tuple(one.accumulator for one in self.aggregates)
+        return Aggregation(accumulators, self.windows is not None)
+
+    @property
+    def encoding(self) -> KeyBytes:
+        """How keys become bytes."""
+        return KeyBytes(self.key.snapshot.layout())
+
+    def encoded(self) -> DataFrame:
+        """The rows with the bytes of their keys and their values, where they lie."""
+        selected = self._selected()
+        values = [field for field in selected.schema if field.name.startswith("value ")]
+        return selected.mapInArrow(self.encoding.run, self._schema(values))
+
+    def partial(self, table_size: int, partitions: int | None = None) -> DataFrame:
+        """Accumulators of the rows of each partition.
+
+        Args:
+            table_size: See ``LocalRows``.
+            partitions: How many there may be; more are put together, without a shuffle.
+        """
+        selected = self._selected()
+        if partitions is not None:
+            selected = selected.coalesce(partitions)
+        local = LocalRows(self.encoding, self.aggregation, table_size)
+        return selected.mapInArrow(local.run, self._schema(self._accumulators()))
+
+    def keyed(self, partial: DataFrame, key: Key) -> tuple[Self, DataFrame]:
+        """Partial accumulators under another key, of fewer columns."""
+        return self.rekeyed(self._with_keys(partial), key)
+
+    def rekeyed(self, combined: DataFrame, key: Key) -> tuple[Self, DataFrame]:
+        """Rows with accumulators under another key, of fewer columns."""
+        rows, found = self.named(combined), replace(self, key=key)
+        others = [*self._bounds(), *self._accumulators()]
+        names = [F.col(f"`{field.name}`") for field in others]
+        selected = rows.select(key.column(rows).alias(KEY), *names)
+        return found, selected.mapInArrow(found.encoding.run, self._schema(self._accumulators()))
+
+    def combined(self, rows: DataFrame, *, is_partial: bool) -> DataFrame:
+        """A row for each key, or key and window, after a shuffle."""
+        return self.combined_in_place(rows.repartition(KEY), is_partial=is_partial)
+
+    def combined_in_place(self, rows: DataFrame, *, is_partial: bool) -> DataFrame:
+        """A row for each key, or key and window, of a partition."""
+        aggregation, layout = self.aggregation, self.key.snapshot.layout()
+        found = CombinedRows(aggregation, layout, is_partial)
+        ordered = rows.sortWithinPartitions(*aggregation.group_columns)
+        return ordered.mapInArrow(found.run, self._decoded_schema())
+
+    def named(self, combined: DataFrame) -> DataFrame:
+        """Rows with accumulators whose keys have their columns again, under their own names."""
+        key = F.col(KEY)
+        columns = [key.alias(self.key.columns[0])]
+        if len(self.key.columns) > 1:
+            target = spark_type(self.key.snapshot.layout())
+            assert isinstance(target, StructType)  # several columns are the fields of a tuple
+            columns = [
+                key[field.name].alias(name)
+                for field, name in zip(target, self.key.columns, strict=True)
+            ]
+        others = [F.col(f"`{name}`") for name in combined.columns if name != KEY]
+        return combined.select(*columns, *others)
+
+    def output(self, combined: DataFrame, *, has_results: bool) -> DataFrame:
+        """Rows as a user sees them.
+
+        Args:
+            combined: Rows with accumulators.
+            has_results: Whether they become results.
+        """
+        rows = self.named(combined)
+        columns: list[Column] = [column_of(rows, name)[0] for name in self.key.columns]
+        if self.windows is not None:
+            columns.append(self._window())
+        for number, one in enumerate(self.aggregates):
+            column = F.col(f"`{value_column(number)}`")
+            found = one.result(column) if has_results else column
+            if one.is_row:
+                fields = [
+                    name for name in one.accumulator.type.names if name not in self.key.columns
+                ]
+                columns += [found[name].alias(name) for name in fields]
+            else:
+                columns.append(found.alias(one.name))
+        return rows.select(*columns)
+
+    def accumulators_in_place(self, partial: DataFrame) -> DataFrame:
+        """Partial accumulators as a user sees them."""
+        return self.output(self._with_keys(partial), has_results=False)
+
+    def _window(self) -> Column:
+        """The window of a row, of the type that it came in."""
+        assert self.windows is not None  # or there is none
+        name, _ = self.windows
+        found = self.data.schema[name].dataType
+        assert isinstance(found, StructType)  # as ``window_column`` has seen
+        bounds = [F.col(START), F.col(END)]
+        if isinstance(found[0].dataType, TimestampType):
+            bounds = [F.timestamp_millis(one) for one in bounds]
+        start, end = (one.alias(bound) for one, bound in zip(bounds, (START, END), strict=True))
+        return F.struct(start, end).alias(name)
+
+    def _selected(self) -> DataFrame:
+        columns = [self.key.column(self.data).alias(KEY)]
+        if self.windows is not None:
+            columns += [self.windows[1][name].alias(name) for name in (START, END)]
+        columns += [
+            one.values.alias(value_column(number)) for number, one in enumerate(self.aggregates)
+        ]
+        return self.data.select(*columns)
+
+    def _with_keys(self, partial: DataFrame) -> DataFrame:
+        layout = self.key.snapshot.layout()
+
+        def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return with_keys(layout, batches)
+
+        return partial.mapInArrow(run, self._decoded_schema())
+
+    def _schema(self, values: list[StructField]) -> StructType:
+        return StructType([StructField(KEY, BinaryType()), *self._bounds(), *values])
+
+    def _decoded_schema(self) -> StructType:
+        key = StructField(KEY, spark_type(self.key.snapshot.layout()))
+        return StructType([key, *self._bounds(), *self._accumulators()])
+
+    def _bounds(self) -> list[StructField]:
+        names = (START, END) if self.windows is not None else ()
+        return [StructField(name, LongType()) for name in names]
+
+    def _accumulators(self) -> list[StructField]:
+        types = [one.accumulator.type for one in self.aggregates]
+        fields = [(value_column(number), found) for number, found in enumerate(types)]
+        return list(spark_schema(pa.schema(fields)))

@@ -1,0 +1,52 @@
+"""An aggregate of the columns of a DataFrame, as it is run: what goes in, what gathers, what comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+    from pyspark.sql import Column
+    from pyspark.sql.types import DataType
+
+    from state_processor.descriptors import StateDescriptor
+    from state_processor.jobs.accumulators import Accumulator
+
+
+@dataclass(frozen=True)
+class BoundAggregate:
+    """An aggregate of a DataFrame.
+
+    Attributes:
+        name: The column of its results.
+        values: What it is given of each row.
+        accumulator: What gathers it.
+        result: Makes results of the column of accumulators.
+        state: The state whose values its accumulators are. Raises ``ColumnTypeError`` if their
+            type may be that of several types in Flink.
+        is_row: Whether results are rows, each field a column.
+    """
+
+    name: str
+    values: Column
+    accumulator: Accumulator
+    result: Callable[[Column], Column]
+    state: Callable[[], StateDescriptor]
+    is_row: bool = False
+
+
+def accumulated(column: Column) -> Column:
+    """What an accumulator amounts to that is its own result."""
+    return column
+
+
+def arrow_type_of(found: DataType) -> pa.DataType:
+    """The type in which a task sees a column of Spark."""
+    schema = StructType([StructField("value", found)])
+    return to_arrow_schema(schema, timezone="UTC").field(0).type

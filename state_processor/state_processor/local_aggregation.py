@@ -1,0 +1,224 @@
+"""Rows that are aggregated where they lie, before they are sent to the task of their key.
+
+A key that half of the rows have is a load for one task, however many there are. Aggregated in each
+partition first, it is as many rows as there are partitions. See ``docs/how-to/aggregate-locally.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+from pyspark.sql import functions as F
+
+from state_processor.keyed_aggregation import (
+    KeyedAggregation,
+    aggregated,
+    bound,
+    bound_reduction,
+    fewer_columns,
+)
+from state_processor.keyed_transformation import NOT_CONNECTED
+from state_processor.local_state_transformation import LocalStateTransformation
+from state_processor.windowed_transformation import window_column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from savepoint_formats.metadata import OperatorState
+    from state_processor.aggregates import Aggregate
+    from state_processor.jobs.aggregated_rows import AggregatedRows
+    from state_processor.jobs.bound_aggregate import BoundAggregate
+    from state_processor.jobs.sorted_inputs import KeyedInput
+    from state_processor.local_functions import LocalFunctionTransformation
+    from state_processor.planned_operator import WriteContext
+    from state_processor.process_functions import KeyedFunction
+    from state_processor.types import TypeInformation
+
+TABLE_SIZE = 64 << 20
+_SUBTASK = "subtask of rows"
+
+
+@dataclass(frozen=True)
+class LocalKeyedTransformation:
+    """Rows with keys that stay in their partition.
+
+    Attributes:
+        rows: The rows.
+        table_size: The bytes of accumulators that a task may hold.
+        windows: The column of their windows, if they are of any.
+    """
+
+    rows: KeyedInput
+    table_size: int = TABLE_SIZE
+    windows: str | None = None
+
+    def window(self, column: str) -> Self:
+        """Rows that are of a window each, besides their key.
+
+        Args:
+            column: The windows; see ``KeyedStateTransformation.window``. Windows do not merge.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: It has no windows.
+
+        Example:
+            >>> hours = sales.withColumn("hour", F.window("sold_at", "1 hour"))
+            >>> rows = OperatorTransformation.bootstrap_with(hours)
+            >>> rows.local_key_by("shop").window("hour").aggregate(cents=Sum("cents"))
+        """
+        window_column(self.rows.data, column)
+        return replace(self, windows=column)
+
+    def aggregate(self, **aggregates: Aggregate) -> LocalAggregation:
+        """Accumulators of the rows of each key in each partition.
+
+        Args:
+            aggregates: Column of results -> what they are.
+
+        Raises:
+            ColumnNotFoundError: A column is not there.
+            ColumnTypeError: A column is of a type that its aggregate does not take.
+            NotMergeableError: Partial results of an aggregate can't be combined.
+            UnstableKeyError: Equal keys may have different bytes.
+            ValueError: There are no aggregates, or one has the name of a key's column.
+
+        Example:
+            >>> partial = rows.local_key_by("word").aggregate(count=Count(), total=Sum("amount"))
+            >>> partial.key_by("word").rows().show()
+        """
+        return self._aggregated(bound(self.rows, aggregates, self.windows))
+
+    def reduce(self, function: Callable[[Any, Any], Any]) -> LocalAggregation:
+        """Rows of each key in each partition, reduced to one.
+
+        Args:
+            function: The row of two, called with named tuples in no order that is known; it gives
+                a tuple, a dict or a ``Row`` of the same columns.
+
+        Raises:
+            UnstableKeyError: Equal keys may have different bytes.
+
+        Example:
+            >>> partial = rows.local_key_by("word").reduce(lambda one, other: max(one, other))
+            >>> partial.key_by("word").rows().show()
+        """
+        return self._aggregated(bound_reduction(self.rows, function))
+
+    def process(self, function: KeyedFunction, schema: StructType | str) -> DataFrame:
+        """The rows that a function gives, which has the rows of a key in one partition, sorted.
+
+        Its state is that of a key in a partition; timers fire when these rows have ended. What it
+        gives is keyed, and combined, like any rows.
+
+        Arguments and errors are those of ``KeyedRowsTransformation.process``; ``ValueError`` also
+        for rows of windows.
+
+        Example:
+            >>> partial = rows.local_key_by("word").process(Counts(), "word STRING, count BIGINT")
+            >>> OperatorTransformation.bootstrap_with(partial).key_by("word").process(Sums(), schema)
+        """
+        from state_processor.local_functions import local_rows  # noqa: PLC0415  # backends are slow
+
+        return local_rows(self._without_windows(), function, schema)
+
+    def transform(self, function: KeyedFunction) -> LocalFunctionTransformation:
+        """Local keyed state, as a function leaves it of the rows of a key in each partition.
+
+        Arguments and errors are those of ``KeyedRowsTransformation.transform``; ``ValueError`` also
+        for rows of windows.
+
+        Example:
+            >>> writer.with_operator("counts", rows.local_key_by("word").transform(Counts()))
+        """
+        from state_processor.local_functions import (  # noqa: PLC0415  # backends are slow
+            LocalFunctionTransformation,
+        )
+
+        return LocalFunctionTransformation.of(self._without_windows(), function)
+
+    def connect(self, other: object) -> NoReturn:  # noqa: ARG002  # it is refused whatever it is
+        """Raises ``TypeError``: rows of another input lie in other partitions."""
+        raise TypeError(NOT_CONNECTED)
+
+    def _aggregated(self, aggregates: tuple[BoundAggregate, ...]) -> LocalAggregation:
+        return LocalAggregation(aggregated(self.rows, aggregates, self.windows), self.table_size)
+
+    def _without_windows(self) -> KeyedInput:
+        if self.windows is not None:
+            raise ValueError(
+                "a function has the state of a key, not of a window: aggregate or reduce windows, or"
+                " add the window to the columns of the key"
+            )
+        return self.rows
+
+
+@dataclass(frozen=True)
+class LocalAggregation:
+    """Accumulators of the rows of each partition, one per key; as an operator, local keyed state.
+
+    A subtask has what the partition of its number has. Where there are more partitions than
+    subtasks, several are put together, without a shuffle.
+
+    Attributes:
+        partial: The rows, and what they are aggregated to.
+        table_size: The bytes of accumulators that a task may hold.
+    """
+
+    partial: AggregatedRows
+    table_size: int
+
+    def key_by(self, *columns: str, key_type: TypeInformation | None = None) -> KeyedAggregation:
+        """The accumulators, sent to the task of their key, and combined there.
+
+        Args:
+            columns: Those of the local key, or some of them.
+            key_type: The key's type in the job; by default that of the local key, or that which the
+                columns most likely have.
+
+        Raises:
+            ColumnNotFoundError: A column is none of the local key.
+            ColumnTypeError: Its type does not fit, or may be that of several types in Flink.
+
+        Example:
+            >>> partial.key_by("word").rows().show()
+        """
+        rows, found = self.partial, self.partial.partial(self.table_size)
+        key = fewer_columns(rows, columns, key_type)
+        if key != rows.key:
+            rows, found = rows.keyed(found, key)
+        return KeyedAggregation(rows, found, is_partial=True)
+
+    def accumulators(self) -> DataFrame:
+        """The accumulators as they leave their partitions: the key, the window, a column for each.
+
+        A key has a row per partition, or several if the table of a task was full.
+
+        Example:
+            >>> partial.accumulators().groupBy("word").count().show()
+        """
+        return self.partial.accumulators_in_place(self.partial.partial(self.table_size))
+
+    def write(self, context: WriteContext) -> OperatorState:
+        """See ``StateTransformation``.
+
+        Raises:
+            ValueError: Rows are of windows, or were reduced as a whole.
+            ColumnTypeError: An accumulator may be of several types in Flink.
+        """
+        rows = self.partial
+        if rows.windows is not None:
+            raise ValueError(
+                "local keyed state has no windows: key_by(…) the accumulators, and write these"
+            )
+        found = rows.partial(self.table_size, context.parallelism)
+        combined = rows.output(rows.combined_in_place(found, is_partial=True), has_results=False)
+        data = combined.withColumn(_SUBTASK, F.spark_partition_id())
+        state = LocalStateTransformation(data, rows.key, _SUBTASK)
+        for one in rows.aggregates:
+            state = state.with_state(one.state(), one.name)
+        return state.write(context)

@@ -1,0 +1,98 @@
+"""Functions over rows that stay in their partition, where they are sorted by key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+from pyspark.sql import functions as F
+
+from state_processor.execution_options import ExecutionOptions
+from state_processor.jobs.ended_keys import EndedKeys, state_column
+from state_processor.jobs.function_rows import FunctionRows, OutputRun
+from state_processor.jobs.per_key import row_types
+from state_processor.jobs.sorted_inputs import KEY, in_order
+from state_processor.local_state_transformation import LocalStateTransformation
+from state_processor.process_functions import KeyedProcessFunction, KeyedStateBootstrapFunction
+from state_processor.schema import spark_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from savepoint_formats.metadata import OperatorState
+    from state_processor.jobs.sorted_inputs import KeyedInput
+    from state_processor.planned_operator import WriteContext
+    from state_processor.process_functions import KeyedFunction
+
+_SUBTASK = "subtask of rows"
+
+_KEY_GROUPS = 128
+"""Rows of one key share a key group, whatever their number: it is but the first key they sort by."""
+
+
+def local_rows(rows: KeyedInput, function: KeyedFunction, schema: StructType | str) -> DataFrame:
+    """The rows that a function gives; see ``LocalKeyedTransformation.process``."""
+    _expect(function, KeyedProcessFunction)
+    found = FunctionRows.of((rows,), function, ExecutionOptions(), keeps_state=False)
+    columns, arrow_schema = row_types(schema, function)
+    return _in_place(found).mapInArrow(OutputRun(found.task, arrow_schema).run, columns)
+
+
+@dataclass(frozen=True)
+class LocalFunctionTransformation:
+    """What a function leaves of each key of a partition as local keyed state.
+
+    Attributes:
+        rows: The function, and what it is given.
+    """
+
+    rows: FunctionRows
+
+    @classmethod
+    def of(cls, rows: KeyedInput, function: KeyedFunction) -> Self:
+        """See ``LocalKeyedTransformation.transform``; ``ValueError`` for states with namespaces."""
+        _expect(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
+        found = FunctionRows.of((rows,), function, ExecutionOptions(), keeps_state=True)
+        for state in found.states:
+            if state.namespace is not None:
+                raise ValueError(
+                    f"state {state.new.name!r} has namespaces, which local keyed state cannot have:"
+                    " key_by(…) the rows"
+                )
+        return cls(found)
+
+    def write(self, context: WriteContext) -> OperatorState:
+        """See ``StateTransformation``.
+
+        A subtask has what the partition of its number has. Where there are more partitions than
+        subtasks, several are put together, without a shuffle.
+
+        Raises:
+            PySparkException: The function has left timers, which local keyed state has not.
+        """
+        (rows,) = self.rows.inputs
+        rows = replace(rows, data=rows.data.coalesce(context.parallelism))
+        found = replace(self.rows, inputs=(rows,))
+        ids = {state.new.name: number for number, state in enumerate(found.states)}
+        ended = EndedKeys(found.state_runs(ids, context.max_parallelism))
+        data = _in_place(found).mapInArrow(ended.run, spark_schema(ended.schema))
+        data = data.withColumn(_SUBTASK, F.spark_partition_id())
+        states = tuple(
+            replace(state.new, column=state_column(number)) for number, state in ended.kept
+        )
+        key = replace(rows.key, columns=(KEY,))
+        return LocalStateTransformation(data, key, _SUBTASK, states).write(context)
+
+
+def _in_place(found: FunctionRows) -> DataFrame:
+    """The rows, in the partitions that they are in, as the function takes them."""
+    (one,) = found.inputs
+    rows = one.rows(0, found.inputs, _KEY_GROUPS)
+    return in_order(rows) if found.task.options.is_sorted else rows
+
+
+def _expect(function: object, *kinds: type) -> None:
+    if not isinstance(function, kinds):
+        expected = " or ".join(kind.__name__ for kind in kinds)
+        raise TypeError(f"{type(function).__name__} is no {expected}")
