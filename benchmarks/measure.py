@@ -75,7 +75,7 @@ class Measurement:
         spark = local_session(f"local[{CORES}]")
         found = cls.of_this_process(partial(task, spark), runs, started)
         processes = {process: peak_memory(process) for process in descendants(os.getpid())}
-        workers = [size for process, size in processes.items() if _is_worker(process)]
+        workers = [size for process, size in processes.items() if is_worker(process)]
         spark.stop()
         return replace(found, task_memory=max(workers), all_memory=sum(processes.values()))
 
@@ -133,6 +133,14 @@ def peak_memory(process: int) -> int:
     return int(sizes[0]) << 10 if sizes else 0
 
 
+def cpu_seconds(process: int) -> float:
+    """The CPU time that the process and those of its children that have ended took."""
+    stat = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace")
+    # What is behind the name of the program: the 14th to 17th field of ``proc(5)``.
+    ticks = stat.rpartition(")")[2].split()[11:15]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+
+
 def descendants(process: int) -> Iterator[int]:
     """The process and all that it has started."""
     yield process
@@ -141,7 +149,7 @@ def descendants(process: int) -> Iterator[int]:
             yield from descendants(int(child))
 
 
-def _is_worker(process: int) -> bool:
+def is_worker(process: int) -> bool:
     """Whether it is a Python worker of Spark, not the driver."""
     command = Path(f"/proc/{process}/cmdline").read_bytes()
     return process != os.getpid() and b"pyspark.daemon" in command

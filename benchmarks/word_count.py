@@ -4,8 +4,9 @@
 
 Rows are made by Spark and counted by a Python function over a value state, a row for each key at
 its end. ``--full`` takes 40 M records of 4 M keys instead of 4 M of 400 k. Each line is a process
-of its own, warm; ``task MB`` is the peak of the Python worker that had most. ``batches`` is the function
-over Arrow tables, which leaves its state to a savepoint, which is read again.
+of its own, warm; ``jvm s`` and ``python s`` are the CPU time of Spark and of its workers, ``rows/s``
+is of all of it; ``task MB`` is the peak of the Python worker that had most. ``batches`` is the function over
+Arrow tables, which leaves its state to a savepoint, which is read again.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from measure import CORES, descendants, peak_memory
+from measure import CORES, cpu_seconds, descendants, is_worker, peak_memory
 from pyspark.sql import functions as F
 
 from state_processor import (
@@ -101,22 +102,29 @@ def count(way: str, data: DataFrame) -> tuple[int, int]:
 
 def run(way: str, key_type: str, records: int) -> None:
     """Counts once, after a little that starts everything, and prints a line of the table."""
-    count(way, words(1000, 10, key_type))
+    count(way, words(records // SCALE, 10, key_type))
+    jvm, workers = cpu_times()
     start = time.perf_counter()
     found = count(way, words(records, records // SCALE, key_type))
     seconds = time.perf_counter() - start
     assert found == (records // SCALE, records), found
-    processes = [one for one in descendants(os.getpid()) if "java" not in _command(one)]
-    memory = max(map(peak_memory, processes)) // MEGABYTE
-    rate = records / seconds / CORES
-    print(f"{way:12} {key_type:8} {seconds:8.1f} {rate:14,.0f} {memory:9,}", flush=True)
+    jvm, workers = (
+        after - before for after, before in zip(cpu_times(), (jvm, workers), strict=True)
+    )
+    workers_memory = map(peak_memory, filter(is_worker, descendants(os.getpid())))
+    memory = max(workers_memory) // MEGABYTE
+    rate = records / (jvm + workers)
+    print(
+        f"{way:12} {key_type:8} {seconds:8.1f} {jvm:8.1f} {workers:8.1f} {rate:10,.0f} {memory:9,}",
+        flush=True,
+    )
 
 
-def _command(process: int) -> str:
-    try:
-        return Path(f"/proc/{process}/cmdline").read_bytes().decode()
-    except OSError:
-        return "java"
+def cpu_times() -> tuple[float, float]:
+    """The CPU seconds of Spark, and of its Python workers, so far."""
+    others = [one for one in descendants(os.getpid()) if one != os.getpid()]
+    of_workers = sum(cpu_seconds(one) for one in others if is_worker(one))
+    return sum(map(cpu_seconds, others)) - of_workers, of_workers
 
 
 def main() -> None:
@@ -133,7 +141,8 @@ def main() -> None:
         run(options.only[0], options.keys[0], records)
         return
     print(f"{records:,} records, {records // SCALE:,} keys, {CORES} cores")
-    print(f"{'backend':12} {'key':8} {'seconds':>8} {'rows/s of core':>14} {'task MB':>9}")
+    names = f"{'seconds':>8} {'jvm s':>8} {'python s':>8} {'rows/s':>10} {'task MB':>9}"
+    print(f"{'backend':12} {'key':8} {names}")
     for key_type in options.keys:
         for way in options.only:
             command = [sys.executable, __file__, "--alone", "--only", way, "--keys", key_type]

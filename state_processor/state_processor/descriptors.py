@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from state_processor.state_ttl import StateTtlConfig
     from state_processor.types import TypeInformation
 
 
@@ -27,11 +28,13 @@ class StateDescriptor(ABC):
     Attributes:
         name: The name that the job gives it.
         has_ttl: Whether its values carry the time of their last access.
+        ttl: How long they live after it, where a function runs; None for ever.
         kind: What keyed state of this descriptor is to the job.
     """
 
     name: str
     has_ttl: bool = field(default=False, kw_only=True)
+    ttl: StateTtlConfig | None = field(default=None, kw_only=True)
 
     kind: ClassVar[StateKind]
 
@@ -44,13 +47,17 @@ class StateDescriptor(ABC):
             ValueError: The descriptor has no type.
         """
 
-    def with_ttl(self) -> Self:
+    def with_ttl(self, ttl: StateTtlConfig | None = None) -> Self:
         """The descriptor of the same state in a job that gives it a time to live.
+
+        Args:
+            ttl: How long values live while a function runs; for ever by default.
 
         Example:
             >>> ValueStateDescriptor("last_seen", Types.LONG()).with_ttl()
+            >>> ValueStateDescriptor("last_seen", Types.LONG()).with_ttl(StateTtlConfig(60_000))
         """
-        return replace(self, has_ttl=True)
+        return replace(self, has_ttl=True, ttl=ttl)
 
     def _snapshot(self, what: str, found: TypeInformation | None) -> TypeSerializerSnapshot:
         """The serializer of a type that the descriptor must have."""
@@ -69,12 +76,18 @@ class StateDescriptor(ABC):
 class ValueStateDescriptor(StateDescriptor):
     """A state of one value.
 
+    Attributes:
+        value_type: The type of the values.
+        merge_function: The value of two, for local state whose instances are merged.
+
     Example:
         >>> runtime_context.get_state(ValueStateDescriptor("total"))
         >>> ValueStateDescriptor("total", Types.DOUBLE())  # to write it
+        >>> ValueStateDescriptor("highest", merge_function=max)  # to read local state
     """
 
     value_type: TypeInformation | None = None
+    merge_function: Callable[[Any, Any], Any] | None = field(default=None, kw_only=True)
 
     kind = StateKind.VALUE
 
@@ -110,6 +123,11 @@ class ListStateDescriptor(StateDescriptor):
 class MapStateDescriptor(StateDescriptor):
     """A state of a map; as operator state, broadcast state.
 
+    Attributes:
+        key_type: The type of the user keys.
+        value_type: The type of their values.
+        merge_function: The value of two of a user key, for local state whose instances are merged.
+
     Example:
         >>> runtime_context.get_map_state(MapStateDescriptor("by_currency"))
         >>> MapStateDescriptor("by_currency", Types.STRING(), Types.LONG())  # to write it
@@ -117,6 +135,7 @@ class MapStateDescriptor(StateDescriptor):
 
     key_type: TypeInformation | None = None
     value_type: TypeInformation | None = None
+    merge_function: Callable[[Any, Any], Any] | None = field(default=None, kw_only=True)
 
     kind = StateKind.MAP
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pyspark.sql import functions as F
 
@@ -28,8 +28,11 @@ if TYPE_CHECKING:
 
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from state_processor.aggregates import Aggregate
     from state_processor.descriptors import StateDescriptor
+    from state_processor.execution_options import Setting
     from state_processor.jobs.batch_function import BatchFunction
+    from state_processor.keyed_aggregation import KeyedAggregation
     from state_processor.planned_operator import WriteContext
     from state_processor.process_functions import KeyedFunction
     from state_processor.process_transformation import (
@@ -40,6 +43,11 @@ if TYPE_CHECKING:
     from state_processor.windowed_transformation import WindowedStateTransformation
 
 USER_TIMERS = "user-timers"
+
+NOT_CONNECTED = (
+    "local keyed rows can't be connected: they stay in the partition of their input, where rows of"
+    " another input with the same key need not be; use key_by(…) for both"
+)
 
 _MERGE_RULES: dict[str, Callable[[Column], Column]] = {
     "sum": F.sum,
@@ -118,14 +126,24 @@ class KeyedStateTransformation:
             KeyedRowsTransformation,
         )
 
-        return KeyedRowsTransformation((KeyedInput(self.data, self.key, self.timestamps),))
+        return KeyedRowsTransformation((self._input,))
 
-    def with_options(self, settings: Mapping[str, bool | str]) -> KeyedRowsTransformation:
+    @property
+    def _input(self) -> KeyedInput:
+        return KeyedInput(self.data, self.key, self.timestamps)
+
+    def with_options(self, settings: Mapping[str, Setting]) -> KeyedRowsTransformation:
         """See ``KeyedRowsTransformation.with_options``."""
         return self.rows.with_options(settings)
 
     def connect(self, other: Self) -> KeyedRowsTransformation:
-        """See ``KeyedRowsTransformation.connect``."""
+        """See ``KeyedRowsTransformation.connect``.
+
+        Raises:
+            TypeError: The other rows are keyed inside their partitions.
+        """
+        if not isinstance(other, KeyedStateTransformation):
+            raise TypeError(NOT_CONNECTED)
         return self.rows.connect(other.rows)
 
     def transform(self, function: KeyedFunction) -> FunctionStateTransformation:
@@ -141,6 +159,29 @@ class KeyedStateTransformation:
     def process(self, function: KeyedFunction, schema: StructType | str) -> DataFrame:
         """See ``KeyedRowsTransformation.process``."""
         return self.rows.process(function, schema)
+
+    def aggregate(self, **aggregates: Aggregate) -> KeyedAggregation:
+        """What the rows of each key are aggregated to, all of them in the task of the key.
+
+        Arguments and errors are those of ``LocalKeyedTransformation.aggregate``, which aggregates in
+        each partition first.
+
+        Example:
+            >>> keyed.aggregate(count=Count(), total=Sum("amount")).rows().show()
+        """
+        from state_processor.keyed_aggregation import keyed_aggregation  # noqa: PLC0415  # as below
+
+        return keyed_aggregation(self._input, aggregates)
+
+    def reduce(self, function: Callable[[Any, Any], Any]) -> KeyedAggregation:
+        """The rows of each key, reduced to one; see ``LocalKeyedTransformation.reduce``.
+
+        Example:
+            >>> keyed.reduce(lambda one, other: max(one, other)).rows().show()
+        """
+        from state_processor.keyed_aggregation import keyed_reduction  # noqa: PLC0415  # as below
+
+        return keyed_reduction(self._input, function)
 
     def with_timers(
         self,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import OperatorState
     from state_processor.descriptors import ListStateDescriptor, MapStateDescriptor
     from state_processor.jobs.operator_function import OperatorFunction
+    from state_processor.jobs.operator_rows import ElementRows
     from state_processor.planned_operator import WriteContext
 
 
@@ -31,7 +32,7 @@ class OperatorStateTransformation:
         rows: The rows, and the state; several if it is a function that makes them.
     """
 
-    rows: tuple[OperatorRows, ...]
+    rows: tuple[ElementRows, ...]
 
     @classmethod
     def of_list(

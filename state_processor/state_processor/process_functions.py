@@ -9,9 +9,8 @@ goes to the executors by pickle; what cannot be pickled, such as a connection, i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, NoReturn
-
-from state_processor.functions import RuntimeContext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -19,42 +18,15 @@ if TYPE_CHECKING:
     from state_processor.descriptors import (
         ListStateDescriptor,
         MapStateDescriptor,
-        StateDescriptor,
     )
-    from state_processor.functions import AnyState, OutputRow
+    from state_processor.functions import OutputRow
+    from state_processor.keyed_runtime_context import KeyedRuntimeContext
     from state_processor.state_backends import (
-        KeyedStateBackend,
         OperatorStateStore,
         TimerService,
     )
     from state_processor.state_backends.backend import Clock
     from state_processor.states import ListState, MapState
-
-
-class KeyedRuntimeContext(RuntimeContext):
-    """Where a function gets states that it can change, in ``open`` and nowhere else.
-
-    A descriptor needs the types of the state; one of a reducing or aggregating state the function
-    that adds to it.
-
-    Args:
-        backend: Holds the states.
-    """
-
-    def __init__(self, backend: KeyedStateBackend) -> None:
-        super().__init__("the function's operator", ())
-        self._backend = backend
-
-    def _state(self, descriptor: StateDescriptor, kind: type[AnyState]) -> AnyState:
-        """The state. Raises ``ValueError`` as ``KeyedStateBackend.state`` does."""
-        state = self._backend.state(descriptor)
-        if not isinstance(state, kind):
-            raise TypeError(
-                f"a {type(descriptor).__name__} is no descriptor of a {kind.__name__}:"
-                f" state {descriptor.name!r}"
-            )
-        self._registered[descriptor.name] = state
-        return state
 
 
 class KeyedContext:
@@ -96,10 +68,29 @@ class KeyedContext:
         )
 
 
-class KeyedFunction:
-    """A function with keyed state."""
+@dataclass(frozen=True, slots=True)
+class RecordAttributes:
+    """What is known of the rows that come next.
 
-    def open(self, runtime_context: RuntimeContext) -> None:
+    Attributes:
+        is_backlog: Whether they are of a backlog: old already, and there is no hurry with what is
+            made of them.
+    """
+
+    is_backlog: bool
+
+
+class KeyedFunction:
+    """A function with keyed state.
+
+    Attributes:
+        is_internal_sorter_supported: Whether it sorts rows by itself where it has to: then they come
+            as they are, in no order, and not key by key.
+    """
+
+    is_internal_sorter_supported: ClassVar[bool] = False
+
+    def open(self, runtime_context: KeyedRuntimeContext) -> None:
         """Registers the states of the function.
 
         It is called once in every task. Before that it is called on the driver, on a copy of the
@@ -110,6 +101,21 @@ class KeyedFunction:
 
         Raises:
             ValueError: A descriptor lacks a type, or its function; or two have the same name.
+        """
+
+    def process_record_attributes(self, attributes: RecordAttributes) -> None:
+        """Takes notice of what rows come next, where a backlog is followed by a stream.
+
+        In a backlog it is told so before the first row of each task, and that the backlog is over
+        when all its keys are done: their rows, and the timers that are due by then. A bounded run
+        has no backlog, and tells nothing.
+
+        Args:
+            attributes: What has changed.
+
+        Example:
+            >>> def process_record_attributes(self, attributes):
+            ...     self.is_live = not attributes.is_backlog
         """
 
     def close(self) -> None:

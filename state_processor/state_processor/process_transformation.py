@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Self
 
 from state_processor.execution_options import ExecutionOptions
 from state_processor.jobs.batch_function import BatchRows
-from state_processor.jobs.function_rows import FunctionRows, FunctionState
+from state_processor.jobs.function_rows import FunctionRows
 from state_processor.jobs.operator_plan import OperatorPlan
+from state_processor.jobs.state_runs import FunctionState
 from state_processor.process_functions import (
     KeyedCoProcessFunction,
     KeyedProcessFunction,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.metadata import OperatorState
     from state_processor.descriptors import StateDescriptor
+    from state_processor.execution_options import Setting
     from state_processor.jobs.batch_function import BatchFunction
     from state_processor.jobs.sorted_inputs import KeyedInput
     from state_processor.planned_operator import WriteContext
@@ -60,7 +62,7 @@ class KeyedRowsTransformation:
     inputs: tuple[KeyedInput, ...]
     options: ExecutionOptions = ExecutionOptions()  # noqa: RUF009  # it is frozen
 
-    def with_options(self, settings: Mapping[str, bool | str]) -> Self:
+    def with_options(self, settings: Mapping[str, Setting]) -> Self:
         """The same, run in another way.
 
         | option                            | values                                           |
@@ -69,6 +71,10 @@ class KeyedRowsTransformation:
         | execution.sorted-shuffles.enabled | its older name                                   |
         | state.backend.type                | single_key, the default where rows are sorted;   |
         |                                   | heap, the default where not; or rocksdb          |
+        | state.backend.cache.size          | of how many keys state is kept in front of heap  |
+        |                                   | or rocksdb: 1 where rows are sorted, or else 0   |
+
+        Those of a backlog, which ``Backlog.run`` heeds, are in ``mixed_mode``.
 
         Raises:
             ValueError: There is no such option, it has no such value, or two contradict.

@@ -35,6 +35,10 @@ class State:
         """Raises ``TypeError``."""
         self._refuse()
 
+    def set_current_namespace(self, namespace: Hashable) -> None:  # noqa: ARG002  # Flink's signature
+        """Raises ``TypeError``; a state that has namespaces shows what the key has in this one."""
+        self._refuse()
+
     def _refuse(self) -> NoReturn:
         raise TypeError(
             f"state {self.name!r} is read from a savepoint, and a reader function cannot change it"

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Self
 
 from state_processor.column_types import column_of, natural_type
 from state_processor.jobs.keyed_rows import Key
-from state_processor.jobs.sorted_inputs import milliseconds
+from state_processor.jobs.sorted_inputs import KeyedInput, milliseconds
 from state_processor.keyed_transformation import KeyedStateTransformation
+from state_processor.local_aggregation import TABLE_SIZE, LocalKeyedTransformation
 from state_processor.operator_state_transformation import OperatorStateTransformation
 from state_processor.types import Types
 
@@ -100,13 +101,49 @@ class OneInputStateTransformation:
         Example:
             >>> transformation.key_by("account", key_type=Types.INT())
         """
+        key = self._key(columns, key_type, key_groups, hash_code)
+        return KeyedStateTransformation(self.data, key, timestamps=self.timestamps)
+
+    def local_key_by(
+        self,
+        *columns: str,
+        key_type: TypeInformation | None = None,
+        hash_code: Callable[[pa.Array], NDArray[np.int32]] | None = None,
+        table_size: int = TABLE_SIZE,
+    ) -> LocalKeyedTransformation:
+        """Rows by key inside the partitions that they lie in: nothing is shuffled.
+
+        Args:
+            columns: As for ``key_by``.
+            key_type: As for ``key_by``.
+            hash_code: As for ``key_by``.
+            table_size: The bytes of accumulators that a task may hold; it gives them away, and
+                begins anew, when there are more.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: Its type does not fit, or may be that of several types in Flink.
+
+        Example:
+            >>> partial = rows.local_key_by("word").aggregate(count=Count(), total=Sum("amount"))
+            >>> partial.key_by("word").rows().show()
+        """
+        rows = KeyedInput(self.data, self._key(columns, key_type, None, hash_code), self.timestamps)
+        return LocalKeyedTransformation(rows, table_size)
+
+    def _key(
+        self,
+        columns: tuple[str, ...],
+        key_type: TypeInformation | None,
+        key_groups: str | None,
+        hash_code: Callable[[pa.Array], NDArray[np.int32]] | None,
+    ) -> Key:
         if not columns:
             raise ValueError("keyed state needs the column of its key: key_by('account')")
         if key_type is None:
             found = [natural_type(name, column_of(self.data, name)[1]) for name in columns]
             key_type = found[0] if len(found) == 1 else Types.TUPLE(found)
-        key = Key(columns, key_type.snapshot, key_groups, hash_code)
-        return KeyedStateTransformation(self.data, key, timestamps=self.timestamps)
+        return Key(columns, key_type.snapshot, key_groups, hash_code)
 
     def like(self, operator: Operator) -> KeyedStateTransformation:
         """Keyed state whose types are those of an operator of an existing savepoint.

@@ -12,10 +12,12 @@ from state_processor import (
     ListStateDescriptor,
     MapStateDescriptor,
     OperatorTransformation,
+    ReducingStateDescriptor,
     Savepoint,
     Types,
     ValueStateDescriptor,
 )
+from state_processor.functions import TimeWindow
 from state_processor.process_functions import KeyedStateBootstrapFunction
 
 if TYPE_CHECKING:
@@ -81,13 +83,63 @@ def seen() -> Rows:
     ]
 
 
+WINDOWED = Operator(
+    "windowed",
+    key="STRING",
+    states=(
+        KeyedState.reducing("most", "LONG").under("TIME_WINDOW"),
+        KeyedState.list("seen", "LONG").under("TIME_WINDOW"),
+    ),
+)
+SIZE = 100
+
+
+def windowed_function() -> KeyedStateBootstrapFunction:
+    """As ``seen_function``, with state of windows."""
+
+    class Windowed(KeyedStateBootstrapFunction):
+        """What there was of each word in each window."""
+
+        def open(self, runtime_context: Any) -> None:
+            window = Types.TIME_WINDOW()
+            self.most = runtime_context.get_reducing_state(
+                ReducingStateDescriptor("most", Types.LONG(), max), namespace=window
+            )
+            self.seen = runtime_context.get_list_state(
+                ListStateDescriptor("seen", Types.LONG()), namespace=window
+            )
+
+        def process_element(self, value: Any, context: Any) -> None:
+            start = value.id // SIZE * SIZE
+            for state in (self.most, self.seen):
+                state.set_current_namespace(TimeWindow(start, start + SIZE))
+                state.add(value.id)
+
+    return Windowed()
+
+
+def windows() -> Rows:
+    return [
+        {
+            "key": f"Wörd {word}",
+            "namespace": [start, start + SIZE],
+            "most": found[-1],
+            "seen": found,
+        }
+        for word in range(WORDS)
+        for start in range(0, 500, SIZE)
+        if (found := [number for number in ids(word) if start <= number < start + SIZE])
+    ]
+
+
 @pytest.fixture(scope="module")
 def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
     path = str(tmp_path_factory.mktemp("functions") / "savepoint")
     rows = spark.sql(f"SELECT id, concat('Wörd ', id % {WORDS}) AS word FROM range(500)")
     keyed = OperatorTransformation.bootstrap_with(rows).assign_timestamps("id").key_by("word")
     writer = Savepoint.create(spark, parallelism=2)
-    writer.with_operator("seen", keyed.transform(seen_function())).write(path)
+    writer = writer.with_operator("seen", keyed.transform(seen_function()))
+    writer.with_operator("windowed", keyed.transform(windowed_function())).write(path)
     return path
 
 
@@ -107,3 +159,12 @@ def test_state_and_timers_of_a_function_are_there(
         }
         for word in range(WORDS)
     )
+
+
+@pytest.mark.parametrize("flink", RELEASES)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_state_of_windows_is_there(
+    flink_restore: FlinkRestore, written: str, flink: str, backend: str
+) -> None:
+    restored = flink_restore(written, WINDOWED, flink=flink, backend=backend)
+    assert restored.window_state("windowed") == in_order(windows())

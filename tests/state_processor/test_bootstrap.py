@@ -95,6 +95,15 @@ class TestKeyedState:
             found = savepoint.read_keyed_state("accounts", keys=[key]).collect()
             assert [(row.key, row.total) for row in found] == [(key, key * 1.5)]
 
+    def test_without_rows_there_are_states_all_the_same(
+        self, spark: SparkSession, tmp_path: Path
+    ) -> None:
+        data = spark.createDataFrame([], "key BIGINT, total DOUBLE")
+        keyed = OperatorTransformation.bootstrap_with(data).key_by("key").with_state(TOTAL)
+        found = written(spark, keyed, tmp_path).read_keyed_state("operator")
+        assert found.columns == ["key", "total"]
+        assert rows(found, "key") == []
+
     def test_a_list_that_is_empty_and_a_null_are_no_state(
         self, spark: SparkSession, tmp_path: Path
     ) -> None:

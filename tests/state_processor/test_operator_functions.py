@@ -75,6 +75,33 @@ def test_lists_have_what_each_task_added(spark: SparkSession, tmp_path: Path) ->
     assert sum(counts) == 100
 
 
+def test_a_function_with_several_states_is_run_once(spark: SparkSession, tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    calls.touch()
+
+    class Twice(StateBootstrapFunction):
+        def open(self, runtime_context: Any) -> None:
+            names = [ListStateDescriptor(name, Types.LONG()) for name in ("first", "second")]
+            self.states = [runtime_context.get_list_state(one) for one in names]
+
+        def process_element(self, value: Any, context: Any) -> None:
+            for number, state in enumerate(self.states):
+                state.add(value.id + number)
+
+        def snapshot_state(self) -> None:
+            with calls.open("a") as file:
+                file.write("x")
+
+    rows = OperatorTransformation.bootstrap_with(spark.range(10, numPartitions=2))
+    savepoint = written(spark, rows.transform(Twice()), tmp_path)
+    found = [savepoint.read_list_state("operator", name) for name in ("first", "second")]
+    assert [sorted(row.value for row in one.collect()) for one in found] == [
+        list(range(10)),
+        list(range(1, 11)),
+    ]
+    assert calls.read_text() == "xx"
+
+
 def test_a_broadcast_map_is_made_of_all_rows(spark: SparkSession, tmp_path: Path) -> None:
     rows = OperatorTransformation.bootstrap_with(spark.range(100, numPartitions=3))
     savepoint = written(spark, rows.transform(Latest()), tmp_path)

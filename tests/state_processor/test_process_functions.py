@@ -14,10 +14,10 @@ from state_processor import (
     Types,
     ValueStateDescriptor,
 )
+from state_processor.keyed_runtime_context import KeyedRuntimeContext
 from state_processor.process_functions import (
     BroadcastContext,
     KeyedContext,
-    KeyedRuntimeContext,
     OperatorRuntimeContext,
 )
 from state_processor.state_backends import (

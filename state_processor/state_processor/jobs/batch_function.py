@@ -6,21 +6,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from savepoint_formats.columns import arrow_type
+from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
-from state_processor.jobs.encode_keyed import KEY, RUNS, KeyedEncoding
+from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, RUNS, KeyedEncoding
 from state_processor.jobs.key_spans import key_starts
 from state_processor.jobs.keyed_write import KeyedPlan
 from state_processor.jobs.sorted_inputs import KEY as KEY_BYTES
-from state_processor.jobs.sorted_inputs import KeyedInput, routed, row_column
+from state_processor.jobs.sorted_inputs import (
+    ORDER,
+    KeyedInput,
+    key_groups_in,
+    routed,
+    row_columns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pyspark.sql import DataFrame, Row
 
-    from state_processor.jobs.function_rows import FunctionState
+    from state_processor.jobs.state_runs import FunctionState
 
     BatchFunction = Callable[[pa.Table], pa.Table]
 
@@ -51,9 +59,13 @@ class BatchRows:
         """See ``RunRows``."""
         columns = tuple(state.column(ids[state.new.name]) for state in self.states)
         layout, hash_code = self.rows.key.snapshot.layout(), self.rows.key.hash_code
-        encoding = KeyedEncoding(layout, None, max_parallelism, columns, hash_code)
+        has_key_groups = self.rows.key.key_groups is not None
+        encoding = KeyedEncoding(
+            layout, None, max_parallelism, columns, hash_code, has_key_groups=has_key_groups
+        )
         rows = self.rows.rows(0, (self.rows,), max_parallelism)
-        task = BatchTask(self.function, {state.new.name: state for state in self.states}, encoding)
+        states = {state.new.name: state for state in self.states}
+        task = BatchTask(self.function, states, self.rows.fields, encoding)
         return routed(rows, max_parallelism, is_sorted=True).mapInArrow(task.run, RUNS)
 
     def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
@@ -68,11 +80,13 @@ class BatchTask:
     Attributes:
         function: The function.
         states: The states that it makes, by name.
+        names: The columns of the rows.
         encoding: How they become runs.
     """
 
     function: BatchFunction
     states: Mapping[str, FunctionState]
+    names: tuple[str, ...]
     encoding: KeyedEncoding
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -85,13 +99,30 @@ class BatchTask:
         Raises:
             ColumnNotFoundError: It left out one of them.
             ColumnTypeError: One is of another type.
+            ValueError: It gave a key that it was not given, whose key group is not known.
         """
         types = {KEY: arrow_type(self.encoding.key)}
         types |= {name: state.arrow_type for name, state in self.states.items()}
         for table in whole_keys(batches):
-            found = self.function(table)
-            columns = [self._column(found, name, wanted) for name, wanted in types.items()]
-            yield pa.RecordBatch.from_arrays(columns, list(types))
+            rows = table.select(row_columns(0, table.column_names)).rename_columns(self.names)
+            given = self.function(rows)
+            found = {name: self._column(given, name, wanted) for name, wanted in types.items()}
+            if self.encoding.has_key_groups:
+                found[KEY_GROUP] = self._key_groups(table, found[KEY])
+            yield pa.RecordBatch.from_pydict(found)
+
+    def _key_groups(self, table: pa.Table, keys: pa.Array) -> pa.Array:
+        """The key groups of keys, which the rows of the table have."""
+        encoded = Encoder(self.encoding.key).encode(keys).cast(pa.binary())
+        rows = pc.index_in(encoded, table.column(KEY_BYTES))
+        if rows.null_count:
+            key = keys[rows.is_null().index(True).as_py()].as_py()
+            raise ValueError(
+                f"the function gave key {key!r}, which no row has: a column gives the key groups, so"
+                " that of another key is not known"
+            )
+        order = table.column(ORDER).combine_chunks().take(rows)
+        return pa.array(key_groups_in(order), pa.int32())
 
     def _column(self, found: pa.Table, name: str, wanted: pa.DataType) -> pa.Array:
         if name not in found.column_names:
@@ -116,13 +147,13 @@ def whole_keys(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
             last = pending[-1].column(KEY_BYTES)[-1]
             start = _first_other(batch.column(KEY_BYTES), last)
             if start is not None:
-                yield _rows([*pending, batch.slice(0, start)])
+                yield pa.Table.from_batches([*pending, batch.slice(0, start)])
                 pending, count, batch = [], 0, batch.slice(start)  # noqa: PLW2901  # the rest
         if batch.num_rows:
             pending.append(batch)
             count += batch.num_rows
     if pending:
-        yield _rows(pending)
+        yield pa.Table.from_batches(pending)
 
 
 def _first_other(keys: pa.BinaryArray, key: pa.BinaryScalar) -> int | None:
@@ -131,8 +162,3 @@ def _first_other(keys: pa.BinaryArray, key: pa.BinaryScalar) -> int | None:
         return 0
     starts = key_starts(keys)
     return int(starts[1]) if len(starts) > 1 else None
-
-
-def _rows(batches: list[pa.RecordBatch]) -> pa.Table:
-    rows = [pa.RecordBatch.from_struct_array(batch.column(row_column(0))) for batch in batches]
-    return pa.Table.from_batches(rows)

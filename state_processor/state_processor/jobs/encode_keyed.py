@@ -57,8 +57,11 @@ BATCH_SIZE = 16 << 20
 KEY, NAMESPACE, KEY_GROUP = "key", "namespace", "key_group"
 
 
-class _EntryEncoder(Protocol):
-    def entries(self, keys: KeyColumns, values: pa.Array) -> EncodedEntries: ...
+class EntryEncoder(Protocol):
+    """What makes entries of a column of values."""
+
+    def entries(self, keys: KeyColumns, values: pa.Array) -> EncodedEntries:
+        """The entries of some rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +91,14 @@ class StateColumn:
         """The layout of the values of the column; that of timers is a list of timestamps."""
         return self.stored if self.times is None else without_ttl(self.stored)
 
-    def encoder(self) -> _EntryEncoder:
+    def encoder(self) -> EntryEncoder:
         """What makes entries of the column."""
         kinds = {
             StateKind.LIST: ListEncoder,
             StateKind.MAP: MapEncoder,
             StateKind.TIMERS: TimerEncoder,
         }
-        make: type[_EntryEncoder] = kinds.get(self.kind, ValueEncoder)
+        make: type[EntryEncoder] = kinds.get(self.kind, ValueEncoder)
         return make(self.stored)  # type: ignore[call-arg]  # each takes what its kind stores
 
 
@@ -127,13 +130,18 @@ class KeyedEncoding:
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The runs of the rows of a partition, as a task of Spark gives them."""
-        encoders = [state.encoder() for state in self.states]
-        for batch in _gathered(batches):
-            yield from self._encoded(batch, encoders)
+        encoders = self.encoders()
+        for batch in gathered(batches):
+            yield from self.encoded(batch, encoders)
 
-    def _encoded(
-        self, batch: pa.RecordBatch, encoders: list[_EntryEncoder]
+    def encoders(self) -> list[EntryEncoder]:
+        """What makes entries of each state."""
+        return [state.encoder() for state in self.states]
+
+    def encoded(
+        self, batch: pa.RecordBatch, encoders: list[EntryEncoder]
     ) -> Iterator[pa.RecordBatch]:
+        """The runs of the rows of a batch."""
         keys = self._column(batch, KEY, arrow_type(self.key))
         with within("the column of the keys"):
             key_groups = self._key_groups(batch, keys)
@@ -173,7 +181,7 @@ class KeyedEncoding:
         if keys.null_count:
             raise NullKeyError(f"{keys.null_count} keys of {len(keys)} are null: leave them out")
         if self.has_key_groups:
-            return self._given_key_groups(batch, keys)
+            return given_key_groups(batch.column(KEY_GROUP), keys, self.max_parallelism)
         if self.hash_keys is not None:
             hashes = np.asarray(self.hash_keys(keys), np.int32)
             if hashes.shape != (len(keys),):
@@ -183,17 +191,6 @@ class KeyedEncoding:
         else:
             hashes = key_hashes(self.key, keys)
         return key_groups_of(hashes, self.max_parallelism)
-
-    def _given_key_groups(self, batch: pa.RecordBatch, keys: pa.Array) -> NDArray[np.uint16]:
-        given = batch.column(KEY_GROUP)
-        found = np.asarray(given.fill_null(-1).to_numpy())
-        (wrong,) = np.nonzero((found < 0) | (found >= self.max_parallelism))
-        if len(wrong):
-            raise KeyGroupError(
-                f"key group {given[int(wrong[0])].as_py()} of key {keys[int(wrong[0])].as_py()!r},"
-                f" expected 0 to {self.max_parallelism - 1}"
-            )
-        return found.astype(np.uint16)
 
     def _keyed(self, keys: pa.Array, namespace: Layout, namespaces: pa.Array) -> KeyColumns:
         return KeyColumns.encoded(self.key, namespace, keys, namespaces)
@@ -208,6 +205,18 @@ class KeyedEncoding:
         if state.times is None:
             return values
         return with_last_access(values, batch.column(state.times), state.stored)
+
+
+def given_key_groups(given: pa.Array, keys: pa.Array, max_parallelism: int) -> NDArray[np.uint16]:
+    """Key groups that a column gives. Raises ``KeyGroupError`` if there is no such key group."""
+    found = np.asarray(given.fill_null(-1).to_numpy())
+    (wrong,) = np.nonzero((found < 0) | (found >= max_parallelism))
+    if len(wrong):
+        raise KeyGroupError(
+            f"key group {given[int(wrong[0])].as_py()} of key {keys[int(wrong[0])].as_py()!r},"
+            f" expected 0 to {max_parallelism - 1}"
+        )
+    return found.astype(np.uint16)
 
 
 def run_rows(
@@ -226,7 +235,7 @@ def run_rows(
     )
 
 
-def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows in larger batches: the more keys of a key group come at once, the better."""
     pending: list[pa.RecordBatch] = []
     size = 0

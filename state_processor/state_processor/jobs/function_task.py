@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from savepoint_formats.columns import write_value
 from savepoint_formats.data_view import DataOutputView
 from state_processor.execution_options import SORTED_INPUTS
 from state_processor.jobs.per_key import Place
+from state_processor.keyed_runtime_context import KeyedRuntimeContext
 from state_processor.process_functions import (
     KeyedContext,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
-    KeyedRuntimeContext,
 )
 from state_processor.state_backends import TimerService, state_backend
 
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from state_processor.jobs.key_spans import RowTypes, Span
     from state_processor.process_functions import KeyedFunction
     from state_processor.state_backends import KeyedStateBackend
+    from state_processor.types import TypeInformation
+
+RunT = TypeVar("RunT", bound="FunctionRun")
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class FunctionTask:
 
     def outputs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Place, Any]]:
         """The rows that the function gives, each with its key."""
-        with self._run() as run:
+        with self.running(FunctionRun) as run:
             for _ in run.steps(self.rows.spans(batches)):
                 if run.given:
                     place = Place(run.backend.current_key)
@@ -64,16 +67,18 @@ class FunctionTask:
 
     def states(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Place, list[Any]]]:
         """The bytes of each key, and what it has in each state when it ends."""
-        with self._run() as run:
+        with self.running(FunctionRun) as run:
             for _ in run.steps(self.rows.spans(batches)):
                 run.given.clear()
                 yield from run.ended
                 run.ended.clear()
 
     @contextmanager
-    def _run(self) -> Iterator[_Run]:
-        with state_backend(self.options.state_backend, self.rows.key) as backend:
-            run = _Run(self, backend)
+    def running(self, kind: Callable[[FunctionTask, KeyedStateBackend], RunT]) -> Iterator[RunT]:
+        """The function at work, open until the end."""
+        name, cache_size = self.options.state_backend, self.options.cache_size
+        with state_backend(name, self.rows.key, cache_size=cache_size) as backend:
+            run = kind(self, backend)
             try:
                 self.function.open(KeyedRuntimeContext(backend))
                 yield run
@@ -84,14 +89,17 @@ class FunctionTask:
                 self.function.close()
 
 
-class _Run:
+class FunctionRun:
     """A function at work.
 
     Attributes:
+        timer_service: What keeps its timers.
         backend: Has the state.
         given: The rows that the function has given.
         ended: What keys had when they ended.
     """
+
+    timer_service: ClassVar[type[TimerService]] = TimerService
 
     def __init__(self, task: FunctionTask, backend: KeyedStateBackend) -> None:
         self.backend = backend
@@ -101,10 +109,13 @@ class _Run:
         self._key = task.rows.key
         self._is_sorted = task.options.is_sorted
         self._keeps_state = task.keeps_state
-        self._timers = TimerService(backend)
+        self._timers = self.timer_service(backend)
         self._context = KeyedContext(self._timers, self._switch_key)
         # The keys that the function has left by itself; emptied where that is seen.
         self._left: list[bytes | None] = []
+        self._has_key_groups = task.rows.has_key_groups
+        # Those that a column gives, of keys that have not ended.
+        self._key_groups: dict[bytes, int] = {}
 
     def steps(self, spans: Iterable[Span]) -> Iterator[None]:
         """Calls the function for all rows; ``given`` and ``ended`` may be emptied after a step."""
@@ -114,12 +125,18 @@ class _Run:
                 if self._is_sorted:
                     self._end_before(span)
                 self._begin(span.key, span.key_bytes)
-            rows = zip(span.timestamps, span.rows, strict=False)
+                if span.key_group is not None:
+                    self._key_groups[span.key_bytes] = span.key_group
+            rows = self._rows(span)
             while call(rows):
                 self._return_to(span, rows)
             yield
         for _ in self._ends():
             yield
+
+    def _rows(self, span: Span) -> Iterator[tuple[int | None, Any]]:
+        """The rows, each with its timestamp."""
+        return zip(span.timestamps, span.rows, strict=False)
 
     def _call(self) -> Callable[[Iterator[tuple[int | None, Any]]], bool]:
         """What calls the function for rows, until it has switched keys or there are no more."""
@@ -161,6 +178,11 @@ class _Run:
         write_value(self._key, key, view)
         if view.to_bytes() == self.backend.key_bytes:
             return
+        if self._has_key_groups and view.to_bytes() not in self._key_groups:
+            raise TypeError(
+                f"the key group of key {key!r} is not known: where a column gives the key groups, a"
+                " function goes to no key that has had no row"
+            )
         self._left.append(self.backend.key_bytes)
         if self._is_sorted:
             self._end()
@@ -195,12 +217,18 @@ class _Run:
 
     def _end(self) -> None:
         """Ends the current key."""
-        if not self._keeps_state:
-            self._fire()
-            return
+        if self._keeps_state:
+            self._keep()
+        else:
+            self._fire(self._timers.due())
+
+    def _keep(self) -> None:
+        """Gives away what the current key has."""
         snapshot = self.backend.snapshot_current_key()
         if any(one is not None for one in snapshot):
-            row = [self.backend.key_bytes, *snapshot]
+            key_bytes = self.backend.key_bytes
+            assert key_bytes is not None  # a key is current
+            row = [key_bytes, self._key_groups.pop(key_bytes, None), *snapshot]
             self.ended.append((Place(self.backend.current_key), row))
 
     def _ends(self) -> Iterator[None]:
@@ -214,24 +242,30 @@ class _Run:
                 self._end()
                 yield
 
-    def _fire(self) -> None:
-        """Fires the timers of the current key."""
+    def _fire(self, due: Iterable[tuple[str, int]]) -> None:
+        """Fires timers of the current key."""
         function, context = self._function, self._context
         if not isinstance(function, KeyedProcessFunction | KeyedCoProcessFunction):
             return
-        for context.time_domain, context.timestamp in self._timers.due():
+        for context.time_domain, context.timestamp in due:
             found = function.on_timer(context.timestamp, context)
             if found is not None:
                 self.given.extend(found)
         context.time_domain = None
 
 
-def registered(function: KeyedFunction, key: Layout) -> tuple[StateDescriptor, ...]:
-    """The states that a function registers, after those of its timers, as snapshots have them."""
+def registered(
+    function: KeyedFunction, key: Layout
+) -> tuple[tuple[StateDescriptor, TypeInformation | None], ...]:
+    """The states that a function registers, after those of its timers, as snapshots have them.
+
+    Each comes with the type of its namespaces, if it has any.
+    """
     with state_backend("single_key", key) as backend:
         TimerService(backend)
+        context = KeyedRuntimeContext(backend)
         try:
-            function.open(KeyedRuntimeContext(backend))
+            function.open(context)
         finally:
             function.close()
-        return backend.descriptors
+        return tuple((one, context.namespaces.get(one.name)) for one in backend.descriptors)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import namedtuple
 from dataclasses import dataclass
-from itertools import repeat
+from functools import partial
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,14 @@ from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.decode import decode
 from state_processor.jobs.python_values import python_values
-from state_processor.jobs.sorted_inputs import INPUT, KEY, TIMESTAMP, row_column
+from state_processor.jobs.sorted_inputs import (
+    INPUT,
+    KEY,
+    ORDER,
+    TIMESTAMP,
+    key_groups_in,
+    row_columns,
+)
 from state_processor.schema import to_spark
 
 if TYPE_CHECKING:
@@ -36,12 +44,14 @@ class Span(NamedTuple):
         key_bytes: What its serializer writes.
         timestamps: That of each row, in ms, or None.
         rows: The rows; where a function has two inputs, pairs of number of input and row.
+        key_group: Of the key, if a column gives it.
     """
 
     key: Any
     key_bytes: bytes
     timestamps: Iterable[int | None]
     rows: list[Any]
+    key_group: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +62,13 @@ class RowTypes:
         key: The layout of keys.
         inputs: The names of the columns of each input.
         has_timestamps: Whether rows have any.
+        has_key_groups: Whether a column gives the key groups.
     """
 
     key: Layout
     inputs: tuple[tuple[str, ...], ...]
     has_timestamps: bool
+    has_key_groups: bool = False
 
     def spans(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Span]:
         """The rows of a partition; a key that goes on in the next batch has another span there."""
@@ -70,32 +82,33 @@ class RowTypes:
         starts = key_starts(keys)
         distinct = keys.take(pa.array(starts))
         found = python_keys(decoded_keys(self.key, distinct))
-        bounds = starts.tolist()
-        ends = [*bounds[1:], batch.num_rows]
+        bounds = [*starts.tolist(), batch.num_rows]
         rows = self._rows(batch, makes)
-        if not self.has_timestamps:
-            for key, key_bytes, start, end in zip(
-                found, distinct.to_pylist(), bounds, ends, strict=True
-            ):
-                yield Span(key, key_bytes, repeat(None), rows[start:end])
-            return
-        times = plain_list(batch.column(TIMESTAMP))
-        for key, key_bytes, start, end in zip(
-            found, distinct.to_pylist(), bounds, ends, strict=True
-        ):
-            yield Span(key, key_bytes, times[start:end], rows[start:end])
+        times: Iterable[Iterable[int | None]] = repeat(repeat(None))
+        if self.has_timestamps:
+            of_rows = plain_list(batch.column(TIMESTAMP))
+            times = (of_rows[start:end] for start, end in pairwise(bounds))
+        key_groups: Iterable[int | None] = repeat(None)
+        if self.has_key_groups:
+            key_groups = key_groups_in(batch.column(ORDER))[starts].tolist()
+        of_spans = (rows[start:end] for start, end in pairwise(bounds))
+        yield from map(Span, found, distinct.to_pylist(), times, of_spans, key_groups)
 
     def _rows(self, batch: pa.RecordBatch, makes: list[Any]) -> list[Any]:
         if len(makes) == 1:
-            return list(map(makes[0], row_tuples(batch.column(row_column(0)))))
+            return list(map(makes[0], input_tuples(batch, 0)))
         numbers = batch.column(INPUT)
         of_inputs = [
-            map(
-                make, row_tuples(batch.column(row_column(number)).filter(pc.equal(numbers, number)))
-            )
+            map(make, input_tuples(batch.filter(pc.equal(numbers, number)), number))
             for number, make in enumerate(makes)
         ]
         return [(number, next(of_inputs[number])) for number in numbers.to_pylist()]
+
+
+def input_tuples(batch: pa.RecordBatch, number: int) -> Iterator[tuple[Any, ...]]:
+    """The values of each row, all of which are of this input."""
+    columns = [batch.column(name) for name in row_columns(number, batch.schema.names)]
+    return zip(*map(plain_list, columns), strict=True)
 
 
 def key_starts(keys: pa.BinaryArray) -> NDArray[np.int64]:
@@ -129,10 +142,10 @@ def plain_list(column: pa.Array) -> list[Any]:
 
 
 def row_maker(names: tuple[str, ...]) -> Callable[[Iterable[Any]], Any]:
-    """What makes a named tuple of values; no name of Python is ``_0``, or another number."""
+    """What makes a named tuple of so many values; no name of Python is ``_0``, or another number."""
     kind: Any = namedtuple("Row", list(names), rename=True)  # type: ignore[misc]  # names are data
-    make: Callable[[Iterable[Any]], Any] = kind._make
-    return make
+    # ``_make`` is this, and a check of the number, in Python.
+    return partial(tuple.__new__, kind)
 
 
 def row_tuples(rows: pa.StructArray) -> Iterator[tuple[Any, ...]]:

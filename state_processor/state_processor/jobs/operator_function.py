@@ -1,24 +1,22 @@
 """Runs a function without keys over rows; what it leaves becomes operator state.
 
 List state is made in each task, of the rows of its partition. Broadcast state is made in one, of
-all rows, for a map that several tasks had made would have no one value for a key.
+all rows, for a map that several tasks had made would have no one value for a key. The function is run
+once, however many states it has.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 from pyspark import cloudpickle
-from pyspark.sql.types import StructField, StructType
 
 from savepoint_formats.columns import arrow_type
-from savepoint_formats.metadata import DistributionMode
-from state_processor.column_types import spark_type
 from state_processor.descriptors import ListStateDescriptor, MapStateDescriptor
 from state_processor.jobs.key_spans import plain_list, row_maker, row_tuples
-from state_processor.jobs.operator_rows import NewOperatorState, OperatorRows
+from state_processor.jobs.operator_rows import ELEMENTS, ElementEncoding, NewOperatorState
 from state_processor.jobs.python_values import OutputRows
 from state_processor.process_functions import (
     BroadcastContext,
@@ -27,7 +25,6 @@ from state_processor.process_functions import (
     OperatorRuntimeContext,
     StateBootstrapFunction,
 )
-from state_processor.schema import to_spark
 from state_processor.state_backends import OperatorStateStore, processing_time
 
 if TYPE_CHECKING:
@@ -35,6 +32,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from savepoint_formats.metadata import DistributionMode
     from state_processor.descriptors import StateDescriptor
 
     OperatorFunction = StateBootstrapFunction | BroadcastStateBootstrapFunction
@@ -43,29 +41,83 @@ TIMESTAMP, ROW = "timestamp", "row"
 
 
 @dataclass(frozen=True)
+class FunctionElements:
+    """A state of a function, whose run gives the elements of all its states at once.
+
+    Attributes:
+        function: The function.
+        data: Columns ``timestamp``, in ms, and ``row``, a struct.
+        states: The states of the function, which have indexes one after another.
+        number: Which of them this is; the first one brings the elements of all.
+    """
+
+    function: OperatorFunction
+    data: DataFrame
+    states: tuple[NewOperatorState, ...]
+    number: int
+
+    @property
+    def state(self) -> NewOperatorState:
+        """The state."""
+        return self.states[self.number]
+
+    def elements(self, index: int, parallelism: int) -> DataFrame:
+        """See ``ElementRows``."""
+        if self.number:
+            return self.data.sparkSession.createDataFrame([], ELEMENTS)
+        names = tuple(self.data.select(f"{ROW}.*").columns)
+        states = tuple(
+            FunctionElementState.of(state, index + number, parallelism)
+            for number, state in enumerate(self.states)
+        )
+        return self.data.mapInArrow(OperatorTask(self.function, names, states).run, ELEMENTS)
+
+
+@dataclass(frozen=True)
+class FunctionElementState:
+    """A state of a function in a task.
+
+    Attributes:
+        schema: Of the elements that the function leaves.
+        encoding: How they become bytes.
+    """
+
+    schema: pa.Schema
+    encoding: ElementEncoding
+
+    @classmethod
+    def of(cls, state: NewOperatorState, index: int, parallelism: int) -> Self:
+        """A new state."""
+        element = state.element.layout()
+        key = None if state.key is None else state.key.layout()
+        layouts = {"element": element} if key is None else {"key": key, "element": element}
+        schema = pa.schema({name: arrow_type(layout) for name, layout in layouts.items()})
+        return cls(schema, ElementEncoding(state.name, index, parallelism, element, key))
+
+    def batches(self, found: list[Any], function: str) -> Iterator[pa.RecordBatch]:
+        """What the function has left, as ``ELEMENTS`` has it."""
+        place = f"state {self.encoding.name!r}"
+        elements = found if self.encoding.key else [(element,) for element in found]
+        rows = OutputRows(self.schema, function).batches((place, one) for one in elements)
+        yield from self.encoding.run(rows)
+
+
+@dataclass(frozen=True)
 class OperatorTask:
-    """A function of which one state is taken.
+    """A function over the rows of a partition.
 
     Attributes:
         function: The function.
         names: The columns of the rows.
-        state: The state.
-        schema: Of its elements.
+        states: Its states, in the order in which it registers them.
     """
 
     function: OperatorFunction
     names: tuple[str, ...]
-    state: str
-    schema: pa.Schema
+    states: tuple[FunctionElementState, ...]
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The elements of the state that the rows of a partition make."""
-        rows = OutputRows(self.schema, type(self.function).__name__)
-        place = f"state {self.state!r}"
-        for batch in rows.batches((place, element) for element in self._elements(batches)):
-            yield to_spark(batch)
-
-    def _elements(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+        """The elements of all states that the rows of a partition make."""
         store = OperatorStateStore()
         function = self.function
         try:
@@ -79,10 +131,8 @@ class OperatorTask:
                 function.snapshot_state()
         finally:
             function.close()
-        for descriptor, mode, found in store.contents():
-            if descriptor.name == self.state:
-                is_map = mode is DistributionMode.BROADCAST
-                yield from found if is_map else ((element,) for element in found)
+        for state, (_, _, found) in zip(self.states, store.contents(), strict=True):
+            yield from state.batches(found, type(function).__name__)
 
 
 def opened(function: OperatorFunction, store: OperatorStateStore) -> OperatorContext:
@@ -97,7 +147,7 @@ def opened(function: OperatorFunction, store: OperatorStateStore) -> OperatorCon
     return context
 
 
-def operator_rows(data: DataFrame, function: OperatorFunction) -> tuple[OperatorRows, ...]:
+def operator_rows(data: DataFrame, function: OperatorFunction) -> tuple[FunctionElements, ...]:
     """The states that a function makes of rows.
 
     Args:
@@ -119,20 +169,8 @@ def operator_rows(data: DataFrame, function: OperatorFunction) -> tuple[Operator
         raise ValueError(f"{type(function).__name__} names no state in {where}")
     if isinstance(function, BroadcastStateBootstrapFunction):
         data = data.coalesce(1)
-    return tuple(_rows(data, function, descriptor, mode) for descriptor, mode, _ in found)
-
-
-def _rows(
-    data: DataFrame, function: OperatorFunction, descriptor: StateDescriptor, mode: DistributionMode
-) -> OperatorRows:
-    state = _state(descriptor, mode)
-    layouts = {} if state.key is None else {"key": state.key.layout()}
-    layouts["element"] = state.element.layout()
-    schema = pa.schema({name: arrow_type(layout) for name, layout in layouts.items()})
-    names = tuple(data.select(f"{ROW}.*").columns)
-    task = OperatorTask(function, names, state.name, schema)
-    types = StructType([StructField(name, spark_type(one)) for name, one in layouts.items()])
-    return OperatorRows(state, data.mapInArrow(task.run, types))
+    states = tuple(_state(descriptor, mode) for descriptor, mode, _ in found)
+    return tuple(FunctionElements(function, data, states, number) for number in range(len(states)))
 
 
 def _state(descriptor: StateDescriptor, mode: DistributionMode) -> NewOperatorState:

@@ -146,13 +146,21 @@ class OperatorRows:
         """The rows as bytes, each with its subtask."""
         key = None if self.state.key is None else self.state.key.layout()
         layout = self.state.element.layout()
-        encoding = _Encoding(self.state.name, index, parallelism, layout, key)
+        encoding = ElementEncoding(self.state.name, index, parallelism, layout, key)
         return self.data.mapInArrow(encoding.run, ELEMENTS)
 
 
 @dataclass(frozen=True)
-class _Encoding:
-    """How the rows of a state become bytes."""
+class ElementEncoding:
+    """How the rows of a state become bytes.
+
+    Attributes:
+        name: The name of the state.
+        index: That of the state.
+        parallelism: The number of subtasks.
+        element: The layout of elements, or of the values of broadcast state.
+        key: The layout of the keys of broadcast state.
+    """
 
     name: str
     index: int
@@ -161,6 +169,7 @@ class _Encoding:
     key: Layout | None
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The elements of the rows of a partition, as ``ELEMENTS`` has them."""
         context = TaskContext.get()
         assert context is not None  # it runs in a task
         # Each partition begins at another subtask, so that small ones do not all go to the first.

@@ -5,11 +5,14 @@ a key group come one behind the other, each by its bytes. Spark sorts, and spill
 
 | column    | type   | meaning                                                                  |
 |-----------|--------|--------------------------------------------------------------------------|
-| key_group | INT    | of the key                                                               |
+| order     | BIGINT | the key group, and what tells most keys apart in the order of their bytes |
 | key       | BINARY | what the serializer of keys writes                                       |
-| timestamp | BIGINT | of the row in ms, null if it has none                                    |
-| input     | INT    | which input the row is of                                                |
-| row 0     | STRUCT | its columns, null for a row of another input; ``row 1``: of the second   |
+| timestamp | BIGINT | of the row in ms; there where an input has timestamps                    |
+| input     | INT    | which input the row is of; there where a function has several            |
+| row 0 0 … |        | the columns of the row, null for one of another input; ``row 1 0`` …     |
+
+Spark compares the first column of an order as a number, and the others only where it is equal, which
+is much slower. So that column says as much as it can.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BinaryType,
@@ -33,9 +37,10 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.columns import arrow_type
 from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.columns.key_hash import key_groups_of, key_hashes
-from savepoint_formats.errors import ColumnTypeError, NullKeyError, UnstableKeyError
-from savepoint_formats.layout.properties import parts
-from state_processor.column_types import column_of, fits
+from savepoint_formats.errors import ColumnTypeError, NullKeyError
+from state_processor.column_types import column_of, fits, fitted
+from state_processor.jobs.encode_keyed import given_key_groups
+from state_processor.jobs.stable_keys import expect_stable
 from state_processor.schema import from_spark
 
 if TYPE_CHECKING:
@@ -48,33 +53,17 @@ if TYPE_CHECKING:
     from state_processor.jobs.encode_keyed import HashKeys
     from state_processor.jobs.keyed_rows import Key
 
-KEY_GROUP, KEY, TIMESTAMP, INPUT = "key_group", "key", "timestamp", "input"
+KEY_GROUP, ORDER, KEY = "key_group", "order", "key"
+TIMESTAMP, INPUT = "timestamp", "input"
 
-_UNSTABLE: dict[type[Layout], str] = {
-    layouts.MapOf: "a map, whose entries have no order",
-    layouts.BinaryMap: "a map, whose entries have no order",
-    layouts.BlockMap: "a map, whose entries have no order",
-    layouts.Kryo: "an object that Kryo writes, whose bytes equal objects need not share",
-    layouts.JavaObject: "an object that Java writes, whose bytes equal objects need not share",
-    layouts.Opaque: "of a serializer that is not known",
-}
+_ORDER_BITS = 48
+_SIGNIFICANT_BITS = 44
+_BYTE_LIMITS = np.array([1 << 8 * size for size in range(8)], np.uint64)
 
 
-def expect_stable(layout: Layout) -> None:
-    """Raises ``UnstableKeyError`` if equal keys of this layout may have different bytes."""
-    for kind, reason in _UNSTABLE.items():
-        if isinstance(layout, kind):
-            raise UnstableKeyError(
-                f"keys that are or hold {reason}, have no bytes to be sorted by: key by a column"
-                " of a simpler type"
-            )
-    for part in parts(layout):
-        expect_stable(part)
-
-
-def row_column(number: int) -> str:
-    """The name of the column that has the rows of an input."""
-    return f"row {number}"
+def row_columns(number: int, names: Iterable[str]) -> list[str]:
+    """Those columns that have the rows of an input."""
+    return [name for name in names if name.startswith(f"row {number} ")]
 
 
 @dataclass(frozen=True)
@@ -97,64 +86,67 @@ class KeyedInput:
         return tuple(self.data.columns)
 
     def check(self) -> None:
-        """Looks at the columns of key and timestamp.
+        """Looks at the columns of key, key group and timestamp.
 
         Raises:
             ColumnNotFoundError: There is no such column.
             ColumnTypeError: It has another type.
             UnstableKeyError: Equal keys may have different bytes.
-            ValueError: The key groups are given, which a function cannot have.
         """
         expect_stable(self.key.snapshot.layout())
         self.key.column(self.data)
+        self._key_groups()
         if self.timestamps is not None:
             milliseconds(self.data, self.timestamps)
-        if self.key.key_groups is not None:
-            raise ValueError("a function computes the key groups: give key_by hash_code instead")
 
-    def rows(self, number: int, inputs: tuple[KeyedInput, ...], max_parallelism: int) -> DataFrame:
-        """The rows, each with its key's bytes and key group.
+    def rows(
+        self,
+        number: int,
+        inputs: tuple[KeyedInput, ...],
+        max_parallelism: int,
+        *,
+        wraps: bool = False,
+    ) -> DataFrame:
+        """The rows, each with its key's bytes and its place in the order.
 
         Args:
             number: That of this input.
             inputs: All inputs of the function.
             max_parallelism: The number of key groups.
+            wraps: Whether key groups that are given may be larger, for they are not stored.
         """
-        key = self.key
-        columns = {
-            KEY: key.column(self.data),
-            TIMESTAMP: F.lit(None).cast(LongType()),
-            INPUT: F.lit(number),
-        }
-        if self.timestamps is not None:
-            columns[TIMESTAMP] = milliseconds(self.data, self.timestamps)
+        layout = self.key.snapshot.layout()
+        encoding = KeyEncoding(layout, max_parallelism, self.key.hash_code, wraps=wraps)
+        selected = self.columns(number, inputs)
+        others = [field for field in selected.schema if field.name not in (KEY, KEY_GROUP)]
+        keys = [StructField(ORDER, LongType()), StructField(KEY, BinaryType())]
+        return selected.mapInArrow(encoding.ordered, StructType(keys + others))
+
+    def columns(self, number: int, inputs: tuple[KeyedInput, ...]) -> DataFrame:
+        """The rows, each with its key as it is; arguments are those of ``rows``."""
+        columns = {KEY: self.key.column(self.data)}
+        if (key_groups := self._key_groups()) is not None:
+            columns[KEY_GROUP] = key_groups
+        if any(one.timestamps is not None for one in inputs):
+            columns[TIMESTAMP] = F.lit(None).cast(LongType())
+            if self.timestamps is not None:
+                columns[TIMESTAMP] = milliseconds(self.data, self.timestamps)
+        if len(inputs) > 1:
+            columns[INPUT] = F.lit(number)
         for index, one in enumerate(inputs):
-            columns[row_column(index)] = self._row() if index == number else _nothing(one.data)
-        layout = key.snapshot.layout()
-        encoding = KeyEncoding(layout, max_parallelism, key.hash_code)
+            for position, field in enumerate(one.data.schema):
+                column = F.lit(None).cast(field.dataType)
+                if index == number:
+                    column = column_of(self.data, field.name)[0]
+                columns[f"row {index} {position}"] = column
         selected = self.data.select(*(column.alias(name) for name, column in columns.items()))
-        return selected.mapInArrow(encoding.run, _schema(selected))
+        # Two inputs must have the same schema, though a column is null in but one of them.
+        nullable = [StructField(field.name, field.dataType) for field in selected.schema]
+        return selected.to(StructType(nullable))
 
-    def _row(self) -> Column:
-        return F.struct(*(column_of(self.data, name)[0].alias(name) for name in self.data.columns))
-
-
-def _nothing(data: DataFrame) -> Column:
-    return F.lit(None).cast(data.schema)
-
-
-def _schema(selected: DataFrame) -> StructType:
-    """The columns with the key's bytes in the place of the key, and the key group in front."""
-    rows = [field for field in selected.schema if field.name.startswith("row ")]
-    fixed = [
-        StructField(KEY_GROUP, IntegerType()),
-        StructField(KEY, BinaryType()),
-        StructField(TIMESTAMP, LongType()),
-        StructField(INPUT, IntegerType()),
-    ]
-    return StructType(
-        fixed + [StructField(field.name, field.dataType, nullable=True) for field in rows]
-    )
+    def _key_groups(self) -> Column | None:
+        name = self.key.key_groups
+        return None if name is None else fitted(self.data, name, layouts.Int(), "the key group")
 
 
 def milliseconds(data: DataFrame, name: str) -> Column:
@@ -182,14 +174,29 @@ class KeyEncoding:
         key: The layout of the keys.
         max_parallelism: The number of key groups.
         hash_keys: Gives the Java hash codes of keys, if it is the user who knows them.
+        wraps: Whether key groups that are given may be larger, and are counted from 0 again.
     """
 
     key: Layout
     max_parallelism: int
     hash_keys: HashKeys | None
+    wraps: bool = False
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches with bytes and key groups."""
+        """The batches with bytes in the place of keys, and key groups in front."""
+        for key_groups, keys, others in self._encoded(batches):
+            found = {KEY_GROUP: pa.array(key_groups.astype(np.int32)), KEY: keys}
+            yield pa.RecordBatch.from_pydict(found | others)
+
+    def ordered(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches with bytes in the place of keys, and ``order`` in front."""
+        for key_groups, keys, others in self._encoded(batches):
+            order = (key_groups.astype(np.int64) << _ORDER_BITS) | leading_bits(keys)
+            yield pa.RecordBatch.from_pydict({ORDER: pa.array(order), KEY: keys} | others)
+
+    def _encoded(
+        self, batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[tuple[NDArray[np.uint16], pa.BinaryArray, dict[str, pa.Array]]]:
         encoder, wanted = Encoder(self.key), arrow_type(self.key)
         for batch in batches:
             keys = from_spark(batch.column(KEY), wanted)
@@ -197,22 +204,69 @@ class KeyEncoding:
                 raise NullKeyError(
                     f"{keys.null_count} keys of {len(keys)} are null: leave them out"
                 )
-            hash_codes = key_hashes(self.key, keys) if self.hash_keys is None else self._given(keys)
-            groups = pa.array(key_groups_of(hash_codes, self.max_parallelism).astype(np.int32))
-            found = {KEY_GROUP: groups, KEY: encoder.encode(keys).cast(pa.binary())}
-            others = [name for name in batch.schema.names if name != KEY]
-            columns = found | {name: batch.column(name) for name in others}
-            yield pa.RecordBatch.from_pydict(columns)
+            others = {
+                name: batch.column(name)
+                for name in batch.schema.names
+                if name not in (KEY, KEY_GROUP)
+            }
+            yield self._key_groups(batch, keys), encoder.encode(keys).cast(pa.binary()), others
 
-    def _given(self, keys: pa.Array) -> NDArray[np.int32]:
-        assert self.hash_keys is not None  # or nobody would ask
-        return np.asarray(self.hash_keys(keys), np.int32)
+    def _key_groups(self, batch: pa.RecordBatch, keys: pa.Array) -> NDArray[np.uint16]:
+        if KEY_GROUP in batch.schema.names:
+            given = batch.column(KEY_GROUP)
+            if self.wraps:
+                found = np.asarray(given.fill_null(0)) % self.max_parallelism
+                return found.astype(np.uint16)
+            return given_key_groups(given, keys, self.max_parallelism)
+        if self.hash_keys is None:
+            return key_groups_of(key_hashes(self.key, keys), self.max_parallelism)
+        hash_codes = np.asarray(self.hash_keys(keys), np.int32)
+        return key_groups_of(hash_codes, self.max_parallelism)
+
+
+def leading_bits(keys: pa.BinaryArray) -> NDArray[np.int64]:
+    """A number of 48 bits of each key, that is in the order of their bytes, or equal.
+
+    It is made of the first eight bytes: how many of them follow the first that is not 0, and the
+    44 bits from there. So it tells all numbers below 2**40 apart, and large ones by their first bits.
+    """
+    first = pc.binary_slice(keys, 0, 8).cast(pa.large_binary())
+    _, offsets, data = first.buffers()
+    starts = np.frombuffer(offsets, np.int64)[first.offset : first.offset + len(first) + 1]
+    sizes = np.diff(starts)
+    values = np.zeros((len(first), 8), np.uint8)
+    positions = np.arange(8) < sizes[:, None]
+    if data is not None:
+        values[positions] = np.frombuffer(data, np.uint8)[starts[0] : starts[-1]]
+    numbers = values.view(">u8").ravel().astype(np.uint64)
+    counts = np.searchsorted(_BYTE_LIMITS, numbers, side="right").astype(np.uint64)
+    shifted = numbers << (np.uint64(8) * (np.uint64(8) - np.maximum(counts, 1)))
+    significant = shifted >> np.uint64(64 - _SIGNIFICANT_BITS)
+    return ((counts << np.uint64(_SIGNIFICANT_BITS)) | significant).astype(np.int64)
 
 
 def routed(rows: DataFrame, max_parallelism: int, *, is_sorted: bool) -> DataFrame:
     """The rows in the partition of their key, where they are sorted, or as they come."""
+    found = spread(rows, max_parallelism, F.shiftright(ORDER, _ORDER_BITS))
+    return in_order(found) if is_sorted else found
+
+
+def in_order(rows: DataFrame) -> DataFrame:
+    """The rows sorted in their partitions: all of a key one behind the other."""
+    names = [name for name in (ORDER, KEY, TIMESTAMP, INPUT) if name in rows.columns]
+    return rows.sortWithinPartitions(*names)
+
+
+def spread(rows: DataFrame, max_parallelism: int, key_group: Column | None = None) -> DataFrame:
+    """The rows in the partition of their key group."""
     setting = rows.sparkSession.conf.get("spark.sql.shuffle.partitions")
     count = min(int(setting or 1), max_parallelism)
-    task = F.expr(f"CAST({KEY_GROUP} * {count} DIV {max_parallelism} AS INT)")
-    found = rows.repartitionById(count, task)
-    return found.sortWithinPartitions(KEY_GROUP, KEY, TIMESTAMP, INPUT) if is_sorted else found
+    of_row = F.col(KEY_GROUP) if key_group is None else key_group
+    task = (of_row * F.lit(count) / F.lit(max_parallelism)).cast(IntegerType())
+    return rows.repartitionById(count, task)
+
+
+def key_groups_in(order: pa.Array) -> NDArray[np.int64]:
+    """The key groups in a column ``order``."""
+    found: NDArray[np.int64] = order.to_numpy(zero_copy_only=False) >> _ORDER_BITS
+    return found

@@ -1,16 +1,19 @@
 """State of keys while a function runs, behind one interface: one key, a hash table, RocksDB.
 
-``backend`` says what each does; ``single_key``, ``heap`` and ``rocksdb`` do it. Timers are state,
-too; operator state, which has no keys, is a store of its own.
+``backend`` says what each does; ``single_key``, ``heap`` and ``rocksdb`` do it, the latter two behind
+a ``cached`` one if asked for. Timers are state, too; operator state, which has no keys, is a store of
+its own.
 """
 
 from state_processor.state_backends.backend import KeyedStateBackend, processing_time
 from state_processor.state_backends.by_name import STATE_BACKENDS, state_backend
+from state_processor.state_backends.cached import CachedBackend
 from state_processor.state_backends.operator_state_store import OperatorStateStore
 from state_processor.state_backends.timers import TimerService
 
 __all__ = [
     "STATE_BACKENDS",
+    "CachedBackend",
     "KeyedStateBackend",
     "OperatorStateStore",
     "TimerService",

@@ -20,7 +20,9 @@ from state_processor.descriptors import (
     ValueStateDescriptor,
 )
 from state_processor.state_backends.folding_states import folding_aggregates, folding_reductions
+from state_processor.state_backends.namespaces import expect_namespaces
 from state_processor.state_backends.timed_states import (
+    Lifetimes,
     TimedListState,
     TimedMapState,
     TimedValueState,
@@ -78,6 +80,7 @@ class KeyedStateBackend(ABC):
         self.current_key: Any = None
         self.key_bytes: bytes | None = None
         self._descriptors: dict[str, StateDescriptor] = {}
+        self._namespaces: dict[str, Layout | None] = {}
         self._states: dict[str, State] = {}
         self._kept: dict[str, Kept] = {}
 
@@ -103,20 +106,26 @@ class KeyedStateBackend(ABC):
 
         Raises:
             ValueError: The descriptor lacks a type or a function; or a state of the same name
-                has been registered by another one; or a key is current already.
+                has been registered by another one, or with other namespaces; or a key is current
+                already; or there is but one namespace.
         """
         known = self._descriptors.get(descriptor.name)
         if known is None:
             self._register(descriptor, namespace)
-        elif known != descriptor:
+        elif (known, self._namespaces[descriptor.name]) != (descriptor, namespace):
             raise ValueError(
-                f"state {descriptor.name!r} is registered as {known}, and cannot be"
-                f" {descriptor} as well"
+                f"state {descriptor.name!r} is registered as {known} with namespaces"
+                f" {self._namespaces[descriptor.name]}, and cannot be {descriptor} with namespaces"
+                f" {namespace} as well"
             )
         return self._states[descriptor.name]
 
     def set_current_namespace(self, state: str, namespace: Hashable) -> None:
-        """Makes a state show what the current key has in a namespace; the void one at first."""
+        """Makes a state show what the current key has in a namespace; the void one at first.
+
+        Raises:
+            ValueError: The state has no namespaces.
+        """
         self._kept[state].set_current_namespace(namespace)
 
     @abstractmethod
@@ -180,27 +189,31 @@ class KeyedStateBackend(ABC):
                 f"state {descriptor.name!r} is asked for while a key is processed: ask for it in"
                 " open(runtime_context)"
             )
+        if namespace is not None:
+            expect_namespaces(descriptor.name, namespace)
         kept, state = self._made(descriptor, namespace)
         self._kept[descriptor.name] = kept  # type: ignore[assignment]  # what it makes is ``Kept``
         self._states[descriptor.name] = state
         self._descriptors[descriptor.name] = descriptor
+        self._namespaces[descriptor.name] = namespace
 
     def _made(self, descriptor: StateDescriptor, namespace: Layout | None) -> tuple[State, State]:
         """What keeps a state, and what a function sees of it."""
-        name, clock = descriptor.name, self.clock if descriptor.has_ttl else None
+        name = descriptor.name
+        times = Lifetimes(self.clock, descriptor.ttl) if descriptor.has_ttl else None
         match descriptor:
             case ListStateDescriptor():
                 element = timed_layout(descriptor.element.layout())
                 elements = self.list_state(name, element, namespace)
-                return elements, TimedListState(elements, clock) if clock else elements
+                return elements, TimedListState(elements, times) if times else elements
             case MapStateDescriptor():
                 user_key = descriptor.user_key.layout()
                 user_value = timed_layout(descriptor.user_value.layout())
                 entries = self.map_state(name, user_key, user_value, namespace)
-                return entries, TimedMapState(entries, clock) if clock else entries
+                return entries, TimedMapState(entries, times) if times else entries
             case _:
                 kept = self.value_state(name, timed_layout(descriptor.stored.layout()), namespace)
-                return kept, _of_value(descriptor, TimedValueState(kept, clock) if clock else kept)
+                return kept, _of_value(descriptor, TimedValueState(kept, times) if times else kept)
 
 
 def _of_value(descriptor: StateDescriptor, values: ValueState) -> State:

@@ -8,7 +8,7 @@ from state_processor.state_backends.held_states import present
 from state_processor.states import AggregatingState, ReducingState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
     from state_processor.descriptors import (
         AggregateFunction,
@@ -30,6 +30,10 @@ class FoldingReducingState(ReducingState):
         super().__init__(values.name)
         self._values = values
         self._reduce = reduce
+
+    def set_current_namespace(self, namespace: Hashable) -> None:
+        """See ``State``."""
+        self._values.set_current_namespace(namespace)
 
     def get(self) -> Any:
         """The value; None if the key has none."""
@@ -58,6 +62,10 @@ class FoldingAggregatingState(AggregatingState):
         super().__init__(values.name)
         self._values = values
         self._function = function
+
+    def set_current_namespace(self, namespace: Hashable) -> None:
+        """See ``State``."""
+        self._values.set_current_namespace(namespace)
 
     def get(self) -> Any:
         """What the accumulator amounts to; None if the key has none."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
+from state_processor.state_backends.namespaces import plain_namespace
 from state_processor.states import ListState, MapState, State, ValueState, hashable
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class HeldState(State):
 
     def __init__(self, name: str, *, has_namespaces: bool = False) -> None:
         super().__init__(name)
-        self._has_namespaces = has_namespaces
+        self.has_namespaces = has_namespaces
         self._namespace: Hashable = None
         self._others: dict[Hashable, Any] = {}
 
@@ -43,7 +44,8 @@ class HeldState(State):
         self._value = None
 
     def set_current_namespace(self, namespace: Hashable) -> None:
-        """See ``Kept``."""
+        """See ``State``."""
+        namespace = plain_namespace(self, namespace, has_namespaces=self.has_namespaces)
         if namespace != self._namespace:
             if self._value is not None:
                 self._others[self._namespace] = self._value
@@ -52,7 +54,7 @@ class HeldState(State):
 
     def snapshot(self) -> Any:
         """See ``Kept``."""
-        if not self._has_namespaces:
+        if not self.has_namespaces:
             return self.contents(self._value)
         found = self.taken() or {}
         self.hold(found)
@@ -62,7 +64,7 @@ class HeldState(State):
     def taken(self) -> Any:
         """What is held for the key, and no longer is."""
         held, self._value = self._value, None
-        if not self._has_namespaces:
+        if not self.has_namespaces:
             return held
         others, self._others = self._others, {}
         if held is not None:
@@ -71,7 +73,7 @@ class HeldState(State):
 
     def hold(self, found: Any) -> None:
         """Holds what ``taken`` gave, or nothing if it is None."""
-        if self._has_namespaces:
+        if self.has_namespaces:
             self._others = dict(found or {})
             found = self._others.pop(self._namespace, None)
         self._value = found
@@ -79,6 +81,10 @@ class HeldState(State):
     def contents(self, held: Any) -> Any:
         """What a snapshot has of it; None for nothing."""
         return held or None
+
+    def held(self, contents: Any) -> Any:
+        """What is held of what a snapshot has, which is something."""
+        return contents
 
 
 class HeldValueState(HeldState, ValueState):
@@ -149,6 +155,9 @@ class HeldMapState(HeldState, MapState):
 
     def contents(self, held: Any) -> Any:
         return list(held.values()) if held else None
+
+    def held(self, contents: Any) -> Any:
+        return {_index(key): (key, value) for key, value in contents}
 
 
 def present(state: State, value: Any) -> Any:

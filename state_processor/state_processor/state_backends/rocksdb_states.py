@@ -21,6 +21,7 @@ from rocksdict import ReadOptions
 
 from savepoint_formats.columns.state_entries import NullableRest
 from state_processor.state_backends.held_states import pairs, present
+from state_processor.state_backends.namespaces import plain, plain_namespace
 from state_processor.state_backends.value_codec import ValueCodec
 from state_processor.states import ListState, MapState, State, ValueState
 
@@ -60,9 +61,10 @@ class StoredState(State):
         self._prefix = key_prefix if self._namespaces is None else self._of(self._namespace)
 
     def set_current_namespace(self, namespace: Hashable) -> None:
-        """See ``Kept``."""
-        self._namespace = namespace
-        self._prefix = self._of(namespace)
+        """See ``State``."""
+        has_namespaces = self._namespaces is not None
+        self._namespace = plain_namespace(self, namespace, has_namespaces=has_namespaces)
+        self._prefix = self._of(self._namespace)
 
     def clear(self) -> None:
         """Leaves the current key with nothing."""
@@ -102,7 +104,8 @@ class StoredState(State):
         for framed_bytes, _ in groupby(keys, lambda key: framed(unframed(key, start))):
             self._prefix = self._key_prefix + framed_bytes
             data = framed_bytes[_SIZE.size :]
-            found.append((decoded(data) if data else None, self.contents()))
+            namespace = plain(decoded(data)) if data else None
+            found.append((namespace, self.contents()))
         self._prefix = current
         return found
 

@@ -32,14 +32,18 @@ class SingleKeyBackend(KeyedStateBackend):
 
     def __init__(self, key: Layout, clock: Clock | None = None) -> None:
         super().__init__(key, clock)
-        self._held: list[HeldState] = []
+        self._plain: list[HeldState] = []
+        self._namespaced: list[HeldState] = []
 
     def set_current_key(self, key: Any, key_bytes: bytes) -> None:
         """See ``KeyedStateBackend``; all that the key before had is forgotten."""
         if key_bytes == self.key_bytes:
             return
         self.current_key, self.key_bytes = key, key_bytes
-        for state in self._held:
+        for plain in self._plain:
+            # What ``hold(None)`` does: a key may have but one row, so that a call counts.
+            plain._value = None
+        for state in self._namespaced:
             state.hold(None)
 
     def keys(self) -> Iterator[tuple[Any, bytes]]:
@@ -57,5 +61,5 @@ class SingleKeyBackend(KeyedStateBackend):
         return self._added(HeldMapState(name, has_namespaces=namespace is not None))
 
     def _added(self, state: HeldT) -> HeldT:
-        self._held.append(state)
+        (self._namespaced if state.has_namespaces else self._plain).append(state)
         return state

@@ -1,13 +1,15 @@
 """State with TTL: each value carries the time of its last access, as the job would store it.
 
 What is kept is what the serializer of such a state writes: the time in ms, and the value. Writing
-is the access that counts, as it is by default in Flink. Nothing expires while a function runs.
+is the access that counts; reading is as well, where the descriptor says so. A value whose time has
+run out is removed when it is looked for. Elements of a list and entries of a map have their own times.
 
 Flink: ``TtlStateFactory``.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.layout import Long, Struct, Ttl
@@ -15,9 +17,10 @@ from state_processor.state_backends.held_states import pairs, present
 from state_processor.states import ListState, MapState, ValueState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from savepoint_formats.layout import Layout
+    from state_processor.state_ttl import StateTtlConfig
 
     Clock = Callable[[], int]
 
@@ -31,26 +34,69 @@ def timed_layout(layout: Layout) -> Layout:
     return layout
 
 
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """When values of a state have been accessed, and whether their time has run out.
+
+    Attributes:
+        clock: Gives the time, in ms.
+        ttl: How long they live; None for ever.
+    """
+
+    clock: Clock
+    ttl: StateTtlConfig | None = None
+
+    def timed(self, value: Any) -> dict[str, Any]:
+        """A value that is accessed now."""
+        return {_TIMESTAMP: self.clock(), _VALUE: value}
+
+    @property
+    def reads_prolong(self) -> bool:
+        """Whether reading counts as access."""
+        return self.ttl is not None and self.ttl.reads_prolong
+
+    @property
+    def shows_expired(self) -> bool:
+        """Whether a value is seen when its time has run out, and it has not been removed yet."""
+        return self.ttl is None or self.ttl.shows_expired
+
+    def is_expired(self, timed: dict[str, Any]) -> bool:
+        """Whether the time of a value has run out."""
+        return self.ttl is not None and self.ttl.is_expired(timed[_TIMESTAMP], self.clock())
+
+
 class TimedValueState(ValueState):
     """A value with a time.
 
     Args:
         timed: Holds both.
-        clock: Gives the time, in ms.
+        lifetimes: Says what the times mean.
     """
 
-    def __init__(self, timed: ValueState, clock: Clock) -> None:
+    def __init__(self, timed: ValueState, lifetimes: Lifetimes) -> None:
         super().__init__(timed.name)
         self._timed = timed
-        self._clock = clock
+        self._lifetimes = lifetimes
+
+    def set_current_namespace(self, namespace: Hashable) -> None:
+        """See ``State``."""
+        self._timed.set_current_namespace(namespace)
 
     def value(self) -> Any:
         """The value; None if the key has none."""
-        return _untimed(self._timed.value())
+        timed = self._timed.value()
+        if timed is None:
+            return None
+        if self._lifetimes.is_expired(timed):
+            self._timed.clear()
+            return timed[_VALUE] if self._lifetimes.shows_expired else None
+        if self._lifetimes.reads_prolong:
+            self._timed.update(self._lifetimes.timed(timed[_VALUE]))
+        return timed[_VALUE]
 
     def update(self, value: Any) -> None:
         """Replaces the value; None clears it."""
-        self._timed.update(None if value is None else _timed(value, self._clock))
+        self._timed.update(None if value is None else self._lifetimes.timed(value))
 
     def clear(self) -> None:
         """Leaves the current key with nothing."""
@@ -62,21 +108,31 @@ class TimedListState(ListState):
 
     Args:
         timed: Holds both.
-        clock: Gives the time, in ms.
+        lifetimes: Says what the times mean.
     """
 
-    def __init__(self, timed: ListState, clock: Clock) -> None:
+    def __init__(self, timed: ListState, lifetimes: Lifetimes) -> None:
         super().__init__(timed.name)
         self._timed = timed
-        self._clock = clock
+        self._lifetimes = lifetimes
+
+    def set_current_namespace(self, namespace: Hashable) -> None:
+        """See ``State``."""
+        self._timed.set_current_namespace(namespace)
 
     def get(self) -> list[Any]:
         """The elements; empty if the key has none."""
-        return [one[_VALUE] for one in self._timed.get()]
+        timed, lifetimes = self._timed.get(), self._lifetimes
+        living = [one for one in timed if not lifetimes.is_expired(one)]
+        if living and lifetimes.reads_prolong:
+            self._timed.update([lifetimes.timed(one[_VALUE]) for one in living])
+        elif len(living) < len(timed):
+            self._timed.update(living)
+        return [one[_VALUE] for one in (timed if lifetimes.shows_expired else living)]
 
     def add(self, value: Any) -> None:
         """Adds an element at the end."""
-        self._timed.add(_timed(present(self, value), self._clock))
+        self._timed.add(self._lifetimes.timed(present(self, value)))
 
     def add_all(self, values: Iterable[Any]) -> None:
         """Adds elements at the end."""
@@ -85,7 +141,7 @@ class TimedListState(ListState):
 
     def update(self, values: Iterable[Any]) -> None:
         """Replaces the elements."""
-        self._timed.update([_timed(present(self, value), self._clock) for value in values])
+        self._timed.update([self._lifetimes.timed(present(self, value)) for value in values])
 
     def clear(self) -> None:
         """Leaves the current key with nothing."""
@@ -97,25 +153,31 @@ class TimedMapState(MapState):
 
     Args:
         timed: Holds both.
-        clock: Gives the time, in ms.
+        lifetimes: Says what the times mean.
     """
 
-    def __init__(self, timed: MapState, clock: Clock) -> None:
+    def __init__(self, timed: MapState, lifetimes: Lifetimes) -> None:
         super().__init__(timed.name)
         self._timed = timed
-        self._clock = clock
+        self._lifetimes = lifetimes
+
+    def set_current_namespace(self, namespace: Hashable) -> None:
+        """See ``State``."""
+        self._timed.set_current_namespace(namespace)
 
     def get(self, key: Any) -> Any:
         """The value of a user key; None if there is none, or if it is null."""
-        return _untimed(self._timed.get(key))
+        timed = self._timed.get(key)
+        return timed[_VALUE] if timed is not None and self._is_seen(key, timed) else None
 
     def contains(self, key: Any) -> bool:
         """Whether the map has this user key, be its value null."""
-        return self._timed.contains(key)
+        timed = self._timed.get(key)
+        return timed is not None and self._is_seen(key, timed)
 
     def put(self, key: Any, value: Any) -> None:
         """Gives a user key a value."""
-        self._timed.put(key, _timed(value, self._clock))
+        self._timed.put(key, self._lifetimes.timed(value))
 
     def put_all(self, entries: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
         """Gives user keys values; a dict, or pairs."""
@@ -128,20 +190,23 @@ class TimedMapState(MapState):
 
     def items(self) -> list[tuple[Any, Any]]:
         """The entries, as pairs of user key and value."""
-        return [(key, _untimed(one)) for key, one in self._timed.items()]
+        return [
+            (key, timed[_VALUE]) for key, timed in self._timed.items() if self._is_seen(key, timed)
+        ]
 
     def is_empty(self) -> bool:
         """Whether the key has no entry."""
-        return self._timed.is_empty()
+        return self._timed.is_empty() or not self.items()
 
     def clear(self) -> None:
         """Leaves the current key with nothing."""
         self._timed.clear()
 
-
-def _timed(value: Any, clock: Clock) -> dict[str, Any]:
-    return {_TIMESTAMP: clock(), _VALUE: value}
-
-
-def _untimed(timed: dict[str, Any] | None) -> Any:
-    return None if timed is None else timed[_VALUE]
+    def _is_seen(self, key: Any, timed: dict[str, Any]) -> bool:
+        """Whether an entry is seen; reading it removes it if its time has run out."""
+        if self._lifetimes.is_expired(timed):
+            self._timed.remove(key)
+            return self._lifetimes.shows_expired
+        if self._lifetimes.reads_prolong:
+            self._timed.put(key, self._lifetimes.timed(timed[_VALUE]))
+        return True

@@ -102,3 +102,30 @@ def test_timers_are_state_that_a_snapshot_has(
     assert [one.name for one in backend.descriptors] == [timers.EVENT, timers.PROCESSING]
     event, processing = map(timers.timestamps, backend.snapshot_current_key())
     assert (event, processing) == ([-9, 9], None)
+
+
+def test_timers_fire_up_to_a_watermark_and_those_behind_it_stay(timers: TimerService) -> None:
+    for timestamp in (30, 10, 20):
+        timers.register_event_time_timer(timestamp)
+    timers.register_processing_time_timer(5)
+    fired = []
+    for domain, timestamp in timers.due_until(20):
+        fired.append((domain, timestamp, timers.current_watermark()))
+        if timestamp == 10:
+            timers.register_event_time_timer(15)
+            timers.register_event_time_timer(25)
+    assert fired == [(EVENT, 10, 20), (EVENT, 15, 20), (EVENT, 20, 20)]
+    assert (timers.event_time_timers(), timers.processing_time_timers()) == ([25, 30], [5])
+
+
+def test_the_clock_fires_timers_and_leaves_the_watermark(timers: TimerService) -> None:
+    timers.set_watermark(7)
+    timers.register_event_time_timer(1)
+    for timestamp in (6, 5):
+        timers.register_processing_time_timer(timestamp)
+    assert [(*one, timers.current_watermark()) for one in timers.due_processing(5)] == [
+        (PROCESSING, 5, 7)
+    ]
+    assert (timers.event_time_timers(), timers.processing_time_timers()) == ([1], [6])
+    assert list(timers.due(0, 10)) == [(PROCESSING, 6)]
+    assert timers.current_watermark() == 7

@@ -1,0 +1,118 @@
+"""Keys whose bytes are the same whenever they are equal, so that rows can be sorted by them.
+
+Every layout is in one of the two tables. The bytes are those that are written here: a layout is stable
+if they follow from what the value is to Java's ``equals``, whatever else its serializer could write.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.errors import UnstableKeyError
+from savepoint_formats.layout.properties import parts
+
+if TYPE_CHECKING:
+    from savepoint_formats.layout import Layout, LogicalType
+
+STABLE: frozenset[type[Layout]] = frozenset(
+    {
+        # Numbers and texts. Flink writes one NaN alone, and 0.0 is not equal to -0.0 for Java.
+        layouts.Boolean,
+        layouts.Byte,
+        layouts.Short,
+        layouts.Int,
+        layouts.Long,
+        layouts.Float,
+        layouts.Double,
+        layouts.Char,
+        layouts.Enum,
+        layouts.BigInteger,
+        # 1.0 is not equal to 1.00 for Java.
+        layouts.BigDecimal,
+        layouts.DecimalData,
+        layouts.Text,
+        layouts.MutableText,
+        layouts.JavaUtf,
+        layouts.Utf8,
+        layouts.Bytes,
+        layouts.FixedBytes,
+        layouts.PackedTexts,
+        # Java compares the bytes.
+        layouts.Variant,
+        # Times.
+        layouts.JavaDate,
+        layouts.SqlTimestamp,
+        layouts.Instant,
+        layouts.LocalDate,
+        layouts.LocalTime,
+        layouts.LocalDateTime,
+        layouts.TimerTimestamp,
+        layouts.TimestampData,
+        # Nothing.
+        layouts.Marker,
+        layouts.VoidNamespace,
+        layouts.NullCount,
+        # As stable as their parts.
+        layouts.Nullable,
+        layouts.Repeated,
+        layouts.MaskedRepeated,
+        layouts.BlockRepeated,
+        layouts.Struct,
+        layouts.MaskedStruct,
+        layouts.Tagged,
+        layouts.Pojo,
+        layouts.Ttl,
+        layouts.Framed,
+        layouts.Varying,
+        layouts.IndexedUnion,
+        layouts.BinaryRow,
+        layouts.BinaryArray,
+    }
+)
+
+UNSTABLE: dict[type[Layout], str] = {
+    layouts.MapOf: "a map, whose entries have no order",
+    layouts.BinaryMap: "a map, whose entries have no order",
+    layouts.BlockMap: "a map, whose entries have no order",
+    layouts.Kryo: "an object that Kryo writes, whose bytes equal objects need not share",
+    layouts.JavaObject: "an object that Java writes, whose bytes equal objects need not share",
+    layouts.Opaque: "of a serializer that is not known",
+}
+
+_UNSTABLE_ROOTS = {
+    "MAP": "a map, whose entries have no order",
+    "MULTISET": "a multiset, whose elements have no order",
+    "RAW": "of a serializer that is not known",
+}
+
+
+def expect_stable(layout: Layout) -> None:
+    """Raises ``UnstableKeyError`` if equal keys of this layout may have different bytes."""
+    match layout:
+        # Sets are laid out as lists with nulls are.
+        case layouts.Repeated(layouts.Nullable(_, True)):
+            _refuse("a set, whose elements have no order, or a list that looks the same")
+        case layouts.BinaryRow(_, types):
+            for one in types:
+                _expect_stable_type(one)
+        case layouts.BinaryArray(element):
+            _expect_stable_type(element)
+    if type(layout) not in STABLE:
+        _refuse(UNSTABLE.get(type(layout), f"{type(layout).__name__}, of which that is not known"))
+    for part in parts(layout):
+        expect_stable(part)
+
+
+def _expect_stable_type(found: LogicalType) -> None:
+    if found.root in _UNSTABLE_ROOTS:
+        _refuse(_UNSTABLE_ROOTS[found.root])
+    for child in found.children:
+        _expect_stable_type(child)
+
+
+def _refuse(reason: str) -> None:
+    raise UnstableKeyError(
+        f"keys that are or hold {reason}, have no bytes to be sorted by: key by a column of a"
+        " simpler type"
+    )

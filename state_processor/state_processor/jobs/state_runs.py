@@ -1,0 +1,239 @@
+"""State that a function leaves of each key, on its way to runs.
+
+States without namespaces make a row per key, and those of each kind of namespace a row per key and
+namespace. Each of these tables has an encoding of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import pyarrow as pa
+
+from savepoint_formats.catalog import StateKind
+from savepoint_formats.columns import arrow_type
+from savepoint_formats.snapshots import constructed
+from state_processor.jobs.encode_keyed import (
+    BATCH_SIZE,
+    KEY,
+    KEY_GROUP,
+    NAMESPACE,
+    TIMESTAMPS,
+    KeyedEncoding,
+    StateColumn,
+)
+from state_processor.jobs.key_spans import decoded_keys
+from state_processor.jobs.new_state import NewState
+from state_processor.jobs.per_key import Place
+from state_processor.jobs.python_values import BATCH_ROWS, OutputRows
+from state_processor.state_backends import TimerService
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
+
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from state_processor.descriptors import StateDescriptor
+    from state_processor.jobs.function_task import FunctionTask
+    from state_processor.jobs.keyed_rows import Key
+    from state_processor.types import TypeInformation
+
+    Ended = tuple[Place, list[Any]]
+
+_KEY_BYTES = "key bytes"
+
+_TIMERS = {TimerService.EVENT: "event", TimerService.PROCESSING: "processing"}
+_SERVICE = "user-timers"
+
+
+@dataclass(frozen=True)
+class FunctionState:
+    """A state that a function registers, or its timers of one time domain.
+
+    Attributes:
+        new: What a savepoint says of it.
+        namespace: The serializer of its namespaces; None for the void one.
+    """
+
+    new: NewState
+    namespace: TypeSerializerSnapshot | None = None
+
+    @classmethod
+    def of(
+        cls,
+        descriptor: StateDescriptor,
+        key: TypeSerializerSnapshot,
+        namespace: TypeInformation | None = None,
+    ) -> Self:
+        """The state of a descriptor."""
+        name = descriptor.name
+        if name in _TIMERS:
+            void = constructed.void_namespace()
+            return cls(NewState.of_timers(_SERVICE, _TIMERS[name], name, key, void))
+        of_namespace = None if namespace is None else namespace.snapshot
+        return cls(NewState.of(descriptor, name, None, of_namespace), of_namespace)
+
+    @property
+    def is_timers(self) -> bool:
+        """Whether it is timers."""
+        return self.new.kind is StateKind.TIMERS
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """The type of a column of what keys have in it."""
+        return TIMESTAMPS if self.is_timers else arrow_type(self.new.stored)
+
+    def column(self, number: int) -> StateColumn:
+        """How the column is encoded."""
+        name, kind, stored = self.new.name, self.new.kind, self.new.stored
+        has_namespace = self.namespace is not None
+        return StateColumn(name, number, kind, stored, has_namespace, values=name)
+
+
+class StateRows(NamedTuple):
+    """Rows of one of the tables.
+
+    Attributes:
+        table: Its number.
+        batch: The rows.
+    """
+
+    table: int
+    batch: pa.RecordBatch
+
+
+@dataclass(frozen=True)
+class StateTable:
+    """The states of one kind of namespace, and their columns.
+
+    Attributes:
+        states: The states, each with its place among those that the function registers.
+        namespace: The layout of their namespaces; None for the void one.
+        encoding: How rows become runs.
+    """
+
+    states: tuple[tuple[int, FunctionState], ...]
+    namespace: Layout | None
+    encoding: KeyedEncoding
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns, with the bytes of keys in the place of these."""
+        fields = [pa.field(_KEY_BYTES, pa.binary()), pa.field(KEY_GROUP, pa.int32())]
+        if self.namespace is not None:
+            fields.append(pa.field(NAMESPACE, arrow_type(self.namespace)))
+        fields += [pa.field(state.new.name, state.arrow_type) for _, state in self.states]
+        return pa.schema(fields)
+
+    def batches(self, ended: Iterable[Ended], function: str) -> Iterator[pa.RecordBatch]:
+        """What keys had when they ended.
+
+        Args:
+            ended: The keys.
+            function: What the function is called, for messages.
+        """
+        for batch in OutputRows(self.schema, function).batches(self.rows(ended)):
+            keys = decoded_keys(self.encoding.key, batch.column(0))
+            names = [KEY, *batch.schema.names[1:]]
+            yield pa.RecordBatch.from_arrays([keys, *batch.columns[1:]], names)
+
+    def rows(self, ended: Iterable[Ended]) -> Iterator[tuple[Place, tuple[Any, ...]]]:
+        """The rows of keys that have anything in these states."""
+        for place, (key_bytes, key_group, *found) in ended:
+            values = [
+                TimerService.timestamps(found[index]) if state.is_timers else found[index]
+                for index, state in self.states
+            ]
+            if self.namespace is None:
+                if any(value is not None for value in values):
+                    yield place, (key_bytes, key_group, *values)
+                continue
+            for namespace, of_namespace in self._by_namespace(place, values).items():
+                where = Place(place.key, namespace)
+                yield where, (key_bytes, key_group, namespace, *of_namespace)
+
+    def _by_namespace(self, place: Place, values: list[Any]) -> dict[Hashable, list[Any]]:
+        """What a key has in each state, by namespace."""
+        rows: dict[Hashable, list[Any]] = {}
+        for column, pairs in enumerate(values):
+            for namespace, value in pairs or ():
+                if namespace is None:
+                    name = self.states[column][1].new.name
+                    raise ValueError(
+                        f"state {name!r} was changed for {place} before it had a namespace: call"
+                        " set_current_namespace first"
+                    )
+                rows.setdefault(namespace, [None] * len(values))[column] = value
+        return rows
+
+
+@dataclass(frozen=True)
+class StateRuns:
+    """A function whose state becomes runs.
+
+    Attributes:
+        task: The function.
+        states: What it registers, in the order in which a snapshot has it.
+        tables: The tables that it becomes.
+    """
+
+    task: FunctionTask
+    states: tuple[FunctionState, ...]
+    tables: tuple[StateTable, ...]
+
+    @classmethod
+    def of(
+        cls,
+        task: FunctionTask,
+        states: tuple[FunctionState, ...],
+        key: Key,
+        ids: Mapping[str, int],
+        max_parallelism: int,
+    ) -> Self:
+        """The tables of these states; for the others see ``RunRows.runs``."""
+        tables = []
+        for namespace in dict.fromkeys(state.namespace for state in states):
+            of_table = tuple(
+                (index, state) for index, state in enumerate(states) if state.namespace == namespace
+            )
+            layout = None if namespace is None else namespace.layout()
+            columns = tuple(state.column(ids[state.new.name]) for _, state in of_table)
+            has_key_groups = key.key_groups is not None
+            encoding = KeyedEncoding(
+                key.snapshot.layout(),
+                layout,
+                max_parallelism,
+                columns,
+                key.hash_code,
+                has_key_groups,
+            )
+            tables.append(StateTable(of_table, layout, encoding))
+        return cls(task, states, tuple(tables))
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The runs of a partition."""
+        pending: list[StateRows] = []
+        size = 0
+        for rows in self.columns(self.task.states(batches)):
+            pending.append(rows)
+            size += rows.batch.nbytes
+            if size >= BATCH_SIZE:
+                yield from self.encoded(pending)
+                pending, size = [], 0
+        yield from self.encoded(pending)
+
+    def columns(self, ended: Iterable[Ended]) -> Iterator[StateRows]:
+        """What keys had when they ended, as rows of the tables."""
+        keys = iter(ended)
+        while chunk := list(islice(keys, BATCH_ROWS)):
+            for number, table in enumerate(self.tables):
+                for batch in table.batches(chunk, type(self.task.function).__name__):
+                    yield StateRows(number, batch)
+
+    def encoded(self, found: Iterable[StateRows]) -> Iterator[pa.RecordBatch]:
+        """The runs of rows."""
+        found = list(found)
+        for number, table in enumerate(self.tables):
+            yield from table.encoding.run(rows.batch for rows in found if rows.table == number)
