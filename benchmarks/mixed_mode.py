@@ -35,7 +35,13 @@ from state_processor import (
     ValueStateDescriptor,
     local_session,
 )
-from state_processor.mixed_mode import Backlog, BatchProgress, MixedModeJob, OperatorSettings
+from state_processor.mixed_mode import (
+    Backlog,
+    BacklogProgress,
+    BatchProgress,
+    MixedModeJob,
+    OperatorSettings,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -123,10 +129,11 @@ class Bench:
             OperatorSettings("counts", SCHEMA, parallelism=CORES),
             str(self.folder / name),
         )
-        batches: list[BatchProgress] = []
-        with job.start(on_progress=batches.append) as running:
+        all_told: list[BacklogProgress | BatchProgress] = []
+        with job.start(on_progress=all_told.append) as running:
             if not options:
                 running.process_all_available()
+        batches = [one for one in all_told if isinstance(one, BatchProgress)]
         told = [batch for batch in batches if batch.phase == ("backlog" if options else "stream")]
         assert sum(batch.rows for batch in told) == (self.rows if options else 1)
         return accesses(

@@ -178,8 +178,7 @@ class KeyedEncoding:
         return run_rows(pa.array(found.astype(np.int32)), hashes=column)
 
     def _key_groups(self, batch: pa.RecordBatch, keys: pa.Array) -> NDArray[np.uint16]:
-        if keys.null_count:
-            raise NullKeyError(f"{keys.null_count} keys of {len(keys)} are null: leave them out")
+        present(keys)
         if self.has_key_groups:
             return given_key_groups(batch.column(KEY_GROUP), keys, self.max_parallelism)
         if self.hash_keys is not None:
@@ -217,6 +216,13 @@ def given_key_groups(given: pa.Array, keys: pa.Array, max_parallelism: int) -> N
             f" expected 0 to {max_parallelism - 1}"
         )
     return found.astype(np.uint16)
+
+
+def present(keys: pa.Array) -> pa.Array:
+    """The keys. Raises ``NullKeyError`` if one is null."""
+    if keys.null_count:
+        raise NullKeyError(f"{keys.null_count} keys of {len(keys)} are null: leave them out")
+    return keys
 
 
 def run_rows(

@@ -22,8 +22,8 @@ import pyarrow.compute as pc
 
 from savepoint_formats.columns import arrow_type
 from savepoint_formats.columns.encode import Encoder
-from savepoint_formats.errors import NullKeyError
 from state_processor.jobs.accumulators import Groups
+from state_processor.jobs.encode_keyed import present
 from state_processor.jobs.key_spans import decoded_keys
 from state_processor.jobs.sorted_inputs import KEY
 from state_processor.schema import from_spark, to_spark
@@ -122,11 +122,7 @@ class KeyBytes:
         """The rows of a partition. Raises ``NullKeyError`` if a key is null."""
         encoder, wanted = Encoder(self.key), arrow_type(self.key)
         for batch in batches:
-            keys = from_spark(batch.column(KEY), wanted)
-            if keys.null_count:
-                raise NullKeyError(
-                    f"{keys.null_count} keys of {len(keys)} are null: leave them out"
-                )
+            keys = present(from_spark(batch.column(KEY), wanted))
             index = batch.schema.get_field_index(KEY)
             yield batch.set_column(index, KEY, encoder.encode(keys).cast(pa.binary()))
 

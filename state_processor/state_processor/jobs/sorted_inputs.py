@@ -37,9 +37,9 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.columns import arrow_type
 from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.columns.key_hash import key_groups_of, key_hashes
-from savepoint_formats.errors import ColumnTypeError, NullKeyError
+from savepoint_formats.errors import ColumnTypeError
 from state_processor.column_types import column_of, fits, fitted
-from state_processor.jobs.encode_keyed import given_key_groups
+from state_processor.jobs.encode_keyed import given_key_groups, present
 from state_processor.jobs.stable_keys import expect_stable
 from state_processor.schema import from_spark
 
@@ -199,11 +199,7 @@ class KeyEncoding:
     ) -> Iterator[tuple[NDArray[np.uint16], pa.BinaryArray, dict[str, pa.Array]]]:
         encoder, wanted = Encoder(self.key), arrow_type(self.key)
         for batch in batches:
-            keys = from_spark(batch.column(KEY), wanted)
-            if keys.null_count:
-                raise NullKeyError(
-                    f"{keys.null_count} keys of {len(keys)} are null: leave them out"
-                )
+            keys = present(from_spark(batch.column(KEY), wanted))
             others = {
                 name: batch.column(name)
                 for name in batch.schema.names

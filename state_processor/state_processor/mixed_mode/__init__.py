@@ -6,7 +6,7 @@ Then the stream goes on from that savepoint, on Spark's own stateful engine. To 
 
 | module             | is                                                                        |
 |--------------------|---------------------------------------------------------------------------|
-| mixed_mode_job     | both phases, and the switch between them                                  |
+| mixed_mode_job     | both phases, and the switch between them; job_inputs: what they take      |
 | stream_rows        | rows on their way to the state store: a row per key and micro-batch       |
 | keyed_processor    | a visit of a key: timers, rows, state                                     |
 | stored_backend     | what the state store keeps of a key                                       |
@@ -17,6 +17,7 @@ Then the stream goes on from that savepoint, on Spark's own stateful engine. To 
 """
 
 from state_processor.mixed_mode.backlog import Backlog
+from state_processor.mixed_mode.backlog_progress import BacklogProgress
 from state_processor.mixed_mode.backlog_result import BacklogCounts, BacklogResult
 from state_processor.mixed_mode.committed_batch import CommittedBatch
 from state_processor.mixed_mode.mixed_mode_job import MixedModeJob
@@ -29,6 +30,7 @@ from state_processor.process_functions import RecordAttributes
 __all__ = [
     "Backlog",
     "BacklogCounts",
+    "BacklogProgress",
     "BacklogResult",
     "BatchProgress",
     "CommittedBatch",

@@ -35,6 +35,11 @@ from state_processor.jobs.per_key import row_types
 from state_processor.jobs.sorted_inputs import milliseconds
 from state_processor.jobs.task_errors import typed_errors
 from state_processor.keyed_transformation import KeyedStateTransformation
+from state_processor.mixed_mode.backlog_progress import (
+    BacklogTally,
+    BacklogWatch,
+    no_progress,
+)
 from state_processor.mixed_mode.backlog_result import BacklogFiles, BacklogResult
 from state_processor.mixed_mode.backlog_rows import BacklogRows, table_schema
 from state_processor.process_functions import KeyedCoProcessFunction, KeyedProcessFunction
@@ -42,13 +47,14 @@ from state_processor.savepoint import Savepoint
 from state_processor.state_backends.timers import MIN_WATERMARK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import DataFrame, Row
     from pyspark.sql.types import StructType
 
     from savepoint_formats.metadata import OperatorState
     from state_processor.jobs.sorted_inputs import KeyedInput
+    from state_processor.mixed_mode.backlog_progress import BacklogProgress
     from state_processor.planned_operator import WriteContext
     from state_processor.process_functions import KeyedFunction
     from state_processor.process_transformation import KeyedRowsTransformation
@@ -122,7 +128,13 @@ class Backlog:
         return min(map(self._watermark_of, self.rows.inputs))
 
     def run(
-        self, directory: str, uid: str, *, parallelism: int = 1, max_parallelism: int = 128
+        self,
+        directory: str,
+        uid: str,
+        *,
+        parallelism: int = 1,
+        max_parallelism: int = 128,
+        on_progress: Callable[[BacklogProgress], object] = no_progress,
     ) -> BacklogResult:
         """Runs the backlog, and takes the savepoint of the switch.
 
@@ -134,6 +146,8 @@ class Backlog:
             uid: The uid that the operator has in the savepoint.
             parallelism: The number of its subtasks there.
             max_parallelism: The number of its key groups.
+            on_progress: Is told when the backlog begins, every few seconds, and at its end; e.g.
+                ``print_progress``.
 
         Raises:
             SavepointExistsError: The backlog has been run there already; see ``BacklogResult.find``.
@@ -147,22 +161,31 @@ class Backlog:
         spark = self.rows.inputs[0].data.sparkSession
         files = BacklogFiles.new(directory)
         writer = Savepoint.create(spark, parallelism=parallelism, max_parallelism=max_parallelism)
-        made = self._made(max_parallelism)
-        size = self.rows.task.options.sort_memory
-        with typed_errors(), arrow_batches_of(size, spark) if size else nullcontext():
-            made.write.parquet(files.rows)
-        state = _WrittenState(self.rows, spark.read.parquet(files.rows))
-        writer.with_operator(uid, state).write(files.savepoint)
+        tally = BacklogTally.of(spark)
+        watch = BacklogWatch(spark, tally, on_progress)
+        with watch.watching():
+            self._write_rows(files.rows, max_parallelism, tally)
+            state = _WrittenState(self.rows, spark.read.parquet(files.rows))
+            writer.with_operator(uid, state).write(files.savepoint)
         files.remove_others()
-        return BacklogResult(spark, files, uid)
+        result = BacklogResult(spark, files, uid)
+        watch.tell_end(result.counts)
+        return result
 
-    def _made(self, max_parallelism: int) -> DataFrame:
+    def _write_rows(self, path: str, max_parallelism: int, tally: BacklogTally) -> None:
+        made = self._made(max_parallelism, tally)
+        size = self.rows.task.options.sort_memory
+        memory = arrow_batches_of(size, made.sparkSession) if size else nullcontext()
+        with typed_errors(), memory:
+            made.write.parquet(path)
+
+    def _made(self, max_parallelism: int, tally: BacklogTally) -> DataFrame:
         """The table of ``backlog_rows``."""
         names = (state.new.name for state in self.rows.states)
         ids = {name: number for number, name in enumerate(names)}
         schema, arrow_schema = row_types(self.schema, self.rows.task.function)
         state = self.rows.state_runs(ids, max_parallelism)
-        rows = BacklogRows(self.rows.task, state, arrow_schema, self.watermark())
+        rows = BacklogRows(self.rows.task, state, arrow_schema, self.watermark(), tally)
         return self.rows.routed_rows(max_parallelism).mapInArrow(rows.run, table_schema(schema))
 
     def _watermark_of(self, one: KeyedInput) -> int:

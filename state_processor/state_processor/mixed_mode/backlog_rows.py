@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from state_processor.jobs.function_task import FunctionTask
     from state_processor.jobs.state_runs import StateRows, StateRuns
+    from state_processor.mixed_mode.backlog_progress import BacklogTally
 
 OUTPUT, COUNTS = "output", "counts"
 
@@ -92,12 +93,14 @@ class BacklogRows:
         state: How its state becomes runs.
         output: The schema of its output rows.
         watermark: The greatest watermark of the backlog, in ms.
+        tally: Where tasks count what they have done, for whoever watches.
     """
 
     task: FunctionTask
     state: StateRuns
     output: pa.Schema
     watermark: int
+    tally: BacklogTally
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The table of a partition."""
@@ -107,6 +110,7 @@ class BacklogRows:
                 made.take(run)
                 yield from made.full()
             yield from made.rest()
+            self.tally.add(run.rows, run.keys)
             yield self._batch(COUNTS, _row(TaskCounts.of(run, made.output_rows)))
 
     def of_state(self, columns: Iterable[StateRows]) -> Iterator[pa.RecordBatch]:

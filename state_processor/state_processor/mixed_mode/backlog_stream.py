@@ -5,7 +5,7 @@ them are processed, the savepoint of the switch is taken from the state store.
 
 | path           | is                                                                   |
 |----------------|----------------------------------------------------------------------|
-| ``rows``       | the rows                                                             |
+| ``rows/<n>``   | the rows of input n, from 0                                          |
 | ``stream``     | Spark's checkpoint                                                   |
 | ``savepoints`` | the last savepoint of the interval                                   |
 | ``savepoint``  | that of the switch; with its offsets, the backlog is over            |
@@ -29,9 +29,8 @@ from state_processor.savepoint import Savepoint
 from state_processor.state_backends.timers import MIN_WATERMARK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from state_processor.mixed_mode.progress import BatchProgress
+    from state_processor.jobs.sorted_inputs import KeyedInput
+    from state_processor.mixed_mode.progress import Tell
     from state_processor.mixed_mode.stream_function import StreamFunction
     from state_processor.mixed_mode.stream_query import Output
     from state_processor.spark_savepoint import SparkSavepoint
@@ -58,9 +57,7 @@ class BacklogStream:
         """The savepoint of the switch."""
         return f"{self.directory}/savepoint"
 
-    def run(
-        self, output: Output, tell: Callable[[BatchProgress], object] | None
-    ) -> tuple[SparkSavepoint, int]:
+    def run(self, output: Output, tell: Tell | None) -> tuple[SparkSavepoint, int]:
         """Runs the backlog, or what of it is not done yet.
 
         Args:
@@ -79,9 +76,7 @@ class BacklogStream:
         # Spark's watermark of no rows is 0.
         return savepoint, batch.watermark or MIN_WATERMARK
 
-    def _process(
-        self, output: Output, tell: Callable[[BatchProgress], object] | None
-    ) -> CommittedBatch:
+    def _process(self, output: Output, tell: Tell | None) -> CommittedBatch:
         spark = self.function.spark
         streamed = self._streamed()
         nothing = spark.createDataFrame([], key_rows_type(streamed.state_names))
@@ -108,14 +103,18 @@ class BacklogStream:
 
     def _streamed(self) -> StreamFunction:
         """The function over the rows as a stream."""
-        source = self.function.source
-        spark, path = self.function.spark, f"{self.directory}/rows"
+        numbered = enumerate(self.function.inputs)
+        inputs = tuple(self._as_stream(one, number) for number, one in numbered)
+        return replace(self.function, inputs=inputs)
+
+    def _as_stream(self, source: KeyedInput, number: int) -> KeyedInput:
+        spark, path = self.function.spark, f"{self.directory}/rows/{number}"
         if Location.of(f"{path}/_SUCCESS").file_size() is None:
             writer = source.data.write.option("maxRecordsPerFile", _ROWS_PER_FILE)
             writer.mode("overwrite").parquet(path)
         files = spark.readStream.schema(source.data.schema)
         files = files.option("maxFilesPerTrigger", spark.sparkContext.defaultParallelism)
-        return replace(self.function, source=replace(source, data=files.parquet(path)))
+        return replace(source, data=files.parquet(path))
 
 
 def _remove(directory: str) -> None:

@@ -27,15 +27,16 @@ from state_processor.jobs.key_spans import decoded_keys, python_keys, row_maker
 from state_processor.keyed_runtime_context import KeyedRuntimeContext
 from state_processor.mixed_mode.backlog_run import BacklogTimers
 from state_processor.mixed_mode.stored_backend import KeyRow, StoredBackend
-from state_processor.mixed_mode.stream_rows import unpacked
+from state_processor.mixed_mode.stream_rows import Packet
 from state_processor.process_functions import (
     KeyedContext,
+    KeyedCoProcessFunction,
     RecordAttributes,
 )
 from state_processor.state_backends.timers import MAX_WATERMARK, MIN_WATERMARK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from pyspark.sql.streaming.stateful_processor import (
         ExpiredTimerInfo,
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from state_processor.process_functions import KeyedProcessFunction
     from state_processor.state_backends.backend import Clock
+
+    ProcessFunction = KeyedProcessFunction | KeyedCoProcessFunction
 
 STATE = "keyed_state"
 """The name of the value state that has the rows of keys."""
@@ -70,14 +73,14 @@ class StreamTask:
     Attributes:
         function: The function.
         key: The layout of keys.
-        columns: The names of the columns of the rows.
+        inputs: The names of the columns of each input.
         watermark: That with which the stream begins, in ms.
         is_backlog: Whether the rows are those of a backlog.
     """
 
-    function: KeyedProcessFunction
+    function: ProcessFunction
     key: Layout
-    columns: tuple[str, ...]
+    inputs: tuple[tuple[str, ...], ...]
     watermark: int = MIN_WATERMARK
     is_backlog: bool = False
 
@@ -102,7 +105,7 @@ class KeyedProcessor(StatefulProcessor):
         # Timers that the state store has were registered elsewhere.
         self._timers.is_used = True
         self._context = KeyedContext(self._timers, _refuse_switch)
-        self._row = row_maker(self._task.columns)
+        self._rows = [row_maker(names) for names in self._task.inputs]
         self._task.function.open(KeyedRuntimeContext(self._backend))
         self._task.function.process_record_attributes(RecordAttributes(self._task.is_backlog))
         self._store: ValueState = handle.getValueState(STATE, self._backend.row_type)
@@ -130,9 +133,9 @@ class KeyedProcessor(StatefulProcessor):
         timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[Row]:
         """A visit of a key that has rows, or is woken up."""
-        packets = sorted((row[1], bytes(row[2])) for row in rows if row[2] is not None)
-        spans = [unpacked(packet) for _, packet in packets]
-        yield self._visit(bytes(key[0]), spans, self._watermark(timerValues), fired=None)
+        arrived = sorted((row[1], bytes(row[2])) for row in rows if row[2] is not None)
+        packets = [Packet.read(packet) for _, packet in arrived]
+        yield self._visit(bytes(key[0]), packets, self._watermark(timerValues), fired=None)
 
     def handleExpiredTimer(  # noqa: N802  # Spark's name
         self,
@@ -148,15 +151,17 @@ class KeyedProcessor(StatefulProcessor):
         found = values.getCurrentWatermarkInMs()
         return self._task.watermark if found == _NO_WATERMARK else max(found, self._task.watermark)
 
-    def _visit(self, key_bytes: bytes, spans: list[Any], watermark: int, fired: int | None) -> Row:
+    def _visit(
+        self, key_bytes: bytes, packets: list[Packet], watermark: int, fired: int | None
+    ) -> Row:
         found = self._store.get()
         before = KeyRow.of(found) if found is not None else None
-        key = spans[0][0] if spans else self._key(key_bytes)
+        key = packets[0].key if packets else self._key(key_bytes)
         self._backend.load(key, key_bytes, before)
         self._context.current_key = key
         visit = _Visit(self._task.function, self._context, self._timers)
         try:
-            visit.run(before, spans, watermark, self._row)
+            visit.run(before, packets, watermark, self._rows)
         except BaseException as error:
             error.add_note(f"in {type(self._task.function).__name__} for key {key!r}")
             raise
@@ -199,7 +204,7 @@ class _Visit:
     """
 
     def __init__(
-        self, function: KeyedProcessFunction, context: KeyedContext, timers: BacklogTimers
+        self, function: ProcessFunction, context: KeyedContext, timers: BacklogTimers
     ) -> None:
         self.given: list[Any] = []
         self.rows = self.fired = 0
@@ -207,7 +212,9 @@ class _Visit:
         self._context = context
         self._timers = timers
 
-    def run(self, before: KeyRow | None, spans: list[Any], watermark: int, make: Any) -> None:
+    def run(
+        self, before: KeyRow | None, packets: list[Packet], watermark: int, makes: list[Any]
+    ) -> None:
         """Calls the function for timers that are due, and for rows."""
         timers = self._timers
         timers.set_watermark(watermark)
@@ -216,13 +223,15 @@ class _Visit:
             self._fire(timers.due_until(watermark))
         now = timers.current_processing_time()
         self._fire_by_clock(now)
-        for _, times, rows in spans:
-            self._process(zip(times, map(make, rows), strict=True), now)
+        calls = _calls(self._function)
+        for number, _, times, rows in packets:
+            self._process(calls[number], zip(times, map(makes[number], rows), strict=True), now)
             self.rows += len(rows)
 
-    def _process(self, rows: Iterable[tuple[int | None, Any]], now: int) -> None:
-        process, context, give = self._function.process_element, self._context, self.given.extend
-        timers = self._timers
+    def _process(
+        self, process: Callable[..., Any], rows: Iterable[tuple[int | None, Any]], now: int
+    ) -> None:
+        context, give, timers = self._context, self.given.extend, self._timers
         for context.timestamp, row in rows:
             found = process(row, context)
             if found is not None:
@@ -244,6 +253,13 @@ class _Visit:
             if found is not None:
                 self.given.extend(found)
         context.time_domain = None
+
+
+def _calls(function: ProcessFunction) -> tuple[Callable[..., Any], ...]:
+    """What is called for a row of each input."""
+    if isinstance(function, KeyedCoProcessFunction):
+        return function.process_element1, function.process_element2
+    return (function.process_element,)
 
 
 def _with_alarm(row: KeyRow, watermark: int, last: int | None = None) -> KeyRow:

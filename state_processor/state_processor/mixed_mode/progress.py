@@ -1,20 +1,20 @@
-"""How far a job is: figures of each batch, as Spark's listener of streams tells them."""
+"""How far a stream is: figures of each batch, as Spark's listener of streams tells them."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from state_processor.mixed_mode.backlog_progress import BacklogProgress
 from state_processor.mixed_mode.stream_query import METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql.streaming.listener import (
         QueryProgressEvent,
         QueryStartedEvent,
@@ -85,7 +85,14 @@ class BatchProgress:
         )
 
 
-def print_progress(progress: BatchProgress) -> None:
+Progress = BacklogProgress | BatchProgress
+"""What a job tells."""
+
+Tell = Callable[[Progress], object]
+"""Whom it tells."""
+
+
+def print_progress(progress: Progress) -> None:
     """Prints a line on the standard error stream."""
     print(progress, file=sys.stderr)
 

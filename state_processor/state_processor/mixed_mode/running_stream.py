@@ -11,20 +11,17 @@ from pyspark.errors import PySparkException
 
 from savepoint_formats.errors import SavepointError, SavepointNotFoundError
 from state_processor.mixed_mode.committed_batch import CommittedBatch
-from state_processor.mixed_mode.progress import BatchProgress, ProgressListener
+from state_processor.mixed_mode.progress import ProgressListener
 from state_processor.mixed_mode.stream_clock import StreamClock
 from state_processor.state_backends import processing_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from state_processor.mixed_mode.progress import BatchProgress, Tell
     from state_processor.mixed_mode.stream_function import StreamFunction
     from state_processor.mixed_mode.stream_query import Output, StreamQuery
     from state_processor.written import WrittenSavepoint
-
-    Tell = Callable[[BatchProgress], object]
 
 _TICK_SECONDS = 0.2
 _REMEMBERED_BATCHES = 100

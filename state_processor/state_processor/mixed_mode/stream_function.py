@@ -1,4 +1,4 @@
-"""A function over the rows of a stream: what a query of it is made of, and a savepoint of its state."""
+"""A function over the rows of a stream, or of two: what a query of it is made of, and a savepoint of its state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from state_processor.jobs.sorted_inputs import KeyedInput
-    from state_processor.process_functions import KeyedProcessFunction
+    from state_processor.mixed_mode.keyed_processor import ProcessFunction
     from state_processor.written import WrittenSavepoint
 
 
@@ -58,22 +58,22 @@ class OperatorSettings:
 
 @dataclass(frozen=True)
 class StreamFunction:
-    """A function over the rows of a stream.
+    """A function over the rows of a stream, or of two.
 
     Attributes:
         function: The function.
-        source: The rows.
+        inputs: The rows of each.
         settings: What its operator is.
     """
 
-    function: KeyedProcessFunction
-    source: KeyedInput
+    function: ProcessFunction
+    inputs: tuple[KeyedInput, ...]
     settings: OperatorSettings
 
     @cached_property
     def rows(self) -> FunctionRows:
         """The function over its rows, after a copy of it has told which states it registers."""
-        return FunctionRows.of((self.source,), self.function, ExecutionOptions(), keeps_state=True)
+        return FunctionRows.of(self.inputs, self.function, ExecutionOptions(), keeps_state=True)
 
     def check(self) -> None:
         """Raises ``ValueError`` if it has state that a stream does not keep."""
@@ -87,7 +87,7 @@ class StreamFunction:
     @property
     def spark(self) -> SparkSession:
         """The session of the rows."""
-        return self.source.data.sparkSession
+        return self.inputs[0].data.sparkSession
 
     @property
     def state_names(self) -> tuple[str, ...]:
@@ -105,12 +105,11 @@ class StreamFunction:
             watermark: That to begin with, in ms.
             is_backlog: What the function is told of the rows.
         """
-        task = StreamTask(
-            self.function, self.rows.task.rows.key, self.source.fields, watermark, is_backlog
-        )
+        rows = self.rows.task.rows
+        task = StreamTask(self.function, rows.key, rows.inputs, watermark, is_backlog)
         return StreamQuery(
             task,
-            self.source,
+            self.inputs,
             self.settings.out_of_orderness_ms,
             self.settings.schema,
             directory,
@@ -130,7 +129,7 @@ class StreamFunction:
             SavepointError: What the file system finds wrong.
         """
         stored = stored_keys(self.spark, checkpoint, batch_id)
-        state = StoredTransformation(stored, self.source.key, self.rows.states)
+        state = StoredTransformation(stored, self.inputs[0].key, self.rows.states)
         settings = self.settings
         writer = Savepoint.create(
             self.spark,

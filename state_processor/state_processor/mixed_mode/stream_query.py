@@ -46,6 +46,8 @@ _SETTINGS = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     # The timers that the last rows make due fire at once, and not with the next rows.
     "spark.sql.streaming.noDataMicroBatches.enabled": "true",
+    # Of two inputs, the one that is behind says how late it is, as in Flink.
+    "spark.sql.streaming.multipleWatermarkPolicy": "min",
 }
 
 
@@ -55,7 +57,7 @@ class StreamQuery:
 
     Attributes:
         task: The function.
-        source: The rows, with timestamps.
+        inputs: The rows of each input.
         out_of_orderness_ms: How much later than others a row may come, in ms.
         schema: The columns of the rows that the function gives.
         directory: Where Spark keeps its checkpoint, and keys are put that are to be woken up.
@@ -63,11 +65,16 @@ class StreamQuery:
     """
 
     task: StreamTask
-    source: KeyedInput
+    inputs: tuple[KeyedInput, ...]
     out_of_orderness_ms: int
     schema: StructType | str
     directory: str
     initial: DataFrame
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session of the rows."""
+        return self.inputs[0].data.sparkSession
 
     @property
     def checkpoint(self) -> str:
@@ -87,8 +94,7 @@ class StreamQuery:
                 done again.
             until_end: Whether the query ends when it has processed all rows that are there now.
         """
-        spark = self.source.data.sparkSession
-        with _settings(spark):
+        with _settings(self.spark):
             writer = self._rows().writeStream.outputMode("update").foreachBatch(_giving(output))
             writer = writer.option("checkpointLocation", self.checkpoint)
             if until_end:
@@ -102,8 +108,8 @@ class StreamQuery:
         return given.mapInArrow(unpacking.run, schema)
 
     def _visits(self) -> DataFrame:
-        packed = packed_rows(self.source, self.out_of_orderness_ms)
-        woken = woken_keys(self.source.data.sparkSession, self.wake_ups)
+        packed = packed_rows(self.inputs, self.out_of_orderness_ms)
+        woken = woken_keys(self.spark, self.wake_ups)
         all_rows = packed.unionAll(
             woken.select(KEY, F.lit(0).alias(ARRIVAL), F.lit(None).alias(ROWS))
         )

@@ -8,15 +8,18 @@ in a stream as in a bounded run.
 |---------|--------|----------------------------------------------------------------------------|
 | key     | BINARY | what the serializer of keys writes                                         |
 | arrival | BIGINT | grows in the order in which rows come, within a partition of the input     |
-| rows    | BINARY | the key as a function sees it, timestamps and rows, pickled; null only     |
-|         |        | wakes the key up, so that its timers fire                                  |
+| rows    | BINARY | a ``Packet``, pickled; null only wakes the key up, so that its timers fire |
+
+Of two inputs each is packed by itself, and a packet says which one its rows are of. Spark knows no
+order between two streams: within a micro-batch, the rows of the first input come first.
 """
 
 from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,7 +38,7 @@ from state_processor.jobs.sorted_inputs import KEY, TIMESTAMP, KeyEncoding
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from savepoint_formats.layout import Layout
     from state_processor.jobs.sorted_inputs import KeyedInput
@@ -47,26 +50,64 @@ _PACKED_SCHEMA = pa.schema([(KEY, pa.binary()), (ARRIVAL, pa.int64()), (ROWS, pa
 _WATERMARK = "watermark"
 # Spark counts time in microseconds.
 _MAX_MILLISECONDS = (2**63 - 1) // 1000
-# More keys than a partition of a micro-batch has.
-_ARRIVAL_BITS = 40
+# More keys than a partition of a micro-batch has, and more partitions than it has.
+_ARRIVAL_BITS, _PARTITION_BITS = 40, 22
 
 
-def packed_rows(source: KeyedInput, out_of_orderness_ms: int) -> DataFrame:
-    """The rows of a stream, packed, and with a watermark.
+class Packet(NamedTuple):
+    """Rows of one key, of one input, in the order in which they came.
+
+    Attributes:
+        number: That of the input, from 0.
+        key: The key as a function sees it.
+        timestamps: That of each row, in ms.
+        rows: The values of each row.
+    """
+
+    number: int
+    key: Any
+    timestamps: list[int | None]
+    rows: list[tuple[Any, ...]]
+
+    @classmethod
+    def read(cls, data: bytes) -> Packet:
+        """The packet of a value of ``ROWS``."""
+        return cls(*pickle.loads(data))
+
+    def write(self) -> bytes:
+        """A value of ``ROWS``."""
+        return pickle.dumps(tuple(self), pickle.HIGHEST_PROTOCOL)
+
+
+def packed_rows(inputs: tuple[KeyedInput, ...], out_of_orderness_ms: int) -> DataFrame:
+    """The rows of a stream, or of two, packed, and with a watermark: that of the one behind.
 
     Spark drops late rows where it knows which column the watermark is of. A process function of
     Flink sees them; so the column ends here, and the watermark goes on without it.
 
     Args:
-        source: The rows, with timestamps.
+        inputs: The rows; without timestamps in one of them, there is no watermark.
         out_of_orderness_ms: How much later than one with a later timestamp a row may come.
     """
-    behind = F.col(TIMESTAMP) - F.lit(out_of_orderness_ms + 1)
-    at = F.greatest(F.least(behind, F.lit(_MAX_MILLISECONDS)), F.lit(-_MAX_MILLISECONDS))
-    timed = source.columns(0, (source,)).withColumn(_WATERMARK, F.timestamp_millis(at))
+    packed = [_packed(one, number, out_of_orderness_ms) for number, one in enumerate(inputs)]
+    return reduce(lambda one, other: one.unionAll(other), packed)
+
+
+def _packed(source: KeyedInput, number: int, out_of_orderness_ms: int) -> DataFrame:
+    rows = source.columns(0, (source,))
+    timed = rows.withColumn(_WATERMARK, F.timestamp_millis(_behind(source, out_of_orderness_ms)))
     layout = source.key.snapshot.layout()
-    packing = RowPacking(layout, KeyEncoding(layout, 1, source.key.hash_code))
+    packing = RowPacking(layout, KeyEncoding(layout, 1, source.key.hash_code), number)
     return timed.withWatermark(_WATERMARK, "0 seconds").mapInArrow(packing.run, PACKED)
+
+
+def _behind(source: KeyedInput, out_of_orderness_ms: int) -> Column:
+    """What the watermark of a row is, in ms."""
+    if source.timestamps is None:
+        # As long as one input is at 0, Spark's watermark is, and so there is none.
+        return F.lit(0)
+    behind = F.col(TIMESTAMP) - F.lit(out_of_orderness_ms + 1)
+    return F.greatest(F.least(behind, F.lit(_MAX_MILLISECONDS)), F.lit(-_MAX_MILLISECONDS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +117,18 @@ class RowPacking:
     Attributes:
         key: The layout of keys.
         encoding: Makes bytes of them.
+        number: That of the input.
     """
 
     key: Layout
     encoding: KeyEncoding
+    number: int = 0
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The packed rows of a partition."""
         context = TaskContext.get()
-        arrival = (context.partitionId() if context else 0) << _ARRIVAL_BITS
+        partition = context.partitionId() if context else 0
+        arrival = (self.number << _PARTITION_BITS | partition) << _ARRIVAL_BITS
         for batch in self.encoding.run(one for one in batches if one.num_rows):
             # Sorting is stable: the rows of a key stay in their order.
             packed = self._packed(batch.take(pc.sort_indices(batch.column(KEY))), arrival)
@@ -96,10 +140,11 @@ class RowPacking:
         starts = key_starts(keys)
         distinct = keys.take(pa.array(starts))
         bounds = [*starts.tolist(), batch.num_rows]
-        times = plain_list(batch.column(TIMESTAMP))
+        is_timed = TIMESTAMP in batch.schema.names
+        times = plain_list(batch.column(TIMESTAMP)) if is_timed else [None] * batch.num_rows
         rows = list(input_tuples(batch, 0))
         packets = [
-            pickle.dumps((key, times[start:end], rows[start:end]), pickle.HIGHEST_PROTOCOL)
+            Packet(self.number, key, times[start:end], rows[start:end]).write()
             for key, start, end in zip(
                 python_keys(decoded_keys(self.key, distinct)), bounds[:-1], bounds[1:], strict=True
             )
@@ -107,9 +152,3 @@ class RowPacking:
         arrivals = pa.array(range(arrival, arrival + len(packets)), pa.int64())
         columns = [distinct, arrivals, pa.array(packets, pa.binary())]
         return pa.RecordBatch.from_arrays(columns, schema=_PACKED_SCHEMA)
-
-
-def unpacked(packet: bytes) -> tuple[Any, list[int | None], list[tuple[Any, ...]]]:
-    """The key, the timestamps and the rows of a value of ``ROWS``."""
-    found: tuple[Any, list[int | None], list[tuple[Any, ...]]] = pickle.loads(packet)
-    return found

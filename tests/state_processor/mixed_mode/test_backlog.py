@@ -235,7 +235,7 @@ def test_a_backlog_without_rows_leaves_a_savepoint_without_keys(
     rows: DataFrame, tmp_path: Path
 ) -> None:
     result = Backlog.of(keyed(rows.where("at < 0")), Notes(), SCHEMA).run(str(tmp_path), "notes")
-    assert result.savepoint.operator("notes").tables == ()
+    assert result.savepoint.read_keyed_state("notes").count() == 0
     assert result.output.collect() == []
     assert (result.watermark, result.counts.keys) == (MIN_WATERMARK, 0)
 

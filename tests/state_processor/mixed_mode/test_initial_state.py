@@ -70,11 +70,11 @@ def test_a_savepoint_comes_out_as_it_went_in(
     writer = Savepoint.create(spark, parallelism=2)
     paths = [str(tmp_path / name) for name in ("one", "other")]
     writer.with_operator("all", keyed.transform(Everything())).write(paths[0])
-    function = StreamFunction(Everything(), keyed.rows.inputs[0], OperatorSettings("all", "n INT"))
+    function = StreamFunction(Everything(), keyed.rows.inputs, OperatorSettings("all", "n INT"))
     savepoint = Savepoint.load(spark, paths[0], uids=["all"])
     stored = initial_state(spark, savepoint, "all", function.state_names)
     assert stored.count() == 50
-    back = StoredTransformation(stored, function.source.key, function.rows.states)
+    back = StoredTransformation(stored, function.inputs[0].key, function.rows.states)
     writer.with_operator("all", back).write(paths[1])
     one, other = (tables(spark, path) for path in paths)
     assert one == other

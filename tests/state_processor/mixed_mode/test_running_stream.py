@@ -21,6 +21,7 @@ from state_processor import (
     ValueStateDescriptor,
 )
 from state_processor.mixed_mode import (
+    BacklogProgress,
     BatchProgress,
     CommittedBatch,
     MixedModeJob,
@@ -102,7 +103,7 @@ def test_a_backlog_that_is_a_stream_leaves_what_one_does_that_is_a_batch(
     live.put([("w0", 140), ("new", 141)])
     stream = keyed(live.frame(spark))
     found = []
-    told: list[BatchProgress] = []
+    told: list[BacklogProgress | BatchProgress] = []
     for options in ({}, {BACKLOG_INTERVAL: "1 h"}):
         folder = tmp_path / f"{len(options)}"
         job = MixedModeJob.of(
@@ -130,8 +131,14 @@ def test_a_backlog_that_is_a_stream_leaves_what_one_does_that_is_a_batch(
     assert state[1]["phases"] == [True] * 10 + [False]
     assert timers_left == [145, 146]
     assert fired == 30
-    assert sum(batch.rows for batch in told if batch.phase == "backlog") == 30
-    assert sum(batch.rows for batch in told if batch.phase == "stream") == 4
+    batches = [one for one in told if isinstance(one, BatchProgress)]
+    assert sum(batch.rows for batch in batches if batch.phase == "backlog") == 30
+    assert sum(batch.rows for batch in batches if batch.phase == "stream") == 4
+    # That of the batch: the second time, there was none.
+    backlog = [one for one in told if isinstance(one, BacklogProgress)]
+    assert (backlog[0].rows, backlog[0].is_done) == (0, False)
+    assert [(one.rows, one.keys) for one in backlog if one.is_done] == [(30, 3)]
+    assert told.index(backlog[-1]) < told.index(batches[0])
     assert str(told[-1]).startswith("stream: batch ")
 
 
@@ -193,7 +200,7 @@ class TestRefused:
         stream = keyed(live.frame(spark))
         with pytest.raises(ValueError, match="the backlog is to be a bounded DataFrame"):
             MixedModeJob.of(stream, past, Counts(), SETTINGS, "x")
-        with pytest.raises(ValueError, match="has one input"):
+        with pytest.raises(ValueError, match="has 2 inputs, the stream one input"):
             MixedModeJob.of(past.connect(past), stream, Counts(), SETTINGS, "x")
         untimed = OperatorTransformation.bootstrap_with(live.frame(spark)).key_by("word")
         with pytest.raises(ValueError, match="need timestamps"):
