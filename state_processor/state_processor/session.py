@@ -26,6 +26,8 @@ _DEFAULTS = {
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
+    # What never leaves the machine is written faster than it is compressed.
+    "spark.shuffle.compress": "false",
     # 200 by default, each of which starts workers: too many for one machine.
     "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
 }
@@ -51,7 +53,12 @@ def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     given = {name.replace("__", "."): value for name, value in settings.items()}
     if SparkSession.getActiveSession() is None:
-        given = {**_DEFAULTS, "spark.sql.warehouse.dir": _warehouse(), **given}
+        given = {
+            **_DEFAULTS,
+            "spark.driver.memory": f"{_heap_size() >> 20}m",
+            "spark.sql.warehouse.dir": _warehouse(),
+            **given,
+        }
     builder = SparkSession.builder.master(master).appName("savepoint")
     for name, value in given.items():
         builder = builder.config(name, value)
@@ -89,6 +96,13 @@ def task_count(spark: SparkSession) -> TaskCount:
     stages = [stage for stage in found if stage is not None]
     done = sum(stage.numCompletedTasks for stage in stages)
     return TaskCount(done, sum(stage.numTasks for stage in stages))
+
+
+def _heap_size() -> int:
+    """The most memory that Java may take, in bytes: a quarter of the machine's, as without Spark."""
+    # Spark says 1 GiB, which is little for a session that does all the work itself.
+    quarter = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
+    return min(max(quarter, 1 << 30), 4 << 30)
 
 
 def _warehouse() -> str:

@@ -10,6 +10,9 @@ in a stream as in a bounded run.
 | arrival | BIGINT | grows in the order in which rows come, within a partition of the input     |
 | rows    | BINARY | a ``Packet``, pickled; null only wakes the key up, so that its timers fire |
 
+A packet goes from one worker of a query to another, as the function itself does: nothing that is read
+from a file, or from a savepoint, is ever unpickled.
+
 Of two inputs each is packed by itself, and a packet says which one its rows are of. Spark knows no
 order between two streams: within a micro-batch, the rows of the first input come first.
 """
