@@ -33,6 +33,8 @@ from savepoint_formats.new_file import NewFile, refusals_told
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    import pyarrow as pa
+
     from savepoint_formats.metadata import StreamHandle
 
 _LONGEST_NAME = 100
@@ -136,6 +138,22 @@ class NewSnapshot:
         self._make_directory()
         path = self._unused_path(name)
         return NewFile(path, self._below(path))
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is in a directory of the machine, or one that is mounted there."""
+        return bool(self.location.filesystem.type_name == "local")
+
+    def open(self, path: str) -> pa.NativeFile:
+        """Opens a file of this write again.
+
+        Args:
+            path: Its path below the directory.
+
+        Raises:
+            OSError: It is not there, or can't be read.
+        """
+        return self.location.filesystem.open_input_file(self._below(path).path)
 
     def copy_of(self, file: Location, name: str) -> str:
         """Copies a whole file of the same file system; an object store does that by itself.
@@ -263,10 +281,10 @@ class NewSnapshot:
         with self.create(METADATA_FILE) as file:
             file.write(data)
         written = self._below(file.path)
-        if filesystem.type_name == "local":
+        if self.is_local:
             _sync(written.path)
         filesystem.move(written.path, final.path)
-        if filesystem.type_name == "local":
+        if self.is_local:
             _sync(self.location.path)
 
 

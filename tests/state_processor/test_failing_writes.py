@@ -62,10 +62,13 @@ def end(writer: subprocess.Popen[str]) -> None:
     assert writer.returncode == 0, output
 
 
-def wait_for_data(writer: subprocess.Popen[str], target: Path, known: frozenset[str]) -> None:
+def wait_for_data(
+    writer: subprocess.Popen[str], target: Path, known: frozenset[str], kind: str = "keyed"
+) -> None:
     """Until a task has begun a file that was not there before."""
     while writer.poll() is None:
-        if any(file.name.startswith("keyed-") and file.name not in known for file in files(target)):
+        new = [file.name for file in files(target) if file.name not in known]
+        if any(name.startswith(f"{kind}-") for name in new):
             return
         time.sleep(0.01)
     pytest.fail(f"the writer ended before it was killed: {writer.communicate()[1]}")
@@ -119,9 +122,10 @@ def expected(factor: int) -> tuple[int, int]:
     return KEYS, factor * KEYS * (KEYS - 1) // 2
 
 
-def test_a_task_whose_worker_dies_is_done_again_and_leaves_nothing(target: Path) -> None:
+@pytest.mark.parametrize("kind", ["runs", "keyed"])
+def test_a_task_whose_worker_dies_is_done_again_and_leaves_nothing(target: Path, kind: str) -> None:
     writer = start(target)
-    wait_for_data(writer, target, frozenset())
+    wait_for_data(writer, target, frozenset(), kind)
     killed = list(workers_of(writer.pid))
     assert killed
     for pid in killed:

@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from savepoint_formats.columns import arrow_type
 from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
-from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, RUNS, KeyedEncoding
+from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, KeyedEncoding
+from state_processor.jobs.handed_runs import RunSource
 from state_processor.jobs.key_spans import key_starts
 from state_processor.jobs.keyed_write import KeyedPlan
 from state_processor.jobs.sorted_inputs import KEY as KEY_BYTES
@@ -26,7 +27,7 @@ from state_processor.jobs.sorted_inputs import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import Row
 
     from state_processor.jobs.state_runs import FunctionState
 
@@ -55,7 +56,7 @@ class BatchRows:
         infos = tuple(state.new.info for state in self.states)
         return KeyedPlan(self.rows.key.snapshot, infos, (self,))
 
-    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> DataFrame:
+    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """See ``RunRows``."""
         columns = tuple(state.column(ids[state.new.name]) for state in self.states)
         layout, hash_code = self.rows.key.snapshot.layout(), self.rows.key.hash_code
@@ -66,7 +67,7 @@ class BatchRows:
         rows = self.rows.rows(0, (self.rows,), max_parallelism)
         states = {state.new.name: state for state in self.states}
         task = BatchTask(self.function, states, self.rows.fields, encoding)
-        return routed(rows, max_parallelism, is_sorted=True).mapInArrow(task.run, RUNS)
+        return RunSource(routed(rows, max_parallelism, is_sorted=True), task.run)
 
     def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
         """None that could be told without running the function again."""

@@ -169,12 +169,12 @@ class KeyedEncoding:
         """A row per key group, with the hashes of its keys."""
         order = np.argsort(key_groups, kind="stable")
         found, starts = np.unique(key_groups[order], return_index=True)
-        hashes = distinct_hashes(keys.identities)[order]
+        hashes = np.take(distinct_hashes(keys.identities), order, axis=0)
         # The same key may well have a row in another DataFrame, which is of other states.
         hashes[:, 0] ^= np.uint64(self.states[0].id)
         offsets = pa.array(np.append(starts, len(order)) * HASH_SIZE, pa.int32()).buffers()[1]
-        data = pa.py_buffer(np.ascontiguousarray(hashes).tobytes())
-        column = pa.BinaryArray.from_buffers(pa.binary(), len(found), [None, offsets, data])
+        buffers = [None, offsets, pa.py_buffer(hashes)]
+        column = pa.BinaryArray.from_buffers(pa.binary(), len(found), buffers)
         return run_rows(pa.array(found.astype(np.int32)), hashes=column)
 
     def _key_groups(self, batch: pa.RecordBatch, keys: pa.Array) -> NDArray[np.uint16]:

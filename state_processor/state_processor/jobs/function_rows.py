@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Self
 from pyspark import cloudpickle
 
 from savepoint_formats.errors import ColumnTypeError
-from state_processor.jobs.encode_keyed import RUNS
 from state_processor.jobs.function_task import FunctionTask, registered
+from state_processor.jobs.handed_runs import RunSource
 from state_processor.jobs.key_spans import RowTypes
 from state_processor.jobs.keyed_write import KeyedPlan
 from state_processor.jobs.per_key import row_types
@@ -92,10 +92,10 @@ class FunctionRows:
         infos = tuple(state.new.info for state in self.states)
         return KeyedPlan(self.inputs[0].key.snapshot, infos, (self,))
 
-    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> DataFrame:
+    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """See ``RunRows``."""
         found = self.state_runs(ids, max_parallelism)
-        return self.routed_rows(max_parallelism).mapInArrow(found.run, RUNS)
+        return RunSource(self.routed_rows(max_parallelism), found.run)
 
     def state_runs(self, ids: Mapping[str, int], max_parallelism: int) -> StateRuns:
         """How state becomes runs; arguments are those of ``runs``."""

@@ -16,10 +16,10 @@ from state_processor.jobs.encode_keyed import (
     KEY,
     KEY_GROUP,
     NAMESPACE,
-    RUNS,
     KeyedEncoding,
     StateColumn,
 )
+from state_processor.jobs.handed_runs import RunSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -84,7 +84,7 @@ class KeyedRows:
     namespace: tuple[Column, TypeSerializerSnapshot] | None = None
     is_keyed_once: bool = True
 
-    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> DataFrame:
+    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """The rows as runs: see ``encode_keyed``.
 
         Args:
@@ -93,7 +93,7 @@ class KeyedRows:
         """
         columns, encoding = self.encoded_columns(ids, max_parallelism)
         selected = self.data.select(*(one.alias(name) for name, one in columns.items()))
-        return selected.mapInArrow(encoding.run, RUNS)
+        return RunSource(selected, encoding.run)
 
     def encoded_columns(
         self, ids: Mapping[str, int], max_parallelism: int

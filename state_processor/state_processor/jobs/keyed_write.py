@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import Row
 
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
+    from state_processor.jobs.handed_runs import RunSource
     from state_processor.planned_operator import WriteContext
 
 _EXAMPLES = 3
@@ -28,7 +29,7 @@ _EXAMPLES = 3
 class RunRows(Protocol):
     """What becomes runs: rows of a DataFrame, or state that is there already."""
 
-    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> DataFrame:
+    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """The runs; see ``encode_keyed``.
 
         Args:
@@ -80,7 +81,8 @@ class KeyedPlan:
             DuplicateKeyError: A key has two rows; the message names some.
         """
         ids = {state.name: number for number, state in enumerate(self.states)}
-        runs = [rows.runs(ids, context.max_parallelism) for rows in self.rows]
+        made = [rows.runs(ids, context.max_parallelism) for rows in self.rows]
+        runs = [source.handed_over(context.target) for source in made]
         try:
             return self.files(context).write(reduce(lambda one, other: one.unionAll(other), runs))
         except DuplicateKeyError as error:

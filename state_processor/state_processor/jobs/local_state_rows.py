@@ -15,11 +15,12 @@ import pyarrow.compute as pc
 from savepoint_formats.errors import SubtaskError
 from savepoint_formats.tables import SUBTASK
 from state_processor.jobs.encode_keyed import KEY_GROUP, RUN_SCHEMA, RUNS, gathered
+from state_processor.jobs.handed_runs import RunSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pyspark.sql import Column, DataFrame, Row
+    from pyspark.sql import Column, Row
 
     from state_processor.jobs.encode_keyed import KeyedEncoding
     from state_processor.jobs.keyed_rows import KeyedRows
@@ -80,12 +81,12 @@ class LocalStateRows:
     rows: KeyedRows
     subtask: Column
 
-    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> DataFrame:
+    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """The rows as runs; see ``KeyedRows.runs``."""
         columns, encoding = self.rows.encoded_columns(ids, max_parallelism)
         columns[SUBTASK] = self.subtask
         selected = self.rows.data.select(*(one.alias(name) for name, one in columns.items()))
-        return selected.mapInArrow(LocalEncoding(encoding).run, LOCAL_RUNS)
+        return RunSource(selected, LocalEncoding(encoding).run, LOCAL_RUNS)
 
     def duplicates(self, limit: int) -> list[Row]:
         """Some of the keys that have several rows of one subtask."""

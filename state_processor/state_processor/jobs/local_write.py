@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.scan.merged_instances import MergedInstances
     from savepoint_formats.state_files.canonical_file import Run
-    from state_processor.jobs.write_keyed import Piece
+    from state_processor.jobs.handed_runs import Piece
     from state_processor.planned_operator import WriteContext
 
 

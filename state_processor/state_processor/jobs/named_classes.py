@@ -65,7 +65,7 @@ def _bytes_of(
     if state.kind.is_keyed:
         assert state.key is not None  # what makes it keyed
         rows = StoredKeyedRows(spark, operator, frozenset([state.name]), state.key)
-        yield rows.runs({state.name: 0}, operator.record.max_parallelism), ("run",)
+        yield rows.runs({state.name: 0}, operator.record.max_parallelism).frame(), ("run",)
         return
     for one in StoredElements.all_of(spark, operator):
         if one.state.name == state.name:

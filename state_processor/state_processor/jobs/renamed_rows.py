@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, Row
 
+    from state_processor.jobs.handed_runs import RunSource
     from state_processor.jobs.keyed_write import RunRows
     from state_processor.jobs.operator_rows import ElementRows, NewOperatorState
 
@@ -26,7 +27,7 @@ class RenamedRows:
     rows: RunRows
     old_names: Mapping[str, str]
 
-    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> DataFrame:
+    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """The runs; see ``RunRows``."""
         known = {self.old_names.get(name, name): number for name, number in ids.items()}
         return self.rows.runs(known, max_parallelism)

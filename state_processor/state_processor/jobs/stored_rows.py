@@ -15,13 +15,14 @@ from savepoint_formats.scan.entry_source import SourceSettings
 from savepoint_formats.scan.stored_runs import PassThrough, raw_timer_runs, stored_runs
 from savepoint_formats.scan.table_scan import SPLIT_SIZE, pieces_of
 from state_processor.jobs.encode_keyed import RUNS, run_rows
+from state_processor.jobs.handed_runs import RunSource
 from state_processor.jobs.local_state_rows import LOCAL_RUNS, of_subtask
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import Row, SparkSession
 
     from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.layout import Layout
@@ -71,7 +72,7 @@ class StoredKeyedRows:
     deleted: DeletedKeys | None = None
     is_local: bool = False
 
-    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> DataFrame:
+    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """The states as runs: see ``KeyedRows.runs``."""
         splits = list(self._splits())
         wanted = {name: number for name, number in ids.items() if name in self.names}
@@ -80,7 +81,7 @@ class StoredKeyedRows:
             self.operator, tuple(splits), self.key, target, self.hash_code, self.is_local
         )
         numbers = self.spark.range(0, len(splits), 1, max(len(splits), 1))
-        return numbers.mapInArrow(read.run, LOCAL_RUNS if self.is_local else RUNS)
+        return RunSource(numbers, read.run, LOCAL_RUNS if self.is_local else RUNS)
 
     def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # as KeyedRows has it
         """None: a savepoint has each key once."""

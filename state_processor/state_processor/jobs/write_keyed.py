@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from savepoint_formats.metadata import KeyGroupRangeOffsets, RelativeFile
 from savepoint_formats.state_files.canonical_file import CanonicalFile
 from state_processor.jobs.arrow_batches import arrow_batches_of
 from state_processor.jobs.encode_keyed import HASH_SIZE
+from state_processor.jobs.handed_runs import HandedRuns
 from state_processor.jobs.task_errors import typed_errors
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from savepoint_formats.new_snapshot import NewSnapshot
     from savepoint_formats.state_files.canonical_file import Run
     from savepoint_formats.state_files.header import KeyedBackendHeader
+    from state_processor.jobs.handed_runs import Piece
 
 # A row of runs may have megabytes. By default Spark gathers 64 of them, in memory that grows by
 # doubling; the memory of a small batch is used again for the next one, which is faster as well.
@@ -48,15 +50,6 @@ _SCHEMA = pa.schema(
         "offsets": pa.list_(pa.int64()),
     }
 )
-
-
-class Piece(NamedTuple):
-    """A row of what ``encode_keyed`` gives; of local state with the subtask that it is of."""
-
-    key_group: int
-    run: bytes | None
-    keys: bytes | None
-    subtask: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +74,7 @@ class KeyedFiles:
         """Runs the job that writes the files.
 
         Args:
-            found: Rows of ``encode_keyed.RUNS``.
+            found: Runs, as ``handed_runs`` has them.
 
         Returns:
             Subtask -> handle of its file; subtasks without state have none.
@@ -131,7 +124,8 @@ class KeyedFiles:
         context = TaskContext.get()
         assert context is not None  # it runs in a task
         subtask = context.partitionId()
-        written = self._written(subtask, _pieces(batches))
+        with HandedRuns(self.target) as runs:
+            written = self._written(subtask, runs.pieces(batches))
         # One file says which states there are, even if no key has any. To the others nobody
         # refers then, and they go when the savepoint is committed.
         if subtask and not any(written["offsets"]):
@@ -150,12 +144,6 @@ class KeyedFiles:
             "size": file.size,
             "offsets": written.offsets,
         }
-
-
-def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
-    for batch in batches:
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            yield Piece(*row)
 
 
 def runs_of(key_group: int, pieces: Iterable[Piece]) -> Iterator[bytes]:

@@ -29,6 +29,7 @@ from pyspark.sql import functions as F
 from state_processor.jobs.arrow_batches import arrow_batches_of
 from state_processor.jobs.encode_keyed import RUNS
 from state_processor.jobs.function_rows import FunctionRows
+from state_processor.jobs.handed_runs import RunSource
 from state_processor.jobs.keyed_write import KeyedPlan
 from state_processor.jobs.operator_plan import OperatorPlan
 from state_processor.jobs.per_key import row_types
@@ -220,10 +221,10 @@ class _WrittenState:
         made = self.rows.plan()
         return OperatorPlan(KeyedPlan(made.key, made.states, (self,)))
 
-    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> DataFrame:  # noqa: ARG002
+    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:  # noqa: ARG002
         """See ``RunRows``; that is how ``Backlog`` has numbered and spread them already."""
         of_state = self.table.where(F.col("key_group").isNotNull())
-        return of_state.select(*(part.split()[0] for part in RUNS.split(", ")))
+        return RunSource(of_state.select(*(part.split()[0] for part in RUNS.split(", "))), None)
 
     def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
         """None: a function ends each key once."""

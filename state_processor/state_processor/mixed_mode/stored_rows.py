@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from state_processor.jobs.encode_keyed import KEY, RUNS, TIMESTAMPS, KeyedEncoding
+from state_processor.jobs.encode_keyed import KEY, TIMESTAMPS, KeyedEncoding
+from state_processor.jobs.handed_runs import RunSource
 from state_processor.jobs.keyed_write import KeyedPlan
 from state_processor.jobs.operator_plan import OperatorPlan
 from state_processor.mixed_mode.keyed_processor import STATE
@@ -63,7 +64,7 @@ class StoredTransformation:
         infos = tuple(state.new.info for state in self.states)
         return OperatorPlan(KeyedPlan(self.key.snapshot, infos, (self,)))
 
-    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> DataFrame:
+    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """See ``RunRows``."""
         encoding = KeyedEncoding(
             self.key.snapshot.layout(),
@@ -77,7 +78,7 @@ class StoredTransformation:
         )
         columns = TIMERS | state_columns(name for name, layout in stored if layout is not None)
         found = self.rows.select(KEY, *(columns[name] for name, _ in stored))
-        return found.mapInArrow(_StoredRuns(stored, encoding).run, RUNS)
+        return RunSource(found, _StoredRuns(stored, encoding).run)
 
     def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
         """None: the store has each key once."""
