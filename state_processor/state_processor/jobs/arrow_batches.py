@@ -1,17 +1,43 @@
-"""How much Spark hands to Python at once."""
+"""How much Spark hands to Python at once.
+
+By default Spark asks before each row how large the batch has become, which takes longer than the
+rows themselves if these are small. Of rows that are known to be small it need only count some.
+"""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import reduce
 from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from state_processor.sql_names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
-_SETTING = "spark.sql.execution.arrow.maxBytesPerBatch"
-_MAX_INT = 2**31 - 1
+_SIZE = "spark.sql.execution.arrow.maxBytesPerBatch"
+_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_NO_LIMIT = 2**31 - 1
+"""What Spark takes for no limit of the bytes; as a limit it is the greatest."""
+
+_SMALL_ROW = 1 << 16
+_SMALL_ROWS = 1000
+"""Together no more than the 64 MiB that Spark has by default."""
+
+_LARGE_ROW = f"a row of more than {_SMALL_ROW} bytes"
+
+_VARYING = (T.StringType, T.BinaryType)
+_UNKNOWN = (T.ArrayType, T.MapType, T.VariantType, T.UserDefinedType)
+
+
+class LargeRowError(Exception):
+    """A row is larger than ``of_small_rows`` lets pass."""
 
 
 @contextmanager
@@ -22,10 +48,71 @@ def arrow_batches_of(size: int, spark: SparkSession) -> Iterator[None]:
         size: The most bytes of a batch, unless a row alone has more.
         spark: The session; it has its own setting again afterwards.
     """
-    before = spark.conf.get(_SETTING)
-    assert before is not None  # it has a default
-    spark.conf.set(_SETTING, str(min(size, _MAX_INT)))
+    with _settings(spark, {_SIZE: min(size, _NO_LIMIT)}):
+        yield
+
+
+@contextmanager
+def batches_of_small_rows(spark: SparkSession) -> Iterator[None]:
+    """Has the queries that begin meanwhile hand rows to Python that ``of_small_rows`` let pass.
+
+    Args:
+        spark: The session; it has its own settings again afterwards.
+
+    Raises:
+        LargeRowError: There is a row that does not pass: run the query again, without this.
+    """
+    with _settings(spark, {_SIZE: _NO_LIMIT, _ROWS: _SMALL_ROWS}):
+        try:
+            yield
+        except PySparkException as error:
+            if _LARGE_ROW not in str(error):
+                raise
+            raise LargeRowError(_LARGE_ROW) from error
+
+
+def of_small_rows(data: DataFrame) -> DataFrame | None:
+    """The same rows, which end the query if one of them is large.
+
+    Returns:
+        None if a column may have values whose size takes long to tell: arrays and maps.
+    """
+    columns = [(F.col(quoted(field.name)), field.dataType) for field in data.schema]
+    if not columns or any(_is_unknown(kind) for _, kind in columns):
+        return None
+    sizes = [size for column, kind in columns for size in _sizes(column, kind)]
+    if not sizes:
+        return data
+    whole = reduce(lambda one, other: one + other, sizes)
+    (first, kind), name = columns[0], data.columns[0]
+    refused = F.raise_error(F.lit(_LARGE_ROW)).cast(kind)
+    checked = F.when(whole > _SMALL_ROW, refused).otherwise(first).alias(name)
+    return data.select(checked, *(column for column, _ in columns[1:]))
+
+
+def _is_unknown(kind: T.DataType) -> bool:
+    if isinstance(kind, T.StructType):
+        return any(_is_unknown(field.dataType) for field in kind)
+    return isinstance(kind, _UNKNOWN)
+
+
+def _sizes(column: Column, kind: T.DataType) -> Iterator[Column]:
+    """The bytes of each text and binary in a column, as numbers of 64 bits."""
+    if isinstance(kind, T.StructType):
+        for field in kind:
+            yield from _sizes(column.getField(field.name), field.dataType)
+    elif isinstance(kind, _VARYING):
+        yield F.coalesce(F.octet_length(column), F.lit(0)).cast("bigint")
+
+
+@contextmanager
+def _settings(spark: SparkSession, wanted: dict[str, int]) -> Iterator[None]:
+    before = {name: spark.conf.get(name) for name in wanted}
+    for name, value in wanted.items():
+        spark.conf.set(name, str(value))
     try:
         yield
     finally:
-        spark.conf.set(_SETTING, before)
+        for name, setting in before.items():
+            assert setting is not None  # it has a default
+            spark.conf.set(name, setting)

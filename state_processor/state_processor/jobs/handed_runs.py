@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import struct
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from savepoint_formats.errors import SavepointError
+from state_processor.jobs.arrow_batches import LargeRowError, of_small_rows
 from state_processor.jobs.encode_keyed import RUNS
 
 if TYPE_CHECKING:
@@ -63,6 +64,19 @@ class RunSource:
     def frame(self) -> DataFrame:
         """The runs as they are."""
         return self.data if self.make is None else self.data.mapInArrow(self.make, self.columns)
+
+    def of_small_rows(self, target: NewSnapshot) -> Self:
+        """The same, if all rows that tasks take on the way to files are small.
+
+        Raises:
+            LargeRowError: They may not be.
+        """
+        # Runs themselves, which are large, are handed to Python unless they are left in files.
+        is_left = self.make is not None and target.is_local
+        small = of_small_rows(self.data) if is_left else None
+        if small is None:
+            raise LargeRowError
+        return replace(self, data=small)
 
     def handed_over(self, target: NewSnapshot) -> DataFrame:
         """The runs, or where they are, with the column ``file``.

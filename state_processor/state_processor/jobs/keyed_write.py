@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Protocol
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from savepoint_formats.errors import DuplicateKeyError
 from savepoint_formats.snapshots import SerializerEntry
 from savepoint_formats.state_files.header import KeyedBackendHeader
+from state_processor.jobs.arrow_batches import LargeRowError
 from state_processor.jobs.write_keyed import KeyedFiles
 
 if TYPE_CHECKING:
@@ -81,12 +83,21 @@ class KeyedPlan:
             DuplicateKeyError: A key has two rows; the message names some.
         """
         ids = {state.name: number for number, state in enumerate(self.states)}
-        made = [rows.runs(ids, context.max_parallelism) for rows in self.rows]
-        runs = [source.handed_over(context.target) for source in made]
+        sources = [rows.runs(ids, context.max_parallelism) for rows in self.rows]
         try:
-            return self.files(context).write(reduce(lambda one, other: one.unionAll(other), runs))
+            with suppress(LargeRowError):
+                small = [source.of_small_rows(context.target) for source in sources]
+                return self._written(small, context, is_of_small_rows=True)
+            return self._written(sources, context, is_of_small_rows=False)
         except DuplicateKeyError as error:
             raise self._with_examples(error) from error
+
+    def _written(
+        self, sources: list[RunSource], context: WriteContext, *, is_of_small_rows: bool
+    ) -> dict[int, KeyGroupsHandle]:
+        runs = [source.handed_over(context.target) for source in sources]
+        found = reduce(lambda one, other: one.unionAll(other), runs)
+        return self.files(context).write(found, is_of_small_rows=is_of_small_rows)
 
     def _with_examples(self, error: DuplicateKeyError) -> DuplicateKeyError:
         found = [row for rows in self.rows for row in rows.duplicates(_EXAMPLES)]

@@ -8,6 +8,7 @@ where no key may occur twice, the hashes of a key group's keys.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,7 +21,7 @@ from savepoint_formats.errors import DuplicateKeyError
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.metadata import KeyGroupRangeOffsets, RelativeFile
 from savepoint_formats.state_files.canonical_file import CanonicalFile
-from state_processor.jobs.arrow_batches import arrow_batches_of
+from state_processor.jobs.arrow_batches import arrow_batches_of, batches_of_small_rows
 from state_processor.jobs.encode_keyed import HASH_SIZE
 from state_processor.jobs.handed_runs import HandedRuns
 from state_processor.jobs.task_errors import typed_errors
@@ -70,11 +71,14 @@ class KeyedFiles:
 
     order: ClassVar[tuple[str, ...]] = ("key_group",)
 
-    def write(self, found: DataFrame) -> dict[int, KeyGroupsHandle]:
+    def write(
+        self, found: DataFrame, *, is_of_small_rows: bool = False
+    ) -> dict[int, KeyGroupsHandle]:
         """Runs the job that writes the files.
 
         Args:
             found: Runs, as ``handed_runs`` has them.
+            is_of_small_rows: Whether they are made of what ``of_small_rows`` lets pass.
 
         Returns:
             Subtask -> handle of its file; subtasks without state have none.
@@ -82,10 +86,13 @@ class KeyedFiles:
         Raises:
             DuplicateKeyError: A key has two rows.
             SavepointError: What a task has raised.
+            LargeRowError: They are said to be made of small rows, and are not.
         """
+        spark = found.sparkSession
+        small, any_size = batches_of_small_rows, partial(arrow_batches_of, _BATCH_SIZE)
         routed = found.repartitionById(self.parallelism, self.owner())
         files = routed.sortWithinPartitions(*self.order).mapInArrow(self._task, _WRITTEN)
-        with typed_errors(), arrow_batches_of(_BATCH_SIZE, found.sparkSession):
+        with typed_errors(), (small if is_of_small_rows else any_size)(spark):
             written = [row.asDict() for row in files.collect()]
         # Spark begins no task where it sees beforehand that there are no rows.
         if not written:

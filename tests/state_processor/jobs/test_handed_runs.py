@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from s3_server import S3Server
 
-    from state_processor.keyed_transformation import KeyedTransformation
+    from state_processor.keyed_transformation import KeyedStateTransformation
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 127), st.none() | st.binary(), st.none() | st.binary()), max_size=9
@@ -99,7 +99,7 @@ def names(path: Path) -> list[str]:
     return sorted(file.name.partition("-")[0] for file in path.iterdir())
 
 
-def keyed(data: DataFrame) -> KeyedTransformation:
+def keyed(data: DataFrame) -> KeyedStateTransformation:
     keyed = OperatorTransformation.bootstrap_with(data).key_by("id")
     return keyed.with_state(ValueStateDescriptor("half", Types.DOUBLE()))
 
