@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 from s3_server import S3Server
 
 from state_processor import local_session
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[1]
+
+# A first call may compile, and other tests run meanwhile: how long one takes says nothing of it.
+settings.register_profile("results", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("results")
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.key_groups import KeyGroupRange
@@ -43,7 +43,6 @@ def test_nothing_moves_where_the_parallelism_stays() -> None:
     assert redistributed(4, 4, 12) == tuple((groups(subtask, 0, 11),) for subtask in range(4))
 
 
-@settings(deadline=None)
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 300))
 def test_each_local_key_group_goes_to_one_task_in_order_and_evenly(
     subtasks: int, parallelism: int, max_parallelism: int

@@ -33,7 +33,7 @@ from savepoint_formats.layout import (
     Struct,
 )
 
-OFTEN = settings(max_examples=200, suppress_health_check=list(HealthCheck), deadline=None)
+OFTEN = settings(max_examples=200, suppress_health_check=list(HealthCheck))
 
 
 def has_type(layout: Layout) -> bool:

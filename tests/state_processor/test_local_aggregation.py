@@ -63,7 +63,7 @@ def sales(spark: SparkSession) -> DataFrame:
 
 
 class TestAggregate:
-    @settings(max_examples=5, deadline=None)
+    @settings(max_examples=5)
     @given(
         table=tables(),
         names=st.lists(st.sampled_from(sorted(AGGREGATES)), min_size=1, unique=True),

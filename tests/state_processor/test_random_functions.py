@@ -222,7 +222,6 @@ def left_by(
 # Many random keys in one job, for a job takes seconds; nor is it worth it to shrink them.
 @settings(
     max_examples=2,
-    deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -39,7 +39,7 @@ from savepoint_formats.layout import (
     Ttl,
 )
 
-OFTEN = settings(max_examples=300, suppress_health_check=list(HealthCheck), deadline=None)
+OFTEN = settings(max_examples=300, suppress_health_check=list(HealthCheck))
 ANY_RECORDS = decoding.records() | decoding.entry_records()
 
 

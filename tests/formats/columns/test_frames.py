@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.columns.chunk import Chunk
@@ -19,7 +19,6 @@ from savepoint_formats.errors import FormatError, TruncatedError
 
 Entry = tuple[int, bytes, bytes]
 
-COMPILED = settings(deadline=None)  # the first call may compile
 
 # Key group 2 of a savepoint of Flink 1.20: two keys in three states, two of them timers.
 GOLDEN = bytes.fromhex(
@@ -82,14 +81,12 @@ def test_reads_what_flink_wrote() -> None:
     assert entries_of(found, GOLDEN)[0] == (0, b"\2" + GOLDEN[7:23], GOLDEN[27:35])
 
 
-@COMPILED
 @given(ENTRIES)
 def test_entries_are_those_of_the_section(entries: list[Entry]) -> None:
     data = section_of(entries)
     assert entries_of(section_frames(chunk_of(data), 0, states=4), data) == entries
 
 
-@COMPILED
 @given(st.lists(ENTRIES, min_size=1, max_size=4))
 def test_sections_are_added_to_each_other(sections: list[list[Entry]]) -> None:
     pieces = [section_of(entries) for entries in sections]
@@ -118,7 +115,6 @@ def test_a_section_outside_of_the_chunk_is_a_wrong_call(start: int, end: int) ->
         FramesTable(chunk_of(bytes(4)), states=1).add(FramesStart(start), end)
 
 
-@COMPILED
 @given(ENTRIES, st.integers(1, 4), st.integers(1, 9))
 def test_a_section_can_be_read_block_by_block(
     entries: list[Entry], limit: int, block_size: int
@@ -159,7 +155,6 @@ def test_damage_is_an_error(data: str, message: str) -> None:
         section_frames(chunk_of(bytes.fromhex(data)), 0, states=3)
 
 
-@COMPILED
 @given(st.binary(max_size=40))
 def test_noise_is_an_error_or_entries(noise: bytes) -> None:
     try:

@@ -195,7 +195,7 @@ def expected(layout: Layout, values: list[Any]) -> list[int] | None:
         return None
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(KEYS, st.data())
 def test_a_column_has_the_hash_codes_of_its_values(key: Typed, data: st.DataObject) -> None:
     layout, strategy = key
@@ -217,7 +217,7 @@ def check(layout: Layout, column: pa.Array, values: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("key", SCALARS, ids=lambda key: repr(key[0]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_so_has_a_column_of_each_single_type(key: Typed, data: st.DataObject) -> None:
     layout, strategy = key
@@ -261,7 +261,7 @@ SQL_KEYS: list[Typed] = [
 
 
 @pytest.mark.parametrize("key", SQL_KEYS, ids=lambda key: type(key[0]).__name__)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_a_column_of_sql_has_the_hash_codes_of_its_bytes(key: Typed, data: st.DataObject) -> None:
     layout, strategy = key

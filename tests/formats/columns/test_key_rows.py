@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.key_rows import KeyRows
-
-COMPILED = settings(deadline=None)  # the first call may compile
 
 KEYS = st.binary(max_size=20) | st.sampled_from([b"a", b"aa", bytes(8), bytes(9), bytes(16)])
 
@@ -36,19 +34,16 @@ def expected(states: list[list[bytes]]) -> tuple[list[list[int]], int]:
     )
 
 
-@COMPILED
 @given(st.lists(st.lists(KEYS, max_size=30), max_size=4))
 def test_rows_are_distinct_keys_in_the_order_in_which_they_come(states: list[list[bytes]]) -> None:
     assert joined(states) == expected(states)
 
 
-@COMPILED
 @given(st.lists(st.lists(KEYS, max_size=30).map(sorted), max_size=4))
 def test_the_order_of_keys_changes_nothing_but_the_speed(states: list[list[bytes]]) -> None:
     assert joined(states) == expected(states)
 
 
-@COMPILED
 @given(
     st.lists(
         st.lists(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.columns.merge_rules import MERGE_RULES, merge_rule
@@ -42,7 +42,6 @@ def test_a_rule_makes_one_value(
     assert merged(rule, [instances, others], of) == [expected, instances[0]]
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(LONGS, min_size=1, max_size=4), min_size=1, max_size=5))
 def test_sums_of_longs_are_exact_or_refused(values: list[list[int]]) -> None:
     sums = [sum(one) for one in values]

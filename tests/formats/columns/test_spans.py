@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.columns.chunk import Chunk
@@ -24,7 +24,6 @@ def spans_of(rows: list[tuple[list[int], ...]], part: int) -> Spans:
     return Spans(np.array(starts, np.int64), np.array(ends, np.int64))
 
 
-@settings(deadline=None)  # the first call may compile
 @given(ROWS)
 def test_the_parts_of_a_value_are_put_together(rows: list[tuple[list[int], ...]]) -> None:
     parts = [spans_of(rows, part) for part in range(len(rows[0]))]

@@ -15,7 +15,7 @@ from savepoint_formats.columns.frames import section_frames
 from savepoint_formats.columns.stored_entries import StoredEntries, distinct_hashes, runs
 from savepoint_formats.data_view import DataOutputView
 
-OFTEN = settings(max_examples=200, suppress_health_check=list(HealthCheck), deadline=None)
+OFTEN = settings(max_examples=200, suppress_health_check=list(HealthCheck))
 END = b"\xff\xff"
 
 Entry = tuple[int, bytes, bytes]

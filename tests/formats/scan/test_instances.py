@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.catalog import State, StateKind
@@ -49,7 +49,6 @@ def by_key(entries: list[tuple[bytes, Any]]) -> dict[bytes, list[Any]]:
     return found
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(KEYS, st.lists(TEXTS, min_size=1, max_size=3))))
 def test_lists_of_one_key_are_appended_in_the_order_of_their_instances(
     entries: list[tuple[bytes, list[str]]],
@@ -60,7 +59,6 @@ def test_lists_of_one_key_are_appended_in_the_order_of_their_instances(
     assert decoded(layout, appended(stored, StateKind.LIST)) == expected
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(KEYS, st.none() | st.lists(NUMBERS, min_size=1, max_size=3))))
 def test_values_of_maps_are_appended_and_a_null_adds_nothing(
     entries: list[tuple[bytes, list[int] | None]],
@@ -86,7 +84,6 @@ def test_state_of_one_value_has_no_instances() -> None:
         appended(stored, StateKind.VALUE)
 
 
-@settings(deadline=None)
 @given(st.dictionaries(KEYS, st.lists(NUMBERS, min_size=1, max_size=3)))
 def test_instances_of_a_reducing_state_become_its_value(entries: dict[bytes, list[int]]) -> None:
     stored = encoded(Delimited(Long()), list(entries), list(entries.values()))
@@ -95,7 +92,6 @@ def test_instances_of_a_reducing_state_become_its_value(entries: dict[bytes, lis
     assert decoded(Long(), found) == {key: sum(values) for key, values in entries.items()}
 
 
-@settings(deadline=None)
 @given(st.dictionaries(KEYS, st.none() | st.lists(NUMBERS, min_size=1, max_size=3)))
 def test_instances_of_the_values_of_a_map_become_values(
     entries: dict[bytes, list[int] | None],
@@ -108,7 +104,6 @@ def test_instances_of_the_values_of_a_map_become_values(
     assert decoded(NullableRest(Long()), found) == expected
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(KEYS, st.lists(st.lists(TEXTS, min_size=1, max_size=2), min_size=1, max_size=3))
 )

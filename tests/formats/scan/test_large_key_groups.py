@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.columns.chunk import Chunk
@@ -54,7 +54,6 @@ def spans_of(entries: list[tuple[bytes, bytes]]) -> tuple[Chunk, EntrySpans]:
     return Chunk(data), EntrySpans(starts[::2], ends[::2], starts[1::2], ends[1::2])
 
 
-@settings(deadline=None)  # the first call may compile
 @given(
     st.lists(st.tuples(st.binary(min_size=1, max_size=20), st.binary(max_size=5)), max_size=30),
     st.integers(1, 5),

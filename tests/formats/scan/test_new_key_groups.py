@@ -84,7 +84,7 @@ USER_KEYS = [(Long(), 5), (Text(), "a user key")]
 
 
 @pytest.mark.parametrize("kind", [StateKind.VALUE, StateKind.LIST, StateKind.MAP, StateKind.TIMERS])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_a_key_is_told_from_all_that_lies_around_it(data: st.DataObject, kind: StateKind) -> None:
     key, any_key = data.draw(st.sampled_from(KEYS))

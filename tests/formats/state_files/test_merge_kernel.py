@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.state_files import merge_kernel, sst_kernel
 from savepoint_formats.state_files.sst_kernel import Entries
-
-COMPILED = settings(deadline=None)  # the first call may compile
 
 # Few different bytes, so that keys have much in common.
 KEYS = st.lists(st.sampled_from([0, 1, 0x7F, 0x80, 0xFF]), max_size=26).map(bytes)
@@ -26,7 +24,6 @@ def sign(number: int) -> int:
     return (number > 0) - (number < 0)
 
 
-@COMPILED
 @given(KEYS, KEYS, KEYS, KEYS)
 def test_the_order_of_keys_is_that_of_their_bytes(
     prefix: bytes, one: bytes, other: bytes, suffix: bytes
@@ -42,7 +39,6 @@ def test_the_order_of_keys_is_that_of_their_bytes(
         assert merge_kernel.has_same_key(entries, 0, 1) == (left == right)
 
 
-@COMPILED
 @given(st.binary(max_size=40), st.integers(0, 10), st.integers(0, 10))
 def test_copied_bytes_are_those_of_the_source_and_no_others_change(
     data: bytes, at: int, behind: int

@@ -110,7 +110,7 @@ BATCHES = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(BATCHES, st.sampled_from([1, SMALL, 1 << 20]))
 def test_any_history_ends_as_in_rocksdb(
     batches: list[dict[bytes, tuple[str, bytes]]], size: int

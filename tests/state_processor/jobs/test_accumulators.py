@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from state_processor.jobs.accumulators import Counted, Extreme, Groups, Mean, Summed, Top
@@ -122,7 +122,6 @@ def by_portions(
 
 
 @pytest.mark.parametrize("name", CASES)
-@settings(deadline=None)
 @given(data=st.data(), size=st.integers(1, 12))
 def test_portions_of_values_merge_to_what_all_of_them_are(
     name: str, data: st.DataObject, size: int

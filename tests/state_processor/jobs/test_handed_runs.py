@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
@@ -52,7 +52,6 @@ def target(tmp_path: Path) -> NewSnapshot:
     return NewSnapshot.at(str(tmp_path / "savepoint"))
 
 
-@settings(deadline=None)
 @given(rows=st.lists(ROWS, max_size=4), cut=st.integers(0, 5))
 def test_what_a_task_leaves_another_takes(
     rows: list[list[tuple[int, bytes | None, bytes | None]]],

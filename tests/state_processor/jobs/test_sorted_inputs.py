@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from savepoint_formats.columns.key_hash import key_groups_of, key_hashes
@@ -19,7 +19,6 @@ from state_processor.jobs.sorted_inputs import (
 )
 
 
-@settings(deadline=None)  # pyarrow's functions are slow when they are first used
 @given(st.lists(st.binary(max_size=12), min_size=1))
 @example([b"", b"\0", b"\0\0", b"\xff" * 8, b"\xff" * 9, b"\0" * 7 + b"\1"])
 def test_leading_bits_are_in_the_order_of_the_bytes(keys: list[bytes]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats import layout as layouts
@@ -107,7 +107,6 @@ def test_a_stable_layout_is_accepted(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", STABLE_TYPES)
-@settings(deadline=None)  # the first one waits for machine code
 @given(data=st.data())
 def test_keys_are_equal_if_and_only_if_their_bytes_are(name: str, data: st.DataObject) -> None:
     layout, strategy = STABLE_TYPES[name]

@@ -158,7 +158,6 @@ def timers_of(result: BacklogResult) -> list[Any]:
     max_examples=6,
     # To shrink a failure takes a job of Spark for every step.
     phases=(Phase.explicit, Phase.generate),
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(sales=SALES, options=st.sampled_from(OPTIONS))

@@ -196,7 +196,6 @@ def state_of(spark: SparkSession, path: str) -> tuple[dict[Any, list[Any]], list
     max_examples=3,
     # To shrink a failure takes a query of Spark for every step.
     phases=(Phase.explicit, Phase.generate),
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(

@@ -378,7 +378,7 @@ def contents(name: str, steps: list[tuple[int, str, int]]) -> dict[int, Any]:
         return found
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(STEPS)
 def test_all_backends_have_the_same_in_the_end(steps: list[tuple[int, str, int]]) -> None:
     found = contents("heap", steps)
