@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import re
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from interpreter import Interpreter
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from _pytest.mark import ParameterSet
 
 ROOT = Path(__file__).parents[2]
@@ -30,12 +31,20 @@ def pages_with_code() -> list[ParameterSet]:
     return [pytest.param(code, id=str(page.relative_to(ROOT))) for page, code in found if code]
 
 
+@pytest.fixture(scope="module")
+def interpreter() -> Iterator[Interpreter]:
+    """Not this process: a page that stops its session would stop that of all tests."""
+    with Interpreter.running(ROOT) as running:
+        yield running
+
+
 @pytest.mark.parametrize("code", pages_with_code())
-def test_the_python_of_a_page_runs(code: str) -> None:
-    # In a process of its own: a page that stops its session would stop that of all tests.
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+def test_the_python_of_a_page_runs(interpreter: Interpreter, code: str) -> None:
+    assert interpreter.run(code) == ""
+
+
+def test_the_error_of_a_page_would_be_told(interpreter: Interpreter) -> None:
+    assert "ValueError: of a page" in interpreter.run('print("so")\nraise ValueError("of a page")')
 
 
 def test_the_page_of_the_command_line_is_what_help_says() -> None:

@@ -12,9 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 from spark_processes import workers_of
 
+from state_processor.mixed_mode import BacklogResult
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
 ROWS, KEYS = 160_000, 16_000
 
@@ -41,19 +45,6 @@ keyed = OperatorTransformation.bootstrap_with(rows).assign_timestamps("at").key_
 Backlog.of(keyed, Totals(), "account BIGINT, at BIGINT").run(sys.argv[1], "totals")
 """
 
-READER = """
-import sys
-from state_processor import local_session
-from state_processor.mixed_mode import BacklogResult
-
-spark = local_session("local[2]")
-result = BacklogResult.find(spark, sys.argv[1], "totals")
-state = result.savepoint.read_keyed_state("totals").selectExpr("count(*)", "sum(total)").first()
-output = result.output.selectExpr("count(*)", "count(DISTINCT at)", "sum(at)").first()
-timers = result.savepoint.read_timers("totals").count()
-counts = result.counts
-print(*state, *output, timers, counts.rows, counts.keys, counts.output_rows, counts.state_writes)
-"""
 TOTAL = ROWS * (ROWS - 1) // 2
 EXPECTED = [KEYS, TOTAL, ROWS, ROWS, TOTAL, 1, ROWS, KEYS, ROWS, KEYS]
 
@@ -86,20 +77,20 @@ def wait_for_tasks(driver: subprocess.Popen[str], directory: Path) -> None:
     pytest.fail(f"the driver ended before anything was killed: {driver.communicate()[1]}")
 
 
-def found(directory: Path) -> list[int]:
+def found(spark: SparkSession, directory: Path) -> list[int]:
     """The figures of the finished backlog."""
-    reader = subprocess.run(
-        [sys.executable, "-c", READER, str(directory)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert reader.returncode == 0, reader.stderr
-    return list(map(int, reader.stdout.split()))
+    result = BacklogResult.find(spark, str(directory), "totals")
+    assert result is not None
+    read = result.savepoint.read_keyed_state("totals").selectExpr("count(*)", "sum(total)")
+    output = result.output.selectExpr("count(*)", "count(DISTINCT at)", "sum(at)")
+    timers, counts = result.savepoint.read_timers("totals").count(), result.counts
+    of_rows = (counts.rows, counts.keys, counts.output_rows, counts.state_writes)
+    return [*read.collect()[0], *output.collect()[0], timers, *of_rows]
 
 
-def test_a_task_whose_worker_dies_reads_its_input_again_from_the_beginning(tmp_path: Path) -> None:
+def test_a_task_whose_worker_dies_reads_its_input_again_from_the_beginning(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     driver = start(tmp_path)
     wait_for_tasks(driver, tmp_path)
     killed = list(workers_of(driver.pid))
@@ -107,16 +98,16 @@ def test_a_task_whose_worker_dies_reads_its_input_again_from_the_beginning(tmp_p
     for pid in killed:
         os.kill(pid, signal.SIGKILL)
     end(driver)
-    assert found(tmp_path) == EXPECTED
+    assert found(spark, tmp_path) == EXPECTED
 
 
-def test_a_backlog_whose_driver_dies_is_run_anew(tmp_path: Path) -> None:
+def test_a_backlog_whose_driver_dies_is_run_anew(spark: SparkSession, tmp_path: Path) -> None:
     driver = start(tmp_path)
     wait_for_tasks(driver, tmp_path)
     os.killpg(driver.pid, signal.SIGKILL)
     driver.communicate()
     assert len(list(tmp_path.iterdir())) == 1
     end(start(tmp_path))
-    assert found(tmp_path) == EXPECTED
+    assert found(spark, tmp_path) == EXPECTED
     # What the first driver left is gone.
     assert len(list(tmp_path.iterdir())) == 1
