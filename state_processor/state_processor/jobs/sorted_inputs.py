@@ -1,18 +1,20 @@
 """Rows on their way to a function: each with the bytes of its key, sent to one task, and sorted.
 
 Which task it is follows from the key group, as in Flink; and so does the order, in which keys of
-a key group come one behind the other, each by its bytes. Spark sorts, and spills what is too much.
+a key group come one behind the other, by a hash of their bytes and then by these. Spark sorts, and
+spills what is too much.
 
 | column    | type   | meaning                                                                  |
 |-----------|--------|--------------------------------------------------------------------------|
-| order     | BIGINT | the key group, and what tells most keys apart in the order of their bytes |
+| order     | BIGINT | the key group in 16 bits, and 48 that tell most keys apart               |
 | key       | BINARY | what the serializer of keys writes                                       |
 | timestamp | BIGINT | of the row in ms; there where an input has timestamps                    |
 | input     | INT    | which input the row is of; there where a function has several            |
 | row 0 0 … |        | the columns of the row, null for one of another input; ``row 1 0`` …     |
 
 Spark compares the first column of an order as a number, and the others only where it is equal, which
-is much slower. So that column says as much as it can.
+is much slower. So that column says as much as it can: a hash, for the first bytes of texts, tuples and
+negative numbers are often the same.
 """
 
 from __future__ import annotations
@@ -22,7 +24,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BinaryType,
@@ -37,6 +38,7 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.columns import arrow_type
 from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.columns.key_hash import key_groups_of, key_hashes
+from savepoint_formats.columns.stored_entries import distinct_hashes
 from savepoint_formats.errors import ColumnTypeError
 from state_processor.column_types import column_of, fits, fitted
 from state_processor.jobs.encode_keyed import given_key_groups, present
@@ -57,8 +59,6 @@ KEY_GROUP, ORDER, KEY = "key_group", "order", "key"
 TIMESTAMP, INPUT = "timestamp", "input"
 
 _ORDER_BITS = 48
-_SIGNIFICANT_BITS = 44
-_BYTE_LIMITS = np.array([1 << 8 * size for size in range(8)], np.uint64)
 
 
 def row_columns(number: int, names: Iterable[str]) -> list[str]:
@@ -191,7 +191,7 @@ class KeyEncoding:
     def ordered(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches with bytes in the place of keys, and ``order`` in front."""
         for key_groups, keys, others in self._encoded(batches):
-            order = (key_groups.astype(np.int64) << _ORDER_BITS) | leading_bits(keys)
+            order = (key_groups.astype(np.int64) << _ORDER_BITS) | hashed_bits(keys)
             yield pa.RecordBatch.from_pydict({ORDER: pa.array(order), KEY: keys} | others)
 
     def _encoded(
@@ -220,25 +220,10 @@ class KeyEncoding:
         return key_groups_of(hash_codes, self.max_parallelism)
 
 
-def leading_bits(keys: pa.BinaryArray) -> NDArray[np.int64]:
-    """A number of 48 bits of each key, that is in the order of their bytes, or equal.
-
-    It is made of the first eight bytes: how many of them follow the first that is not 0, and the
-    44 bits from there. So it tells all numbers below 2**40 apart, and large ones by their first bits.
-    """
-    first = pc.binary_slice(keys, 0, 8).cast(pa.large_binary())
-    _, offsets, data = first.buffers()
-    starts = np.frombuffer(offsets, np.int64)[first.offset : first.offset + len(first) + 1]
-    sizes = np.diff(starts)
-    values = np.zeros((len(first), 8), np.uint8)
-    positions = np.arange(8) < sizes[:, None]
-    if data is not None:
-        values[positions] = np.frombuffer(data, np.uint8)[starts[0] : starts[-1]]
-    numbers = values.view(">u8").ravel().astype(np.uint64)
-    counts = np.searchsorted(_BYTE_LIMITS, numbers, side="right").astype(np.uint64)
-    shifted = numbers << (np.uint64(8) * (np.uint64(8) - np.maximum(counts, 1)))
-    significant = shifted >> np.uint64(64 - _SIGNIFICANT_BITS)
-    return ((counts << np.uint64(_SIGNIFICANT_BITS)) | significant).astype(np.int64)
+def hashed_bits(keys: pa.BinaryArray) -> NDArray[np.int64]:
+    """A number of 48 bits of each key that hardly any other key has."""
+    hashes = distinct_hashes(keys.cast(pa.large_binary()))
+    return (hashes[:, 0] >> np.uint64(64 - _ORDER_BITS)).astype(np.int64)
 
 
 def routed(rows: DataFrame, max_parallelism: int, *, is_sorted: bool) -> DataFrame:
