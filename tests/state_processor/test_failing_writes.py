@@ -10,16 +10,16 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from spark_processes import workers_of
 
 from savepoint_formats.errors import SavepointNotFoundError
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
 KEYS = 400_000
 
@@ -76,34 +76,6 @@ def wait_for_data(
 
 def files(target: Path) -> list[Path]:
     return list(target.iterdir()) if target.exists() else []
-
-
-def parents() -> dict[int, int]:
-    """The parent of each process."""
-    found = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-        except OSError:
-            continue
-        found[int(folder.name)] = int(fields[1])
-    return found
-
-
-def workers_of(pid: int) -> Iterator[int]:
-    """The Python processes that work for the JVM of a driver: forked by Spark's daemon."""
-    tree = parents()
-    daemons = {
-        one for one, parent in tree.items() if tree.get(parent) == pid and "daemon" in words(one)
-    }
-    return (one for one, parent in tree.items() if parent in daemons)
-
-
-def words(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
-    except OSError:
-        return ""
 
 
 def read(target: Path) -> tuple[int, int]:

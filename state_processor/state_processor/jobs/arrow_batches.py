@@ -33,7 +33,16 @@ _SMALL_ROWS = 1000
 _LARGE_ROW = f"a row of more than {_SMALL_ROW} bytes"
 
 _VARYING = (T.StringType, T.BinaryType)
-_UNKNOWN = (T.ArrayType, T.MapType, T.VariantType, T.UserDefinedType)
+_FIXED = (
+    T.NumericType,
+    T.BooleanType,
+    T.NullType,
+    T.DateType,
+    T.TimestampType,
+    T.TimestampNTZType,
+    T.DayTimeIntervalType,
+    T.YearMonthIntervalType,
+)
 
 
 class LargeRowError(Exception):
@@ -75,10 +84,10 @@ def of_small_rows(data: DataFrame) -> DataFrame | None:
     """The same rows, which end the query if one of them is large.
 
     Returns:
-        None if a column may have values whose size takes long to tell: arrays and maps.
+        None if a column has values whose size takes long to tell, such as arrays and maps.
     """
     columns = [(F.col(quoted(field.name)), field.dataType) for field in data.schema]
-    if not columns or any(_is_unknown(kind) for _, kind in columns):
+    if not all(_is_told(kind) for _, kind in columns):
         return None
     sizes = [size for column, kind in columns for size in _sizes(column, kind)]
     if not sizes:
@@ -90,10 +99,11 @@ def of_small_rows(data: DataFrame) -> DataFrame | None:
     return data.select(checked, *(column for column, _ in columns[1:]))
 
 
-def _is_unknown(kind: T.DataType) -> bool:
+def _is_told(kind: T.DataType) -> bool:
+    """Whether the size of a value can be told, by its type or by ``octet_length``."""
     if isinstance(kind, T.StructType):
-        return any(_is_unknown(field.dataType) for field in kind)
-    return isinstance(kind, _UNKNOWN)
+        return all(_is_told(field.dataType) for field in kind)
+    return isinstance(kind, _FIXED + _VARYING)
 
 
 def _sizes(column: Column, kind: T.DataType) -> Iterator[Column]:
