@@ -8,7 +8,6 @@ where no key may occur twice, the hashes of a key group's keys.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -89,10 +88,10 @@ class KeyedFiles:
             LargeRowError: They are said to be made of small rows, and are not.
         """
         spark = found.sparkSession
-        small, any_size = batches_of_small_rows, partial(arrow_batches_of, _BATCH_SIZE)
+        small = batches_of_small_rows(spark) if is_of_small_rows else None
         routed = found.repartitionById(self.parallelism, self.owner())
         files = routed.sortWithinPartitions(*self.order).mapInArrow(self._task, _WRITTEN)
-        with typed_errors(), (small if is_of_small_rows else any_size)(spark):
+        with typed_errors(), small or arrow_batches_of(_BATCH_SIZE, spark):
             written = [row.asDict() for row in files.collect()]
         # Spark begins no task where it sees beforehand that there are no rows.
         if not written:

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocksdb_databases import (
     SMALL,
@@ -110,7 +110,7 @@ BATCHES = st.lists(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(BATCHES, st.sampled_from([1, SMALL, 1 << 20]))
 def test_any_history_ends_as_in_rocksdb(
     batches: list[dict[bytes, tuple[str, bytes]]], size: int
