@@ -8,14 +8,19 @@ from dataclasses import asdict, fields, is_dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from rich import markup
 from rich.box import SIMPLE
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+
+from savepoint_formats.printable import json_printable, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+
+# What a value of a table may have, as a cell has lines of its own.
+_OF_VALUES = "\n\t"
 
 # What a pipe or a file gets, where no terminal says how wide it is.
 PIPED_WIDTH = 160
@@ -64,7 +69,7 @@ class Output:
         """A table of rows of data, or a JSON line per row; bytes are hexadecimal."""
         if self.format is OutputFormat.JSON:
             for row in rows:
-                print(_json(row))
+                print(json_printable(_json(row)))
             return
         table = self._table(title)
         for name in names:
@@ -73,7 +78,7 @@ class Output:
                 escape(name), justify="right" if is_number else "left", overflow="fold"
             )
         for row in rows:
-            table.add_row(*(escape(_shown(row[name])) for name in names))
+            table.add_row(*(escape(_shown(row[name]), keep=_OF_VALUES) for name in names))
         self._console.print(table)
 
     def _table(self, title: str) -> Table:
@@ -81,7 +86,7 @@ class Output:
         return Table(title=heading, title_justify="left", title_style="bold", box=SIMPLE)
 
     def _print_json(self, record: Any) -> None:
-        print(json.dumps(asdict(record), ensure_ascii=False))
+        print(json_printable(json.dumps(asdict(record), ensure_ascii=False)))
 
     def _print_table(self, title: str, records: Sequence[Any]) -> None:
         if not records:
@@ -96,6 +101,11 @@ class Output:
         for record in records:
             table.add_row(*(_cell(name, getattr(record, name)) for name in names))
         self._console.print(table)
+
+
+def escape(text: str, keep: str = "") -> str:
+    """The text as it is: no markup to ``rich``, no command to a terminal."""
+    return markup.escape(printable(text, keep=keep))
 
 
 def _plain_fields(record: Any) -> Iterable[str]:
@@ -119,7 +129,7 @@ def _cell(name: str, value: Any) -> str:
         case True:
             return "yes"
         case tuple():
-            return escape("\n".join(map(str, value)))
+            return "\n".join(escape(str(one)) for one in value)
         case int() if name.endswith("size"):
             return f"{value:,}"
         case _:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -17,6 +16,8 @@ from rich.progress import (
     TextColumn,
     TransferSpeedColumn,
 )
+
+from savepoint_cli.output import escape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -49,6 +49,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from savepoint_formats.printable import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -74,7 +76,8 @@ class SavepointError(Exception):
         return self._placed(super().__str__())
 
     def _placed(self, message: str) -> str:
-        return f"{message}; in {', '.join(self.places)}" if self.places else message
+        # Names in it come from the savepoint; no terminal and no log is to obey them.
+        return printable(f"{message}; in {', '.join(self.places)}" if self.places else message)
 
 
 @contextmanager

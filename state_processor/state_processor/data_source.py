@@ -47,6 +47,7 @@ from pyspark.sql.datasource import (
 from savepoint_formats.columns.kryo_descriptions import kryo_classes_of
 from savepoint_formats.errors import TableNotFoundError
 from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.printable import printable
 from savepoint_formats.scan import KeyedSplit, Split, TableScan
 from state_processor.savepoint import Savepoint
 from state_processor.schema import spark_schema, to_spark
@@ -212,7 +213,8 @@ class SavepointReader(DataSourceReader):
         if keyed:
             read = sum(len(split.key_groups) for split in keyed)
             total = self._scan.operator.max_parallelism
-            logger.info("%s: read %d of %d key groups", self._scan.table.name, read, total)
+            name = printable(self._scan.table.name)
+            logger.info("%s: read %d of %d key groups", name, read, total)
         return [SplitPartition(split) for split in splits]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import html
 import json
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.catalog import StateKind
 from savepoint_formats.columns.kryo_descriptions import kryo_classes_json
 from savepoint_formats.errors import StateNotFoundError
+from savepoint_formats.printable import printable
 from savepoint_formats.tables import KEYED_STATE, TIMERS, WINDOW_STATE
 from state_processor.data_source import FORMAT, SavepointDataSource
 from state_processor.jobs.keyed_reader import KeyedReaderJob
@@ -379,9 +380,14 @@ class SparkSavepoint(StateChanges, Savepoint):
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         rows = "".join(
-            f"<tr><td>{escape(table.table)}</td><td>{escape(', '.join(table.columns))}</td>"
-            f"<td>{escape(', '.join(table.kinds))}</td></tr>"
+            f"<tr><td>{_escape(table.table)}</td><td>{_escape(', '.join(table.columns))}</td>"
+            f"<td>{_escape(', '.join(table.kinds))}</td></tr>"
             for table in self.tables()
         )
         head = "<tr><th>table</th><th>columns</th><th>kind of state</th></tr>"
-        return f"<p>{escape(repr(self))}</p><table>{head}{rows}</table>"
+        return f"<p>{_escape(repr(self))}</p><table>{head}{rows}</table>"
+
+
+def _escape(text: str) -> str:
+    """The text as it is: no markup to a notebook, and no change of its direction."""
+    return html.escape(printable(text))

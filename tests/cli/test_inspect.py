@@ -9,9 +9,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from changed_metadata import renamed
 from click.testing import CliRunner
 
 from savepoint_cli.main import main
+from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -183,3 +185,27 @@ def test_no_command_loads_spark(currency: Path) -> None:
         "assert 'pyspark' not in sys.modules and 'numba' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+HOSTILE = "sum\x1b[2J\x9b31m\u202emus\x07"
+
+
+@pytest.mark.parametrize("command", ["describe", "list", "schema", "files"])
+def test_names_do_not_command_the_terminal(samples: Path, tmp_path: Path, command: str) -> None:
+    sample = samples / "currency-2.2.1-rocksdb-native"
+    path = renamed(sample, tmp_path / "hostile", {"summarize": HOSTILE})
+    code, output = run(command, path)
+    assert code == 0
+    assert printable(output, keep="\n") == output
+    assert r"sum\x1b[2J\x9b31m\u202emus\x07" in output.replace("\n", "")
+    told = lines(command, path)
+    assert HOSTILE in str(told) or repr(HOSTILE)[1:-1] in str(told)
+
+
+def test_an_error_does_not_command_the_terminal(samples: Path, tmp_path: Path) -> None:
+    sample = samples / "currency-2.2.1-rocksdb-native"
+    path = renamed(sample, tmp_path / "hostile", {"summarize": HOSTILE})
+    code, output = run("show", path, "nothing.keyed_state")
+    assert code == 1
+    assert output.count("\n") == 1
+    assert printable(output, keep="\n") == output

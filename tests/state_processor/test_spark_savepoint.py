@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from changed_metadata import renamed
 from pyspark.errors import PySparkException
 from sample_rows import Rows, Sample, copy_of, file_of, in_order, told, with_columns
 
@@ -14,7 +16,6 @@ from state_processor import Savepoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -239,3 +240,11 @@ class TestSql:
 def test_a_notebook_shows_the_tables(load: Load) -> None:
     html: Any = load("currency-1.20.5-hashmap-native")._repr_html_()
     assert "<td>summarize.keyed_state</td><td>key, total, count</td><td>value</td>" in html
+
+
+def test_names_do_not_turn_round_what_a_notebook_shows(spark: SparkSession, tmp_path: Path) -> None:
+    sample = Path(Sample("currency-2.2.1-hashmap-native").path)
+    path = renamed(sample, tmp_path / "hostile", {"summarize": "<b>sum\u202e"})
+    html: Any = Savepoint.load(spark, str(path))._repr_html_()
+    assert r"<td>&lt;b&gt;sum\u202e.keyed_state</td>" in html
+    assert "\u202e" not in html

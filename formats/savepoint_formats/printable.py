@@ -1,0 +1,47 @@
+r"""Text from a savepoint as a terminal or a page may show it.
+
+Names and values come from whoever wrote the savepoint. Some characters are commands to what shows
+them: they clear a terminal, end a line, or make text read backwards. They are shown by their
+escapes, as Python writes them: ``\x1b``, ``\u202e``.
+"""
+
+from __future__ import annotations
+
+import re
+
+# C0 with escape and line ends, delete and C1, the controls of direction, separators of lines, and
+# lone surrogates, which no encoding takes.
+_COMMANDS = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def printable(text: str, *, keep: str = "") -> str:
+    r"""The text on one line, with escapes for all that is no plain letter or sign.
+
+    Args:
+        text: Any text.
+        keep: Characters that stay as they are, such as the line ends of a value.
+
+    Example:
+        >>> printable("total\x1b[2J")
+        'total\\x1b[2J'
+    """
+    return _COMMANDS.sub(lambda found: _escaped(found[0], keep), text)
+
+
+def json_printable(text: str) -> str:
+    r"""JSON that says the same, with the escapes of JSON for such characters.
+
+    Args:
+        text: JSON on one line; in JSON they stand nowhere but in strings.
+
+    Example:
+        >>> json_printable('"\u202e"')
+        '"\\u202e"'
+    """
+    return _COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _escaped(character: str, keep: str) -> str:
+    return character if character in keep else character.encode("unicode_escape").decode("ascii")

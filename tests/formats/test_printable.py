@@ -1,0 +1,73 @@
+"""Text of a savepoint, as a terminal may have it."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from savepoint_formats.errors import FormatError, SavepointError
+from savepoint_formats.printable import json_printable, printable
+
+ANY_TEXT = st.text(st.characters(codec=None))
+COMMANDS = {"Cc", "Cs", "Zl", "Zp"}
+DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+
+
+def is_command(character: str) -> bool:
+    """Whether Unicode says so."""
+    return (
+        unicodedata.category(character) in COMMANDS
+        or unicodedata.bidirectional(character) in DIRECTIONS
+        or character in "\u061c\u200e\u200f"
+    )
+
+
+def test_no_character_of_unicode_that_commands_is_left() -> None:
+    everything = "".join(map(chr, range(0x110000)))
+    shown = printable(everything)
+    assert not any(map(is_command, shown))
+    assert [one for one in everything if not is_command(one)] == [
+        one for one in everything if printable(one) == one
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("total\x1b[2J", r"total\x1b[2J"),
+        ("\x9b31m", r"\x9b31m"),
+        ("a\u202eb\u2066", r"a\u202eb\u2066"),
+        ("two\nlines", r"two\nlines"),
+        ("\ud800", r"\ud800"),
+        ("übung 状態 שלום 👩‍💻", "übung 状態 שלום 👩‍💻"),
+    ],
+)
+def test_a_command_is_shown_by_its_escape(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+def test_what_is_to_stay_stays() -> None:
+    assert printable("a\nb\x1b", keep="\n") == "a\nb\\x1b"
+
+
+@given(ANY_TEXT)
+def test_json_says_the_same(text: str) -> None:
+    shown = json_printable(json.dumps(text, ensure_ascii=False))
+    assert not any(map(is_command, shown))
+    assert json.loads(shown) == text
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        SavepointError("no state 'a\x1b[2J'").within("operator \u202e"),
+        FormatError("no state \x1b[2J", "a\nb", 3).within("operator \u202e"),
+    ],
+)
+def test_an_error_is_one_line_without_commands(error: SavepointError) -> None:
+    assert not any(map(is_command, str(error)))
+    assert r"\x1b[2J" in str(error)
