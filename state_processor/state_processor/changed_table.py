@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Self
 from pyspark.sql import functions as F
 
 from savepoint_formats.errors import SchemaChangeError
-from savepoint_formats.layout import without_ttl
+from savepoint_formats.layout import as_records, without_ttl
 from savepoint_formats.scan import ScanOptions, TableScan
-from savepoint_formats.state_files.header import NAMESPACE_SERIALIZER, VALUE_SERIALIZER
+from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from state_processor.column_types import column_of, fitted, spark_type
 from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, NAMESPACE
 from state_processor.jobs.keyed_rows import Key, KeyedRows
@@ -146,7 +146,6 @@ class ChangedTable:
         Raises:
             ColumnTypeError: They are of another type.
         """
-        _expect_writable(state)
         name, now_ms = self.column_name(state), time.time_ns() // 1_000_000
         stored = self.snapshot(state).layout()
 
@@ -160,13 +159,13 @@ class ChangedTable:
             return data.withColumns(columns)
 
         changed = self.with_change(TableChange(state.name, apply))
-        wanted = without_ttl(stored) if self.is_keyed else stored
+        wanted = as_records(without_ttl(stored)) if self.is_keyed else stored
         fitted(changed.data(), name, wanted, f"state {state.name!r}")
         return changed
 
     def with_fields(self, state: State, edit: StructEdit, new: Mapping[str, Column]) -> Self:
         """The table with other fields of a state's values."""
-        _expect_writable(state)
+        _expect_no_records(state)
         name, stored = self.column_name(state), edit.snapshot.layout()
         is_timed = has_times(stored) and self.is_keyed
 
@@ -214,11 +213,8 @@ class ChangedTable:
             column = _timed(name) if has_times(state.stored) else name
             states.append(NewState(info, column))
             states[-1].check(data)
-        namespace = None
-        if NAMESPACE in data.columns and self.states[0].namespace is not None:
-            serializer = states[0].info.serializer(NAMESPACE_SERIALIZER)
-            assert serializer is not None  # it has one
-            namespace = (column_of(data, NAMESPACE)[0], serializer)
+        serializer = states[0].namespace
+        namespace = None if serializer is None else (column_of(data, NAMESPACE)[0], serializer)
         key = Key((KEY,), types.key, KEY_GROUP)
         rows = KeyedRows(data, key, tuple(states), namespace, is_keyed_once=False)
         return KeyedPlan(types.key, tuple(state.info for state in states), (rows,))
@@ -239,9 +235,10 @@ def _timed(name: str) -> str:
     return f"timed {name}"
 
 
-def _expect_writable(state: State) -> None:
+def _expect_no_records(state: State) -> None:
     if state.timed_value != state.stored:
         raise SchemaChangeError(
-            f"state {state.name!r} holds the elements of windows with an evictor, which can only be"
-            " read"
+            f"state {state.name!r} holds the elements of windows with an evictor, each in a record"
+            " of its own, whose fields cannot be changed: replace them with update_state or"
+            " with_state"
         )

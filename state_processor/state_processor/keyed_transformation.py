@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 from pyspark.sql import functions as F
 
 from savepoint_formats.catalog import StateKind
-from savepoint_formats.errors import StateNotFoundError
+from savepoint_formats.errors import ColumnTypeError, StateNotFoundError
 from savepoint_formats.snapshots import constructed
-from savepoint_formats.state_files.header import NAMESPACE_SERIALIZER
-from state_processor.column_types import column_of
+from state_processor.column_types import column_of, fitted
 from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, NAMESPACE
 from state_processor.jobs.keyed_rows import Key, KeyedRows
 from state_processor.jobs.keyed_write import KeyedPlan
@@ -291,11 +290,17 @@ class KeyedStateTransformation:
 
     def _namespaces(self) -> tuple[Column, TypeSerializerSnapshot] | None:
         """The column of namespaces, of state that has any: that of ``like`` an operator of windows."""
-        if NAMESPACE not in self.data.columns or not self.states[0].has_namespace:
+        serializers = dict.fromkeys(filter(None, (state.namespace for state in self.states)))
+        if not serializers:
             return None
-        serializer = self.states[0].info.serializer(NAMESPACE_SERIALIZER)
-        assert serializer is not None  # it has one
-        return column_of(self.data, NAMESPACE)[0], serializer
+        if len(serializers) > 1:
+            names = ", ".join(state.name for state in self.states if state.has_namespace)
+            raise ColumnTypeError(
+                f"states {names} have namespaces of several types, and the DataFrame has one column"
+                f" of them, {NAMESPACE!r}: write them one by one, with with_state of the savepoint"
+            )
+        (serializer,) = serializers
+        return fitted(self.data, NAMESPACE, serializer.layout(), "the namespace"), serializer
 
     def merged(self, group: tuple[str, ...]) -> DataFrame:
         """The rows, merged where there are rules for it."""

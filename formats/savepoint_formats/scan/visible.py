@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.columns.arrow_types import visible_key_type
+from savepoint_formats.columns.arrow_types import arrow_type, visible_key_type
+from savepoint_formats.columns.collections import Collections
 from savepoint_formats.errors import StateTypeError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Ttl, stream_record
 
@@ -71,6 +72,27 @@ def visible_elements(values: pa.Array, stored: Layout) -> pa.Array:
     return pa.ListArray.from_arrays(
         pc.if_else(is_null, pa.scalar(None, pa.int32()), bounds), records
     )
+
+
+def stream_elements(values: pa.Array, stored: Layout) -> pa.Array:
+    """Records as the stream elements that ``visible_elements`` shows so: its mirror."""
+    if not isinstance(stored, Repeated) or stream_record(stored.element) is None:
+        return values
+    lists = Collections(values)
+    timestamps, found = lists.elements.flatten()
+    timed, untimed, *others = list(arrow_type(stored.element))
+    with_time = [timestamps, found]
+    no_time = timestamps.is_null()
+    elements = pa.StructArray.from_arrays(
+        [
+            pa.StructArray.from_arrays(with_time, fields=list(timed.type), mask=no_time),
+            pc.if_else(no_time, found, pa.scalar(None, found.type)),
+            *(pa.nulls(len(found), field.type) for field in others),
+        ],
+        fields=[timed, untimed, *others],
+        mask=lists.elements.is_null(),
+    )
+    return pa.ListArray.from_arrays(lists.offsets, elements)
 
 
 def _bounds(values: pa.ListArray | pa.MapArray) -> pa.Array:

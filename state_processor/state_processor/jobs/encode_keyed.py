@@ -34,7 +34,8 @@ from savepoint_formats.columns.last_access import with_last_access
 from savepoint_formats.columns.stored_entries import distinct_hashes, runs
 from savepoint_formats.errors import KeyGroupError, NullKeyError, within
 from savepoint_formats.key_groups import prefix_size
-from savepoint_formats.layout import VoidNamespace, without_ttl
+from savepoint_formats.layout import VoidNamespace, as_records, without_ttl
+from savepoint_formats.scan.visible import stream_elements
 from state_processor.schema import from_spark
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class StateColumn:
     @property
     def column_layout(self) -> Layout:
         """The layout of the values of the column; that of timers is a list of timestamps."""
-        return self.stored if self.times is None else without_ttl(self.stored)
+        return as_records(self.stored if self.times is None else without_ttl(self.stored))
 
     def encoder(self) -> EntryEncoder:
         """What makes entries of the column."""
@@ -202,7 +203,7 @@ class KeyedEncoding:
             return self._column(batch, state.values, TIMESTAMPS)
         values = self._column(batch, state.values, arrow_type(state.column_layout))
         if state.times is None:
-            return values
+            return stream_elements(values, state.stored)
         return with_last_access(values, batch.column(state.times), state.stored)
 
 

@@ -10,7 +10,7 @@ from pyspark.sql.types import ArrayType, LongType
 
 from savepoint_formats.catalog import StateKind
 from savepoint_formats.errors import ColumnTypeError
-from savepoint_formats.layout import Long, Struct, VoidNamespace, without_ttl
+from savepoint_formats.layout import Long, VoidNamespace, as_records, without_ttl
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files.header import (
     KEYED_STATE_TYPE,
@@ -94,12 +94,19 @@ class NewState:
         return snapshot.layout()
 
     @property
+    def namespace(self) -> TypeSerializerSnapshot | None:
+        """The serializer of its namespaces; None if it has but the void one."""
+        found = self.info.serializer(NAMESPACE_SERIALIZER)
+        if self.kind is StateKind.TIMERS:
+            timer = self.info.serializer(VALUE_SERIALIZER)
+            # Flink: TimerSerializerSnapshot has those of the key and of the namespace.
+            found = timer.nested[1] if timer is not None and len(timer.nested) > 1 else None
+        return None if found is None or isinstance(found.layout(), VoidNamespace) else found
+
+    @property
     def has_namespace(self) -> bool:
         """Whether it is of a window, or another namespace that is not the void one."""
-        if isinstance(self.stored, Struct) and self.kind is StateKind.TIMERS:
-            return not isinstance(self.stored.fields[2], VoidNamespace)
-        namespace = self.info.serializer(NAMESPACE_SERIALIZER)
-        return namespace is not None and not isinstance(namespace.layout(), VoidNamespace)
+        return self.namespace is not None
 
     def has_times(self, data: DataFrame) -> bool:
         """Whether its values need a time of last access, which the column does not have."""
@@ -123,7 +130,7 @@ class NewState:
         if self.kind is StateKind.TIMERS:
             return _timestamps(data, self.column, what)
         wanted = without_ttl(self.stored) if self.has_times(data) else self.stored
-        return fitted(data, self.column, wanted, what)
+        return fitted(data, self.column, as_records(wanted), what)
 
     def times(self, data: DataFrame, now_ms: int) -> Column | None:
         """The times of last access in ms, if its values need them."""

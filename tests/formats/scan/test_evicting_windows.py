@@ -27,7 +27,7 @@ from savepoint_formats.errors import StateTypeError
 from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.layout import Long, Text
 from savepoint_formats.metadata import KeyGroupsHandle, OperatorState, SubtaskState
-from savepoint_formats.scan.visible import visible_elements
+from savepoint_formats.scan.visible import stream_elements, visible_elements
 from savepoint_formats.tables import tables_of
 
 CONTENTS = meta_info("window-contents", "LIST", list_of(stream_elements_of(STRING)), TIME_WINDOW)
@@ -90,3 +90,14 @@ def test_nulls_and_empty_lists_stay_what_they_are() -> None:
     assert visible_elements(values, state.stored).to_pylist() == expected
     assert visible_elements(values[2:], state.stored).to_pylist() == expected[2:]
     assert visible_elements(values, state.stored).type == arrow_type(state.value)
+
+
+def test_what_is_shown_is_written_as_it_was() -> None:
+    (state,) = OperatorCatalog.of(SnapshotDirectory.of("/"), operator(heap(TIMED))).states
+    timed = {"record": {"timestamp": 1, "value": "x"}}
+    values = pa.array(
+        [[timed], None, [], [{"record_without_timestamp": "y"}, timed]], arrow_type(state.stored)
+    )
+    for column in (values, values[2:]):
+        shown = visible_elements(column, state.stored)
+        assert stream_elements(shown, state.stored).equals(column)
