@@ -7,6 +7,7 @@
     ├── NotASavepointError            something else lies there
     ├── SavepointExistsError          something lies where a savepoint is to be written
     ├── StateFileNotFoundError        a file that the savepoint refers to is gone
+    ├── UnreachableError              a file system refuses to read, or does not answer
     ├── FormatError                   the bytes are not what the format says
     │   ├── TruncatedError            they end too early
     │   ├── UnsupportedVersionError   a version that this release does not know
@@ -104,6 +105,10 @@ class SavepointExistsError(SavepointError):
 
 class StateFileNotFoundError(SavepointError):
     """A file that the savepoint refers to is neither where it says nor beside ``_metadata``."""
+
+
+class UnreachableError(SavepointError):
+    """A file system is not known, refuses to read, or does not answer in time."""
 
 
 class OperatorNotFoundError(SavepointError):

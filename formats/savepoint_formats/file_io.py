@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import os
 import posixpath
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Self
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 from pyarrow import fs
 
 from savepoint_formats.errors import (
     NotASavepointError,
-    SavepointError,
     SavepointNotFoundError,
     StateFileNotFoundError,
     TruncatedError,
@@ -33,14 +32,15 @@ from savepoint_formats.metadata.stream_handles import (
     SegmentStream,
     StreamHandle,
 )
+from savepoint_formats.stores import failures_told, remote_file_system, scheme_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 METADATA_FILE = "_metadata"
 
-# Flink's names of the S3 connectors; all of them lead to the same store.
-_S3_SCHEMES = {"s3", "s3a", "s3n", "s3p"}
+MAX_METADATA_SIZE = 1 << 30
+"""More than any job manager wrote: it has state inline of at most 1 MiB for each handle."""
 
 # A checkpoint is <base>/<job>/chk-<n>; its files lie in <job>/shared, <job>/taskowned, or in a
 # sibling of <job>. Higher up, a file of the same tail would be another job's.
@@ -59,35 +59,25 @@ class Location:
         """The location of a local path or a URI (``file:``, ``s3:``, ``hdfs:``, ``gs:``...).
 
         Raises:
-            SavepointError: The file system of this scheme is not known.
+            UnreachableError: The file system of this scheme is not known, or does not answer.
         """
-        if _scheme(uri) == "file":
+        if scheme_of(uri) == "file":
             path = urlsplit(uri).path if uri.startswith("file:") else uri
             return cls(fs.LocalFileSystem(), os.path.abspath(path))
-        return cls(*_remote(uri))
+        return cls(*remote_file_system(uri))
 
     def file_size(self) -> int | None:
-        """The size in bytes of the file that is there; None if there is none."""
-        try:
-            info = self.filesystem.get_file_info(self.path)
-        except pa.ArrowInvalid:
-            # A path with a NUL, which no file has; it comes from a damaged handle.
+        """The size in bytes of the file that is there; None if there is none.
+
+        Raises:
+            UnreachableError: The file system does not tell.
+        """
+        if "\0" in self.path:
+            # No file has such a path; it comes from a damaged handle.
             return None
+        with failures_told(self.path):
+            info = self.filesystem.get_file_info(self.path)
         return int(info.size) if info.type == fs.FileType.File else None
-
-
-@lru_cache(maxsize=64)
-def _remote(uri: str) -> tuple[fs.FileSystem, str]:
-    _, _, rest = uri.partition(":")
-    # Flink does not escape paths; a URI must.
-    path, question, query = rest.partition("?")
-    try:
-        filesystem, found = fs.FileSystem.from_uri(
-            f"{_scheme(uri)}:{quote(path, '/:@[]')}{question}{query}"
-        )
-    except (pa.ArrowInvalid, OSError) as error:
-        raise SavepointError(f"{uri}: {error}") from error
-    return filesystem, found
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,40 +118,44 @@ class StateFile:
 
         Raises:
             StateFileNotFoundError: The file is gone.
+            UnreachableError: It can't be read.
         """
         if self.data is not None:
             return self.data[start:end]
-        if self.location is None:
-            raise self._missing()
         limit = self.size if end is None else end if self.size is None else min(end, self.size)
-        try:
-            with self.location.filesystem.open_input_file(self.location.path) as file:
-                # A damaged handle may lead anywhere.
-                file.seek(min(self.start + start, file.size()))
-                return bytes(file.read(None if limit is None else max(limit - start, 0)))
-        except FileNotFoundError as error:
-            raise self._missing() from error
+        with self._opened() as file:
+            # A damaged handle may lead anywhere.
+            file.seek(min(self.start + start, file.size()))
+            return bytes(file.read(None if limit is None else max(limit - start, 0)))
 
     def chunks(self, size: int) -> Iterator[pa.Buffer]:
         """The bytes of a file, so many at a time, for who is to pass them on.
 
         Raises:
             StateFileNotFoundError: The file is gone.
+            UnreachableError: It can't be read.
             TruncatedError: It ends before the piece does.
         """
+        with self._opened() as file:
+            end = file.size() if self.size is None else self.start + self.size
+            file.seek(self.start)
+            while file.tell() < end:
+                chunk = file.read_buffer(min(size, end - file.tell()))
+                if not chunk.size:
+                    raise TruncatedError("the file ends here", self.path, file.tell())
+                yield chunk
+
+    @contextmanager
+    def _opened(self) -> Iterator[pa.NativeFile]:
+        """The whole file, whatever piece of it is meant."""
         if self.location is None:
             raise self._missing()
-        try:
-            with self.location.filesystem.open_input_file(self.location.path) as file:
-                end = file.size() if self.size is None else self.start + self.size
-                file.seek(self.start)
-                while file.tell() < end:
-                    chunk = file.read_buffer(min(size, end - file.tell()))
-                    if not chunk.size:
-                        raise TruncatedError("the file ends here", self.path, file.tell())
-                    yield chunk
-        except FileNotFoundError as error:
-            raise self._missing() from error
+        with failures_told(self.path):
+            try:
+                with self.location.filesystem.open_input_file(self.location.path) as file:
+                    yield file
+            except FileNotFoundError as error:
+                raise self._missing() from error
 
     def _missing(self) -> StateFileNotFoundError:
         return StateFileNotFoundError(
@@ -190,10 +184,12 @@ class SnapshotDirectory:
         Raises:
             SavepointNotFoundError: There is nothing, or no ``_metadata`` in it.
             NotASavepointError: It is a file of another name.
+            UnreachableError: Its file system is not known, refuses, or does not answer.
         """
         uri = path.rstrip("/") or "/"
         location = Location.of(uri)
-        info = location.filesystem.get_file_info(location.path)
+        with failures_told(path):
+            info = location.filesystem.get_file_info(location.path)
         if info.type == fs.FileType.NotFound:
             raise SavepointNotFoundError(f"{path} does not exist")
         if info.type == fs.FileType.Directory:
@@ -215,18 +211,26 @@ class SnapshotDirectory:
 
         Raises:
             SavepointNotFoundError: The directory has none.
+            NotASavepointError: It is larger than any that Flink writes.
         """
         location = self._below(METADATA_FILE)
-        if location.file_size() is None:
+        size = location.file_size()
+        if size is None:
             raise SavepointNotFoundError(
                 f"{self.uri} has no {METADATA_FILE} file: it is no savepoint or checkpoint,"
                 f" or one that did not complete{self._hint()}"
             )
-        return StateFile(self.metadata_path, location=location).read()
+        if size > MAX_METADATA_SIZE:
+            raise NotASavepointError(
+                f"{self.metadata_path} has {size:,} bytes, and {MAX_METADATA_SIZE:,} are read at most:"
+                " Flink keeps all of it in memory, so that this is damaged or none of Flink's"
+            )
+        return StateFile(self.metadata_path, location=location).read(0, MAX_METADATA_SIZE)
 
     def _hint(self) -> str:
         """Where a ``_metadata`` file is one level below, as in the folder of a job."""
-        infos = self.location.filesystem.get_file_info(fs.FileSelector(self.location.path))
+        with failures_told(self.uri):
+            infos = self.location.filesystem.get_file_info(fs.FileSelector(self.location.path))
         found = [
             info.base_name
             for info in infos
@@ -237,7 +241,8 @@ class SnapshotDirectory:
     def list_files(self) -> dict[str, int]:
         """Path below the directory -> size in bytes, of all files in it."""
         selector = fs.FileSelector(self.location.path, allow_not_found=True, recursive=True)
-        infos = self.location.filesystem.get_file_info(selector)
+        with failures_told(self.uri):
+            infos = self.location.filesystem.get_file_info(selector)
         return {
             posixpath.relpath(info.path, self.location.path): info.size
             for info in infos
@@ -282,7 +287,7 @@ class SnapshotDirectory:
         A path on another file system is tried last: it may well be one that this machine can't
         reach, and takes minutes to find that out.
         """
-        is_same_kind = _scheme(path) == _scheme(self.uri)
+        is_same_kind = scheme_of(path) == scheme_of(self.uri)
         if is_same_kind:
             yield self._absolute(path)
         parts = [part for part in urlsplit(path).path.split("/") if part]
@@ -296,15 +301,8 @@ class SnapshotDirectory:
 
     def _absolute(self, path: str) -> Location:
         """The location of an absolute path that has the directory's own scheme."""
-        if _scheme(path) != "s3":
+        if scheme_of(path) != "s3":
             return Location.of(path)
         # The directory's file system carries the endpoint and the credentials.
         parts = urlsplit(path)
         return Location(self.location.filesystem, parts.netloc + parts.path)
-
-
-def _scheme(uri: str) -> str:
-    scheme = urlsplit(uri).scheme
-    if len(scheme) <= 1:
-        return "file"
-    return "s3" if scheme in _S3_SCHEMES else scheme

@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Self
 
+import pyarrow as pa
+
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.metadata import RelativeFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import pyarrow as pa
 
     from savepoint_formats.file_io import Location
 
@@ -83,5 +83,5 @@ def refusals_told(path: str) -> Iterator[None]:
     """Says where it is that a file system refuses something."""
     try:
         yield
-    except OSError as error:
+    except (OSError, pa.ArrowException) as error:
         raise SavepointError(f"{path} can't be written: {error}") from error

@@ -1,0 +1,122 @@
+"""The file systems that URIs name: each is asked once whether it answers, for a limited time.
+
+Libraries of object stores try again for minutes, some for a quarter of an hour, before they say that
+there is no network. And that of Azure ends the process, where it has no credentials and is asked to
+open a file; asked about one, it raises. So a file system is used only once it has answered.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from concurrent.futures import Future
+from contextlib import contextmanager
+from threading import Thread
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote, urlsplit
+
+import pyarrow as pa
+from pyarrow import fs
+
+from savepoint_formats.errors import UnreachableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+AnswerT = TypeVar("AnswerT")
+
+CONTACT_SECONDS = 30.0
+"""How long a file system may take for its first answer; a JVM for HDFS starts meanwhile."""
+
+# Flink's names of the S3 connectors; all of them lead to the same store. So do those of Azure.
+_SAME_SCHEMES = {"s3a": "s3", "s3n": "s3", "s3p": "s3", "abfss": "abfs"}
+
+# Asked about where a URI names nothing but a bucket.
+_ANY_NAME = "_metadata"
+
+# URI without a path -> its file system and the path of its root, of those that have answered.
+_answered: dict[str, tuple[fs.FileSystem, str]] = {}
+
+
+def scheme_of(uri: str) -> str:
+    """What kind of file system a path or URI names; ``file`` for a local path."""
+    scheme = urlsplit(uri).scheme.lower()
+    if len(scheme) <= 1:
+        return "file"
+    return _SAME_SCHEMES.get(scheme, scheme)
+
+
+def remote_file_system(uri: str) -> tuple[fs.FileSystem, str]:
+    """The file system of a URI that is not local, and the path in it.
+
+    Raises:
+        UnreachableError: It is not known, refuses, or does not answer in time.
+    """
+    base, path = _parts(uri)
+    if base not in _answered:
+        with failures_told(uri):
+            _answered[base] = _in_time(lambda: _contacted(base, path), uri)
+    filesystem, root = _answered[base]
+    return filesystem, _joined(root, path)
+
+
+@contextmanager
+def failures_told(path: str) -> Iterator[None]:
+    """Says where it is that a file system can't be read.
+
+    Raises:
+        UnreachableError: In place of the errors of file systems.
+    """
+    try:
+        yield
+    except (OSError, pa.ArrowException, UnicodeEncodeError) as error:
+        # That of HDFS goes on for a page.
+        reason = str(error).partition("\n")[0]
+        raise UnreachableError(f"{path} can't be read: {reason}") from error
+
+
+def _parts(uri: str) -> tuple[str, str]:
+    """The URI of the store, with the options of ``uri``, and the path."""
+    # Flink does not escape paths: only ? means anything, and only where a user wrote it.
+    _, _, rest = uri.partition(":")
+    rest, question, query = rest.partition("?")
+    host = ""
+    if rest.startswith("//"):
+        host, _, rest = rest[2:].partition("/")
+    # pyarrow knows the schemes of Azure apart, by which the connection is encrypted.
+    scheme = urlsplit(uri).scheme.lower()
+    scheme = scheme if scheme == "abfss" else scheme_of(uri)
+    return f"{scheme}://{quote(host, ':@[]')}/{question}{query}", rest.strip("/")
+
+
+def _contacted(base: str, path: str) -> tuple[fs.FileSystem, str]:
+    filesystem, root = fs.FileSystem.from_uri(base)
+    where = _joined(root, path)
+    is_bucket = "/" not in where.strip("/")
+    filesystem.get_file_info(posixpath.join(where, _ANY_NAME) if is_bucket else where)
+    return filesystem, root
+
+
+def _joined(root: str, path: str) -> str:
+    return posixpath.join(root, path) if path else root.rstrip("/") or root
+
+
+def _in_time(ask: Callable[[], AnswerT], uri: str) -> AnswerT:
+    """An answer, if it comes in time; nothing can end a request of a library but its own end."""
+    answer: Future[AnswerT] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(ask())
+        except BaseException as error:  # it is raised where it is waited for
+            answer.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    try:
+        return answer.result(CONTACT_SECONDS)
+    except TimeoutError as error:
+        if answer.done():
+            raise
+        raise UnreachableError(
+            f"{uri}: no answer within {CONTACT_SECONDS:g} s; check the network, the name of the"
+            " store and the credentials"
+        ) from error

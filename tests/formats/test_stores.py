@@ -1,0 +1,126 @@
+"""File systems that refuse, or do not answer."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from savepoint_formats import stores
+from savepoint_formats.errors import NotASavepointError, SavepointError, UnreachableError
+from savepoint_formats.file_io import Location, SnapshotDirectory
+from savepoint_formats.metadata import RelativeFile
+from savepoint_formats.new_snapshot import NewSnapshot
+from savepoint_formats.stores import scheme_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from s3_server import S3Server
+
+
+@pytest.fixture
+def silent_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of what takes connections and never says a word; nobody waits for it long."""
+    monkeypatch.setattr(stores, "CONTACT_SECONDS", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "gs://anonymous@bucket/savepoint?scheme=http&endpoint_override={}",
+        "s3://bucket/savepoint?scheme=http&region=us-east-1&endpoint_override={}",
+    ],
+)
+def test_a_store_that_does_not_answer_is_waited_for_a_limited_time(
+    silent_server: str, uri: str
+) -> None:
+    start = time.monotonic()
+    with pytest.raises(UnreachableError, match=r"no answer within 1 s; check the network"):
+        SnapshotDirectory.of(uri.format(silent_server))
+    with pytest.raises(UnreachableError, match=r"no answer within 1 s"):
+        NewSnapshot.at(uri.format(silent_server))
+    assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize("path", ["", "/", "/savepoint", "/a/b"])
+def test_azure_without_credentials_is_one_line(path: str) -> None:
+    # In a process of its own, for a library that has none ends the process if it is asked to read.
+    options = "&".join(
+        f"{kind}_storage_{what}"
+        for kind in ("blob", "dfs")
+        for what in ("authority=127.0.0.1:9", "scheme=http")
+    )
+    call = "from savepoint_cli.main import main; main()"
+    uri = f"abfs://container@account{path}?{options}"
+    found = subprocess.run(
+        [sys.executable, "-c", call, "describe", uri], capture_output=True, text=True, check=False
+    )
+    (line,) = [one for one in found.stderr.splitlines() if not one.startswith("/bin/sh")]
+    assert found.returncode == 1
+    assert line.startswith("Error: abfs://container@account")
+    assert "can't be read" in line
+
+
+@pytest.mark.parametrize("uri", ["oss://bucket/a", "gs://", "abfs://container/a"])
+def test_a_file_system_that_is_not_there_is_one_line(uri: str) -> None:
+    with pytest.raises(UnreachableError) as raised:
+        Location.of(uri)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "\ud800"])
+def test_a_name_that_no_file_has_is_one_line(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SavepointError) as raised:
+        SnapshotDirectory.of(f"{tmp_path}/{name}")
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_a_file_that_becomes_a_directory_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "state").write_bytes(b"state")
+    file = SnapshotDirectory.of(str(tmp_path)).file(RelativeFile("state", 5))
+    (tmp_path / "state").unlink()
+    (tmp_path / "state").mkdir()
+    with pytest.raises(UnreachableError, match="state can't be read"):
+        file.read()
+
+
+def test_a_metadata_file_of_100_gb_is_refused_unread(tmp_path: Path) -> None:
+    with (tmp_path / "_metadata").open("wb") as file:
+        file.write(bytes.fromhex("4960672d 00000003"))
+        os.truncate(file.fileno(), 100 << 30)
+    with pytest.raises(NotASavepointError, match=r"has 107,374,182,400 bytes, and 1,073,741,824"):
+        SnapshotDirectory.of(str(tmp_path)).read_metadata()
+
+
+def test_a_store_is_asked_by_the_path_that_is_meant(s3_server: S3Server) -> None:
+    bucket = s3_server.bucket("stores")
+    s3_server.put(bucket, "a?b#c %/file", b"content")
+    location = Location.of(s3_server.uri(bucket, "a"))
+    assert location.path == f"{bucket}/a"
+    assert Location.of(s3_server.uri(bucket, "")).path == bucket
+    odd = Location(location.filesystem, f"{bucket}/a?b#c %/file")
+    assert odd.file_size() == 7
+
+
+@pytest.mark.parametrize(
+    ("uri", "scheme"),
+    [
+        ("/a", "file"),
+        ("c:/a", "file"),
+        ("file:///a", "file"),
+        ("s3a://b", "s3"),
+        ("abfss://b", "abfs"),
+        ("GS://b", "gs"),
+    ],
+)
+def test_schemes_of_the_same_store_are_the_same(uri: str, scheme: str) -> None:
+    assert scheme_of(uri) == scheme
