@@ -13,7 +13,6 @@ from savepoint_formats.columns.kernel import (
     hash_bytes,
     hash_lists,
     hash_texts,
-    run,
 )
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def _run(
         total=len(hashes),
         hashes=hashes.ctypes.data,
     )
-    status, item = run(entry, job)
+    status, item = entry(job)
     if status == REFUSED:
         raise ValueError(f"item {item} is damaged: bytes {offsets[item]} to {offsets[item + 1]}")
     return hashes

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from savepoint_formats.columns.buffers import Buffers, memory_size
 from savepoint_formats.columns.counts import MAX_EMPTY_ELEMENTS, can_be_empty
-from savepoint_formats.columns.kernel import REFUSED, Walk, run, walk
+from savepoint_formats.columns.kernel import REFUSED, Walk, walk
 from savepoint_formats.columns.state_entries import EntryReader
 from savepoint_formats.errors import FormatError, UndecodableError
 
@@ -131,7 +131,7 @@ class _Decoding:
         """Fills buffers until they are full or the records end."""
         row = 0
         while True:
-            status, self.record, row, self.position = run(walk, self._job(buffers, row))
+            status, self.record, row, self.position = walk(self._job(buffers, row))
             if status != REFUSED:
                 break
             self._read_refused()

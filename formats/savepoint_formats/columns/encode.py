@@ -14,7 +14,7 @@ import pyarrow as pa
 from savepoint_formats import layout as layouts
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.codec import NullError
-from savepoint_formats.columns.kernel import DONE, REGISTERS_SIZE, RecordsJob, run, write_records
+from savepoint_formats.columns.kernel import DONE, REGISTERS_SIZE, RecordsJob, write_records
 from savepoint_formats.columns.plain_values import plain_values
 from savepoint_formats.columns.room import room
 from savepoint_formats.columns.source_columns import SourceColumns
@@ -94,7 +94,7 @@ class _Encoding:
             record=0,
         )
         while True:
-            status, record, number = run(write_records, job)
+            status, record, number = write_records(job)
             if status == DONE:
                 return self._merged()
             self._write_refused(record, number)

@@ -25,7 +25,6 @@ from savepoint_formats.columns.kernel import (
     UNKNOWN_STATE,
     FramesJob,
     find_frames,
-    run,
 )
 from savepoint_formats.errors import FormatError, TruncatedError
 
@@ -129,8 +128,8 @@ class FramesTable:
         if start.position > end:
             raise ValueError(f"position {start.position}, behind the end at {end}")
         chunk.size_from(start.position)
-        status, self._count, self._runs, position, state, wanted = run(
-            find_frames, self._job(start, end)
+        status, self._count, self._runs, position, state, wanted = find_frames(
+            self._job(start, end)
         )
         if status == UNKNOWN_STATE:
             raise chunk.error(f"state {state} of {self._states}", position, FormatError)

@@ -13,7 +13,6 @@ from savepoint_formats.columns.kernel import (
     REFUSED,
     KeyRowsJob,
     assign_rows,
-    run,
 )
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ class KeyRows:
                 tabled=self._tabled,
                 are_sorted=self._are_sorted,
             )
-            status, done, self._count, self._tabled, self._are_sorted = run(assign_rows, job)
+            status, done, self._count, self._tabled, self._are_sorted = assign_rows(job)
             if status == REFUSED:
                 span = f"key {done} from {starts[done]} to {ends[done]}"
                 raise ValueError(f"{span}, outside of the chunk of {len(self._chunk)} bytes")

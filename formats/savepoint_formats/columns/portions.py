@@ -12,7 +12,6 @@ from savepoint_formats.columns.kernel import (
     PortionsJob,
     copy_portions,
     find_portions,
-    run,
 )
 
 if TYPE_CHECKING:
@@ -122,7 +121,7 @@ def divided(
         key_sizes=0,
         value_sizes=0,
     )
-    status, done = run(find_portions, job)
+    status, done = find_portions(job)
     if status != DONE:
         raise ValueError(f"entry {done}, outside of the chunk of {len(chunk)} bytes")
     chosen = slice(wanted.start, wanted.stop, wanted.step)
@@ -136,7 +135,7 @@ def divided(
         key_sizes=key_sizes.ctypes.data,
         value_sizes=value_sizes.ctypes.data,
     )
-    run(copy_portions, copying)
+    copy_portions(copying)
     return [
         CopiedEntries(
             data[byte_borders[index] : byte_borders[index + 1]],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.columns.kernel import DONE, SpansJob, copy_spans, run
+from savepoint_formats.columns.kernel import DONE, SpansJob, copy_spans
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,7 +54,7 @@ def bytes_of(chunk: Chunk, *parts: Spans) -> pa.LargeBinaryArray:
         room=len(data),
         offsets=offsets[1:].ctypes.data,
     )
-    status, index = run(copy_spans, job)
+    status, index = copy_spans(job)
     if status != DONE:
         span = f"bytes {starts.flat[index]} to {ends.flat[index]}"
         raise ValueError(f"{span}, outside of the chunk of {len(chunk)} bytes")

@@ -29,7 +29,6 @@ from savepoint_formats.columns.kernel import (
     DistinctHashesJob,
     RunsJob,
     hash_distinctly,
-    run,
     size_runs,
     write_runs,
 )
@@ -108,13 +107,13 @@ def runs(
         positions=positions.ctypes.data,
         last_keys=last_keys.ctypes.data,
     )
-    status, index = run(size_runs, job)
+    status, index = size_runs(job)
     if status != DONE:
         raise _refusal(entries, groups, index, count)
     ends = np.cumsum(sizes)
     data = np.empty(int(ends[-1]), np.uint8)
     positions[:] = ends - sizes + data.ctypes.data
-    run(write_runs, job)
+    write_runs(job)
     (found_groups,) = np.nonzero(sizes)
     offsets = np.append(0, ends[found_groups])
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
@@ -140,7 +139,7 @@ def distinct_hashes(keys: pa.LargeBinaryArray) -> NDArray[np.uint64]:
     hashes = np.empty((len(keys), 2), np.uint64)
     data, offsets = _buffers(keys)
     job = DistinctHashesJob(data, offsets, len(keys), hashes.ctypes.data)
-    run(hash_distinctly, job)
+    hash_distinctly(job)
     return hashes
 
 

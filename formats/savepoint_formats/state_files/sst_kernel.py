@@ -23,13 +23,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray  # noqa: TC002  # NamedTuple evaluates annotations
 
+from savepoint_formats.columns.kernel.memory import entry as compiled
 from savepoint_formats.columns.kernel.memory import (
     load_byte,
     load_native_long,
     store_byte,
     store_long,
 )
-from savepoint_formats.state_files.compiled import compiled
 
 UNCOMPRESSED = 0
 SNAPPY = 1

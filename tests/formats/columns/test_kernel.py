@@ -6,10 +6,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
-import pytest
 
 from savepoint_formats import columns
 from savepoint_formats import layout as layouts
@@ -19,29 +17,9 @@ from savepoint_formats.columns.kernel import (
     DONE,
     FULL,
     REFUSED,
-    DistinctHashesJob,
-    FramesJob,
-    HashJob,
-    KeyRowsJob,
-    PortionsJob,
-    RecordsJob,
-    RunsJob,
     Walk,
-    assign_rows,
-    copy_portions,
-    find_frames,
-    find_portions,
-    hash_bytes,
-    hash_distinctly,
-    hash_lists,
-    hash_texts,
-    run,
-    size_runs,
     walk,
-    write_records,
-    write_runs,
 )
-from savepoint_formats.columns.kernel.revision import ASKS_REVISION, REVISION
 from savepoint_formats.layout import Layout, Repeated
 
 ROOM = Path(columns.__file__).parent
@@ -66,7 +44,7 @@ def walked(layout: Layout, data: bytes, *, count: int, rows: int, size: int) -> 
         row=0,
         position=0,
     )
-    return run(walk, job)
+    return walk(job)
 
 
 def test_it_stops_behind_the_last_record() -> None:
@@ -85,56 +63,6 @@ def test_it_stops_before_a_record_for_which_there_is_no_room() -> None:
 
 def test_it_stops_before_a_record_that_it_does_not_take() -> None:
     assert walked(layouts.Marker(7), b"\7\7\x08", count=3, rows=3, size=3) == (REFUSED, 2, 2, 2)
-
-
-JOBS: dict[Any, Any] = {
-    walk: Walk,
-    find_frames: FramesJob,
-    assign_rows: KeyRowsJob,
-    find_portions: PortionsJob,
-    copy_portions: PortionsJob,
-    hash_texts: HashJob,
-    hash_bytes: HashJob,
-    hash_lists: HashJob,
-    write_records: RecordsJob,
-    size_runs: RunsJob,
-    write_runs: RunsJob,
-    hash_distinctly: DistinctHashesJob,
-}
-
-
-@pytest.mark.parametrize("entry", JOBS)
-def test_every_entry_tells_its_revision(entry: Any) -> None:
-    job = JOBS[entry](*[0] * len(JOBS[entry]._fields))
-    run(entry, job)  # compiles anew what other sources have left in the cache
-    assert entry(job._replace(total=ASKS_REVISION))[0] == REVISION
-
-
-class Job(NamedTuple):
-    total: int
-
-
-class StaleEntry:
-    """Machine code of other sources, until it is compiled anew."""
-
-    def __init__(self) -> None:
-        self.revision = REVISION + 1
-        self.jobs: list[Job] = []
-
-    def __call__(self, job: Job) -> tuple[int, ...]:
-        self.jobs.append(job)
-        return (self.revision if job.total == ASKS_REVISION else DONE,)
-
-    def recompile(self) -> None:
-        self.revision = REVISION
-
-
-def test_machine_code_of_other_sources_is_compiled_anew_before_it_runs() -> None:
-    entry = StaleEntry()
-    assert run(entry, Job(1)) == (DONE,)
-    assert entry.revision == REVISION
-    run(entry, Job(2))
-    assert entry.jobs == [Job(ASKS_REVISION), Job(1), Job(2)]
 
 
 def test_no_other_module_of_the_room_imports_numba() -> None:

@@ -2,7 +2,7 @@
 
 ``walk`` runs a program over records, ``write_records`` the other way; ``find_frames`` finds the records of a key-group section,
 ``assign_rows`` the rows that they belong to, ``find_portions`` and ``copy_portions`` divide what
-is too large. Each takes a job, a named tuple of addresses and numbers, through ``run``. They
+is too large. Each takes a job, a named tuple of addresses and numbers. They
 allocate nothing, raise nothing and touch no Python object: the first number that they return is a
 status.
 """
@@ -29,7 +29,6 @@ from savepoint_formats.columns.kernel.portions import (
     copy_portions,
     find_portions,
 )
-from savepoint_formats.columns.kernel.revision import run
 from savepoint_formats.columns.kernel.runs import RunsJob, size_runs, write_runs
 from savepoint_formats.columns.kernel.spans import SpansJob, copy_spans
 from savepoint_formats.columns.kernel.status import DONE, FULL, REFUSED
@@ -66,7 +65,6 @@ __all__ = [
     "hash_distinctly",
     "hash_lists",
     "hash_texts",
-    "run",
     "size_runs",
     "walk",
     "write_records",

@@ -15,7 +15,6 @@ from savepoint_formats.columns.kernel.memory import (
     part,
     store_long,
 )
-from savepoint_formats.columns.kernel.revision import ASKS_REVISION, REVISION
 from savepoint_formats.columns.kernel.status import DONE
 
 _FIRST, _SECOND = 0x87C37B91114253D5 - (1 << 64), 0x4CF5AD432745937F
@@ -46,8 +45,6 @@ def hash_distinctly(job: DistinctHashesJob) -> tuple[int, int]:
     Returns:
         The status, and how many values there are.
     """
-    if job.total == ASKS_REVISION:
-        return REVISION, 0
     for index in range(job.total):
         start = load_native_long(job.offsets + 8 * index)
         end = load_native_long(job.offsets + 8 * index + 8)

@@ -16,7 +16,6 @@ from savepoint_formats.columns.kernel.memory import (
     store_int,
     store_long,
 )
-from savepoint_formats.columns.kernel.revision import ASKS_REVISION, REVISION
 from savepoint_formats.columns.kernel.status import DONE, FULL
 
 NO_STATE = -1
@@ -68,7 +67,7 @@ class FramesJob(NamedTuple):
 
 
 @entry
-def find_frames(  # noqa: PLR0912 - the kernel's loop
+def find_frames(
     job: FramesJob,
 ) -> tuple[int, int, int, int, int, int]:
     """Finds frames until the section, the bytes or the room end.
@@ -77,8 +76,6 @@ def find_frames(  # noqa: PLR0912 - the kernel's loop
         The status, the number of frames and that of runs, the position and state to go on with,
         and how far the bytes must reach at least for another frame.
     """
-    if job.total == ASKS_REVISION:
-        return REVISION, 0, 0, 0, 0, 0
     data, end, state = job.data, job.end, job.state
     position, runs = job.position, job.first_run
     is_in_run = False

@@ -18,7 +18,6 @@ from savepoint_formats.columns.kernel.memory import (
     part,
     store_int,
 )
-from savepoint_formats.columns.kernel.revision import ASKS_REVISION, REVISION
 from savepoint_formats.columns.kernel.status import DONE, REFUSED
 
 _WORD = 0xFFFFFFFF
@@ -58,8 +57,6 @@ def hash_texts(job: HashJob) -> tuple[int, int]:
     Returns:
         The status, REFUSED if an item is no text within the data, and that item.
     """
-    if job.total == ASKS_REVISION:
-        return REVISION, 0
     for item in range(job.total):
         position, end = _span(job, item)
         if position == REFUSED:
@@ -132,8 +129,6 @@ def hash_bytes(job: HashJob) -> tuple[int, int]:
     Returns:
         The status, REFUSED if an item is not within the data, and that item.
     """
-    if job.total == ASKS_REVISION:
-        return REVISION, 0
     for item in range(job.total):
         position, end = _span(job, item)
         if position == REFUSED:
@@ -174,8 +169,6 @@ def hash_lists(job: HashJob) -> tuple[int, int]:
     Returns:
         The status, REFUSED if an item is not within the data, and that item.
     """
-    if job.total == ASKS_REVISION:
-        return REVISION, 0
     for item in range(job.total):
         position = load_native_long(job.offsets + 8 * item)
         end = load_native_long(job.offsets + 8 * item + 8)

@@ -21,7 +21,6 @@ from savepoint_formats.columns.kernel.memory import (
     store_int,
     store_long,
 )
-from savepoint_formats.columns.kernel.revision import ASKS_REVISION, REVISION
 from savepoint_formats.columns.kernel.status import DONE, FULL, REFUSED
 
 EMPTY = -1
@@ -77,8 +76,6 @@ def assign_rows(job: KeyRowsJob) -> tuple[int, int, int, int, int]:
         next entry, how many rows there are, how many of them are in the table, and whether they
         are sorted.
     """
-    if job.total == ASKS_REVISION:
-        return REVISION, 0, 0, 0, 0
     row_count, tabled, are_sorted = job.row_count, job.tabled, job.are_sorted
     last = EMPTY
     for index in range(job.first, job.total):

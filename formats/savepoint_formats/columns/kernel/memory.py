@@ -14,6 +14,8 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from savepoint_formats.columns.kernel.revision import with_revision
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -35,7 +37,8 @@ def entry(function: FunctionT) -> FunctionT:
     process compiles for itself.
     """
     try:
-        return cast("FunctionT", njit(nogil=True, error_model="numpy", cache=True)(function))
+        keep = njit(nogil=True, error_model="numpy", cache=True)
+        return cast("FunctionT", keep(with_revision(function)))
     except RuntimeError:
         return part(function)
 

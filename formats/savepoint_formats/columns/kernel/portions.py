@@ -14,7 +14,6 @@ from savepoint_formats.columns.kernel.memory import (
     store_int,
     store_long,
 )
-from savepoint_formats.columns.kernel.revision import ASKS_REVISION, REVISION
 from savepoint_formats.columns.kernel.status import DONE, REFUSED
 
 
@@ -58,8 +57,6 @@ def find_portions(job: PortionsJob) -> tuple[int, int]:
     Returns:
         The status, REFUSED if an entry is not within the data, and the next entry.
     """
-    if job.total == ASKS_REVISION:
-        return REVISION, 0
     for index in range(job.total):
         start, size = _span(job.starts, job.ends, index)
         key_start, key_size = _span(job.key_starts, job.key_ends, index)
@@ -85,8 +82,6 @@ def copy_portions(job: PortionsJob) -> tuple[int, int]:
     Returns:
         The status, and the next entry.
     """
-    if job.total == ASKS_REVISION:
-        return REVISION, 0
     for index in range(job.total):
         portion = load_native_int(job.portions + 4 * index)
         number = load_native_long(job.entries + 8 * portion)

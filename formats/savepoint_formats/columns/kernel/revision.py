@@ -1,8 +1,8 @@
 """Keeps machine code and sources in step.
 
-Numba keeps the machine code of an entry until the file of that entry changes; of the files that
-are compiled into it, it knows nothing. So every entry tells the revision of the sources that it
-was compiled from, and one of another revision is compiled anew.
+Numba keeps the machine code of a function until the file of that function changes; of the files
+that are compiled into it, it knows nothing. So each function is kept under a name that tells the
+revision of all sources that are compiled: machine code of another revision is never found.
 """
 
 from __future__ import annotations
@@ -14,32 +14,30 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-JobT = TypeVar("JobT")
-ResultT = TypeVar("ResultT")
+FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 
-ASKS_REVISION = -1
-"""The total of a job that wants to know nothing but the revision."""
+_KERNEL = Path(__file__).parent
+_PACKAGE = _KERNEL.parent.parent
 
-_current: set[Callable[..., Any]] = set()
+SOURCES = (
+    *sorted(_KERNEL.glob("*.py")),
+    _PACKAGE / "columns" / "ops.py",
+    *sorted((_PACKAGE / "state_files").glob("*_kernel.py")),
+)
+"""The files of which machine code is made."""
 
 
 def _revision() -> int:
-    here = Path(__file__).parent
     checksum = 0
-    for source in sorted([*here.glob("*.py"), here.parent / "ops.py"]):
+    for source in SOURCES:
         checksum = zlib.crc32(source.read_bytes(), checksum)
     return checksum
 
 
-REVISION = _revision()
+_REVISION = _revision()
 
 
-def run(entry: Callable[[JobT], ResultT], job: JobT) -> ResultT:
-    """Calls an entry of the kernel, of which the first result answers ``ASKS_REVISION``."""
-    if entry not in _current:
-        question: Any = job
-        answer: Any = entry(question._replace(total=ASKS_REVISION))
-        if answer[0] != REVISION:
-            entry.recompile()  # type: ignore[attr-defined]  # of numba's dispatcher
-        _current.add(entry)
-    return entry(job)
+def with_revision(function: FunctionT) -> FunctionT:
+    """The function, under a name for numba that tells the revision of the sources."""
+    function.__qualname__ += f"_{_REVISION:08x}"
+    return function

@@ -20,7 +20,6 @@ from savepoint_formats.columns.kernel.memory import (
     store_byte,
     store_long,
 )
-from savepoint_formats.columns.kernel.revision import ASKS_REVISION, REVISION
 from savepoint_formats.columns.kernel.status import DONE, REFUSED
 
 RUN_HEAD_SIZE = 2
@@ -70,8 +69,6 @@ def size_runs(job: RunsJob) -> tuple[int, int]:
         The status, and the entry that it is of: REFUSED if there is no such key group, or if key
         or value have more bytes than 31 bits count.
     """
-    if job.total == ASKS_REVISION:
-        return REVISION, 0
     for index in range(job.total):
         key_group = load_native_unsigned_short(job.key_groups + 2 * index)
         key_size = job.prefix_size + _size(job.key_offsets, index)
@@ -93,8 +90,6 @@ def write_runs(job: RunsJob) -> tuple[int, int]:
     Returns:
         The status, and how many entries were written.
     """
-    if job.total == ASKS_REVISION:
-        return REVISION, 0
     for key_group in range(job.group_count):
         if load_native_long(job.sizes + 8 * key_group):
             start = load_native_long(job.positions + 8 * key_group)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from savepoint_formats.columns.kernel.memory import copy, entry, load_native_long, store_long
-from savepoint_formats.columns.kernel.revision import ASKS_REVISION, REVISION
 from savepoint_formats.columns.kernel.status import DONE, FULL, REFUSED
 
 
@@ -38,8 +37,6 @@ def copy_spans(job: SpansJob) -> tuple[int, int]:
     Returns:
         The status, and the span that it is of.
     """
-    if job.total == ASKS_REVISION:
-        return REVISION, 0
     position = 0
     for index in range(job.total):
         start = load_native_long(job.starts + 8 * index)

@@ -56,7 +56,6 @@ from savepoint_formats.columns.kernel.moments import (
     read_sql_timestamp,
     read_timestamp,
 )
-from savepoint_formats.columns.kernel.revision import ASKS_REVISION, REVISION
 from savepoint_formats.columns.kernel.sections import (
     append_slot_bytes,
     append_slot_raw,
@@ -127,8 +126,6 @@ def walk(job: Walk) -> tuple[int, int, int, int]:  # noqa: PLR0912, PLR0915 - a 
     Returns:
         The status, the record and row to go on with, and the record's position.
     """
-    if job.total == ASKS_REVISION:
-        return REVISION, 0, 0, 0
     ops, columns, registers = job.ops, job.columns, job.registers
     record, first_row = job.record, job.row
     start = job.data + job.position

@@ -46,7 +46,6 @@ from savepoint_formats.columns.kernel.moments import (
     write_sql_timestamp,
     write_timestamp,
 )
-from savepoint_formats.columns.kernel.revision import ASKS_REVISION, REVISION
 from savepoint_formats.columns.kernel.sections import (
     element_start,
     null_size,
@@ -109,8 +108,6 @@ def write_records(job: RecordsJob) -> tuple[int, int, int]:  # noqa: PLR0912, PL
     Returns:
         The status, the record that it is of, and the column of the instruction that refused.
     """
-    if job.total == ASKS_REVISION:
-        return REVISION, 0, 0
     ops, columns, registers = job.ops, job.columns, job.registers
     position = job.data + load_native_long(job.offsets + 8 * job.record)
     mask = section = slot = next_slot = slot_size = next_bit = 0

@@ -1,0 +1,111 @@
+"""Machine code that is kept for other processes is that of the present sources."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import savepoint_formats
+from savepoint_formats.columns.kernel.revision import SOURCES
+
+PACKAGE = Path(savepoint_formats.__file__).parent
+MEMORY = "columns/kernel/memory.py"
+
+NATIVE_LONG = "load_native_long = _load(64, is_big=False)"
+JAVA_LONG = "load_native_long = _load(64, is_big=True)"
+
+READ_TRAILER = """
+from savepoint_formats.state_files.sst_kernel import read_trailer as kernel
+print(kernel(np.arange(8, dtype=np.uint8), 0), sum(kernel.stats.cache_hits.values()))
+"""
+MERGE = """
+from savepoint_formats.state_files.merge_kernel import compare_keys as kernel
+from savepoint_formats.state_files.sst_kernel import Entries
+data = np.array([0] * 8 + [0] * 7 + [1], np.uint8)
+spans = np.array([[0, 8], [8, 16], [0, 0], [0, 0]], np.int64)
+print(kernel(Entries(data, spans, np.zeros(2, np.uint64)), 0, 1) < 0, sum(kernel.stats.cache_hits.values()))
+"""
+CHECKSUM = """
+from savepoint_formats.state_files.checksum_kernel import read32 as kernel
+print(kernel(np.arange(4, dtype=np.uint8), 0), sum(kernel.stats.cache_hits.values()))
+"""
+SPANS = """
+from savepoint_formats.columns.kernel.spans import SpansJob, copy_spans as kernel
+print(kernel(SpansJob(*[0] * len(SpansJob._fields))), sum(kernel.stats.cache_hits.values()))
+"""
+
+
+def ran(package: Path, script: str) -> tuple[str, int]:
+    """What a script printed with the sources of a folder, and how often it took kept code."""
+    environment = os.environ | {
+        "NUMBA_CACHE_DIR": str(package / "cache"),
+        "PYTHONPATH": str(package),
+    }
+    printed = subprocess.run(
+        [sys.executable, "-c", f"import numpy as np\n{script}"],
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    answer, hits = printed.strip().rsplit(" ", 1)
+    return answer, int(hits)
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A folder with the sources, which a test may edit."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, tmp_path / PACKAGE.name, ignore=ignored)
+    return tmp_path
+
+
+@pytest.mark.parametrize("script", [READ_TRAILER, MERGE, CHECKSUM, SPANS])
+def test_an_edit_of_what_kernels_share_has_them_compiled_anew(package: Path, script: str) -> None:
+    before, _ = ran(package, script)
+    assert ran(package, script) == (before, 1)
+    shared = package / PACKAGE.name / MEMORY
+    shared.write_text(shared.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
+    assert ran(package, script) == (before, 0)
+
+
+def test_an_edit_of_what_kernels_share_is_what_runs(package: Path) -> None:
+    before, _ = ran(package, READ_TRAILER)
+    assert int(before) == int.from_bytes(bytes(range(8)), "little")
+    shared = package / PACKAGE.name / MEMORY
+    text = shared.read_text(encoding="utf-8")
+    assert NATIVE_LONG in text
+    shared.write_text(text.replace(NATIVE_LONG, JAVA_LONG), encoding="utf-8")
+    after, _ = ran(package, READ_TRAILER)
+    assert int(after) == int.from_bytes(bytes(range(8)), "big")
+
+
+def test_the_revision_is_that_of_all_that_is_compiled() -> None:
+    """Who compiles, and all modules of ours that such a module imports, are among its sources."""
+    sources = {path.relative_to(PACKAGE).as_posix() for path in SOURCES}
+    compiled = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if {"@entry", "@part", "@compiled"} & set(path.read_text(encoding="utf-8").split())
+    }
+    assert {"columns/kernel/walk.py", "state_files/merge_kernel.py"} < compiled
+    assert compiled <= sources
+    assert {one for path in SOURCES for one in imported(path)} <= sources
+
+
+def imported(path: Path) -> set[str]:
+    """The modules of the package that a module imports when it runs, as paths."""
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE.name + "."):
+            place = "/".join(str(node.module).split(".")[1:])
+            is_package = (PACKAGE / place).is_dir()
+            names = [f"{place}/{one.name}" for one in node.names] if is_package else [place]
+            found |= {f"{name}.py" for name in names}
+    return found
