@@ -35,9 +35,11 @@
     ├── NullKeyError                  a key that is to be written is null
     ├── KeyTypeError                  a key is looked for that no row of the table can have
     ├── StateTypeError                subtasks differ in the type of a state
+    ├── HashCodeError                 a function of the user gives no hash code for each key
     ├── UnstableHashError             nobody but the writing JVM knows the key's hash code
     ├── UnstableKeyError              equal keys may have different bytes, so that none can be sorted
     ├── NotMergeableError             an aggregate whose partial results can't be combined
+    ├── RocksDbError                  RocksDB itself cannot read its files
     ├── TableFileError                a file of rows can't be read as its format, or as its types
     └── DescriptionError              a description of what is to be imported has a mistake
 
@@ -153,12 +155,20 @@ class UnstableHashError(SavepointError):
     """The Java hash code of a key, hence its key group, cannot be computed from its value."""
 
 
+class HashCodeError(SavepointError, ValueError):
+    """A function of the user gives something else than a hash code of Java for each key."""
+
+
 class UnstableKeyError(SavepointError):
     """Equal keys of this type may have different bytes, so that rows can't be sorted by them."""
 
 
 class NotMergeableError(SavepointError, TypeError):
     """An aggregate of which partial results, one per partition, can't be combined."""
+
+
+class RocksDbError(SavepointError):
+    """RocksDB cannot read its files; the message has its own words."""
 
 
 class TableFileError(SavepointError):

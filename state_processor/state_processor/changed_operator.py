@@ -47,12 +47,12 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from savepoint_formats.catalog import State
+    from savepoint_formats.columns.key_hash import HashKeys
     from savepoint_formats.scan.merged_instances import MergedInstances
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_formats.tables import Table
-    from state_processor.jobs.encode_keyed import HashKeys
     from state_processor.jobs.operator_rows import ElementRows
     from state_processor.local_merges import Merge
     from state_processor.planned_operator import WriteContext

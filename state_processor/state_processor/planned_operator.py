@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from savepoint_formats.columns.key_hash import HashKeys
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.new_snapshot import NewSnapshot
     from state_processor.changed_operator import ChangedOperator
-    from state_processor.jobs.encode_keyed import HashKeys
     from state_processor.jobs.operator_plan import OperatorPlan
     from state_processor.savepoint import Operator, Savepoint
 

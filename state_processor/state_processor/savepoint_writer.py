@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from savepoint_formats.columns.key_hash import HashKeys
     from savepoint_formats.copying import Progress
     from savepoint_formats.operator_id import OperatorId
     from state_processor.changed_operator import ChangedOperator
-    from state_processor.jobs.encode_keyed import HashKeys
     from state_processor.planned_operator import StateTransformation
     from state_processor.savepoint import Savepoint
     from state_processor.written import PlannedSavepoint, WrittenSavepoint

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from savepoint_formats.columns.key_hash import HashKeys
     from savepoint_formats.layout import KryoClass
     from state_processor.functions import (
         KeyedStateReaderFunction,
         ReaderFunction,
         WindowReaderFunction,
     )
-    from state_processor.jobs.encode_keyed import HashKeys
     from state_processor.merged_rows import ReadMerge
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"

@@ -22,7 +22,7 @@ from savepoint_formats.columns.arrow_types import ROW_KIND, ROW_KINDS
 from savepoint_formats.columns.chained_hashes import framed_hashes, list_hashes
 from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.columns.scalar_hashes import SCALAR_HASHES, one_by_one, scalar_hashes
-from savepoint_formats.errors import UnstableHashError
+from savepoint_formats.errors import HashCodeError, UnstableHashError
 from savepoint_formats.java_hash import (
     KRYO_LAYOUTS,
     NONE_HASH,
@@ -49,7 +49,11 @@ if TYPE_CHECKING:
     Hashes = NDArray[np.int32]
     HashesOf = Callable[[Layout, pa.Array], Hashes]
 
-__all__ = ["key_groups_of", "key_hashes", "stored_row_hashes"]
+    HashKeys = Callable[[pa.Array], NDArray[np.int32]]
+
+__all__ = ["given_hashes", "key_groups_of", "key_hashes", "stored_row_hashes"]
+
+_INT = np.iinfo(np.int32)
 
 
 def key_hashes(layout: Layout, column: pa.Array) -> Hashes:
@@ -70,6 +74,32 @@ def key_hashes(layout: Layout, column: pa.Array) -> Hashes:
             f"{error}; give a function that computes the hash codes of keys, or the key groups"
             " that they have in an existing savepoint"
         ) from error
+
+
+def given_hashes(hash_keys: HashKeys, keys: pa.Array) -> Hashes:
+    """The hash code of each key, as a function of the user gives them.
+
+    Args:
+        hash_keys: The function; any integers will do that Java has as ``int``.
+        keys: Keys, as users see them.
+
+    Raises:
+        HashCodeError: They are no such integers, or not one for each key.
+    """
+    found = np.asarray(hash_keys(keys))
+    if found.shape != (len(keys),) or (found.dtype.kind not in "iu" and len(keys)):
+        raise HashCodeError(
+            f"hash codes are {found.dtype} of shape {found.shape},"
+            f" expected int32 for each of {len(keys)} keys"
+        )
+    (wrong,) = np.nonzero((found < _INT.min) | (found > _INT.max))
+    if len(wrong):
+        index = int(wrong[0])
+        raise HashCodeError(
+            f"the hash code of key {keys[index].as_py()!r} is {found[index]},"
+            f" expected {_INT.min} to {_INT.max}, as Java's int"
+        )
+    return found.astype(np.int32, copy=False)
 
 
 def stored_row_hashes(keys: pa.Array) -> Hashes:

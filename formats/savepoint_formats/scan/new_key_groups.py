@@ -16,7 +16,12 @@ from savepoint_formats.catalog import StateKind
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.decode import decode
-from savepoint_formats.columns.key_hash import key_groups_of, key_hashes, stored_row_hashes
+from savepoint_formats.columns.key_hash import (
+    given_hashes,
+    key_groups_of,
+    key_hashes,
+    stored_row_hashes,
+)
 from savepoint_formats.columns.spans import Spans, bytes_of, spans_in
 from savepoint_formats.columns.state_entries import Sized, Suffixed, entry_key, is_ambiguous
 from savepoint_formats.errors import FormatError, UnstableHashError, within
@@ -36,17 +41,13 @@ from savepoint_formats.scan.state_rows import key_layout, namespace_layout
 from savepoint_formats.scan.visible import visible_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from savepoint_formats.catalog import State
+    from savepoint_formats.columns.key_hash import HashKeys
     from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.columns.program import Program
     from savepoint_formats.scan.stored_state import StatePiece
-
-    HashKeys = Callable[[pa.Array], NDArray[np.int32]]
 
 _TIMESTAMP_SIZE = 8
 
@@ -78,6 +79,7 @@ class NewKeyGroups:
         Raises:
             UnstableHashError: The hash codes of the keys cannot be computed, or are not those
                 by which Flink grouped them.
+            HashCodeError: The function gives no hash code for each key.
             FormatError: A key is damaged.
         """
         if self._before == self._after:
@@ -102,11 +104,7 @@ class NewKeyGroups:
         column = decode(self._programs[layout], chunk, keys.starts, keys.ends)
         if self._hash_keys is None:
             return key_hashes(layout, column)
-        hashes = np.asarray(self._hash_keys(visible_key(column)))
-        if hashes.shape != (len(keys),) or not np.can_cast(hashes.dtype, np.int32):
-            found = f"{hashes.dtype} of shape {hashes.shape}"
-            raise ValueError(f"hash codes are {found}, expected int32 for each of {len(keys)} keys")
-        return hashes.astype(np.int32, copy=False)
+        return given_hashes(self._hash_keys, visible_key(column))
 
     def _check(
         self, groups: NDArray[np.uint16], chunk: Chunk, keys: Spans, hashes: NDArray[np.int32]

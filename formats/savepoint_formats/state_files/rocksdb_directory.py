@@ -24,7 +24,7 @@ import numpy as np
 from pyarrow import fs
 from rocksdict import AccessType, Options, Rdict, ReadOptions
 
-from savepoint_formats.errors import FormatError, SavepointError
+from savepoint_formats.errors import FormatError, RocksDbError, SavepointError
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.state_files.entry_chunk import EntryChunk, key_group_of, key_group_prefix
 
@@ -51,10 +51,6 @@ _OPTIONS = """\
 """
 
 _COPY_SIZE = 1 << 24
-
-
-class RocksDbError(SavepointError):
-    """RocksDB cannot read its files; the message has its own words."""
 
 
 class RocksDbDirectory:

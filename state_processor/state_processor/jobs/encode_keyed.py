@@ -29,7 +29,7 @@ from savepoint_formats.columns.entry_encoder import (
     TimerEncoder,
     ValueEncoder,
 )
-from savepoint_formats.columns.key_hash import key_groups_of, key_hashes
+from savepoint_formats.columns.key_hash import given_hashes, key_groups_of, key_hashes
 from savepoint_formats.columns.last_access import with_last_access
 from savepoint_formats.columns.stored_entries import distinct_hashes, runs
 from savepoint_formats.errors import KeyGroupError, NullKeyError, within
@@ -39,14 +39,13 @@ from savepoint_formats.scan.visible import stream_elements
 from state_processor.schema import from_spark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
     from savepoint_formats.columns.entry_encoder import EncodedEntries
+    from savepoint_formats.columns.key_hash import HashKeys
     from savepoint_formats.layout import Layout
-
-    HashKeys = Callable[[pa.Array], NDArray[np.int32]]
 
 RUNS = "key_group INT, run BINARY, keys BINARY"
 RUN_SCHEMA = pa.schema({"key_group": pa.int32(), "run": pa.binary(), "keys": pa.binary()})
@@ -183,11 +182,7 @@ class KeyedEncoding:
         if self.has_key_groups:
             return given_key_groups(batch.column(KEY_GROUP), keys, self.max_parallelism)
         if self.hash_keys is not None:
-            hashes = np.asarray(self.hash_keys(keys), np.int32)
-            if hashes.shape != (len(keys),):
-                raise ValueError(
-                    f"{hashes.shape} hash codes of {len(keys)} keys, expected one each"
-                )
+            hashes = given_hashes(self.hash_keys, keys)
         else:
             hashes = key_hashes(self.key, keys)
         return key_groups_of(hashes, self.max_parallelism)

@@ -20,14 +20,15 @@ from state_processor.jobs.encode_keyed import (
     StateColumn,
 )
 from state_processor.jobs.handed_runs import RunSource
+from state_processor.jobs.task_errors import typed_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pyspark.sql import Column, DataFrame, Row
 
+    from savepoint_formats.columns.key_hash import HashKeys
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from state_processor.jobs.encode_keyed import HashKeys
     from state_processor.jobs.new_state import NewState
 
 
@@ -148,4 +149,5 @@ class KeyedRows:
         columns = {name: one for name, one in self.of_keys() if name != KEY_GROUP}
         rows = self.data.select(*(one.alias(name) for name, one in columns.items()))
         counted = rows.groupBy(*columns).count()
-        return counted.where("count > 1").drop("count").limit(limit).collect()
+        with typed_errors():
+            return counted.where("count > 1").drop("count").limit(limit).collect()

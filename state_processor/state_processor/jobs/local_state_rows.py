@@ -16,6 +16,7 @@ from savepoint_formats.errors import SubtaskError
 from savepoint_formats.tables import SUBTASK
 from state_processor.jobs.encode_keyed import KEY_GROUP, RUN_SCHEMA, RUNS, gathered
 from state_processor.jobs.handed_runs import RunSource
+from state_processor.jobs.task_errors import typed_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -94,4 +95,5 @@ class LocalStateRows:
         columns = {SUBTASK: self.subtask, **columns}
         found = self.rows.data.select(*(one.alias(name) for name, one in columns.items()))
         counted = found.groupBy(*columns).count()
-        return counted.where("count > 1").drop("count").limit(limit).collect()
+        with typed_errors():
+            return counted.where("count > 1").drop("count").limit(limit).collect()

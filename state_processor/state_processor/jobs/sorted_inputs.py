@@ -37,7 +37,7 @@ from pyspark.sql.types import (
 from savepoint_formats import layout as layouts
 from savepoint_formats.columns import arrow_type
 from savepoint_formats.columns.encode import Encoder
-from savepoint_formats.columns.key_hash import key_groups_of, key_hashes
+from savepoint_formats.columns.key_hash import given_hashes, key_groups_of, key_hashes
 from savepoint_formats.columns.stored_entries import distinct_hashes
 from savepoint_formats.errors import ColumnTypeError
 from state_processor.column_types import column_of, fits, fitted
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import Column, DataFrame
 
+    from savepoint_formats.columns.key_hash import HashKeys
     from savepoint_formats.layout import Layout
-    from state_processor.jobs.encode_keyed import HashKeys
     from state_processor.jobs.keyed_rows import Key
 
 KEY_GROUP, ORDER, KEY = "key_group", "order", "key"
@@ -216,7 +216,7 @@ class KeyEncoding:
             return given_key_groups(given, keys, self.max_parallelism)
         if self.hash_keys is None:
             return key_groups_of(key_hashes(self.key, keys), self.max_parallelism)
-        hash_codes = np.asarray(self.hash_keys(keys), np.int32)
+        hash_codes = given_hashes(self.hash_keys, keys)
         return key_groups_of(hash_codes, self.max_parallelism)
 
 

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Row, SparkSession
 
+    from savepoint_formats.columns.key_hash import HashKeys
     from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import KeyedStateHandle
     from savepoint_formats.scan.deleted_keys import DeletedKeys
-    from state_processor.jobs.encode_keyed import HashKeys
     from state_processor.savepoint import Operator
 
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
 
-from savepoint_formats import errors
 from savepoint_formats.errors import FormatError, SavepointError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_RAISED = re.compile(rf"^{re.escape(errors.__name__)}\.(\w+): (.*)$", re.MULTILINE)
+# The last line of a traceback.
+_RAISED = re.compile(r"^([A-Za-z_][\w.]*): (.*)$", re.MULTILINE)
 _AT = re.compile(r"(.*) at byte (-?\d+): (.*)")
 
 
@@ -28,16 +28,24 @@ def typed_errors() -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        found = _RAISED.findall(str(error))
-        if not found:
+        kinds = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in _kinds(SavepointError)}
+        raised = [
+            (kinds[name], words) for name, words in _RAISED.findall(str(error)) if name in kinds
+        ]
+        if not raised:
             raise
-        name, message = found[-1]
-        raise _error(name, message) from error
+        raise _error(*raised[-1]) from error
 
 
-def _error(name: str, message: str) -> SavepointError:
+def _kinds(root: type[SavepointError]) -> Iterator[type[SavepointError]]:
+    """A class and all that are derived from it."""
+    yield root
+    for kind in root.__subclasses__():
+        yield from _kinds(kind)
+
+
+def _error(kind: type[SavepointError], message: str) -> SavepointError:
     """An error of this class with these words, which tell already what it is in."""
-    kind: type[SavepointError] = getattr(errors, name, SavepointError)
     if issubclass(kind, FormatError):
         found = _AT.fullmatch(message)
         return kind(found[3], found[1], int(found[2])) if found else SavepointError(message)

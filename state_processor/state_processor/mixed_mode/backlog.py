@@ -192,7 +192,8 @@ class Backlog:
     def _watermark_of(self, one: KeyedInput) -> int:
         if one.timestamps is None:
             return MIN_WATERMARK
-        found = one.data.agg(F.max(milliseconds(one.data, one.timestamps))).collect()
+        with typed_errors():
+            found = one.data.agg(F.max(milliseconds(one.data, one.timestamps))).collect()
         greatest: int | None = found[0][0]
         if greatest is None:
             return MIN_WATERMARK

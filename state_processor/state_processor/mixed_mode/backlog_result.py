@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 
 from savepoint_formats.errors import SavepointExistsError
 from savepoint_formats.file_io import METADATA_FILE, Location
+from state_processor.jobs.task_errors import typed_errors
 from state_processor.mixed_mode.backlog_rows import COUNT_NAMES, COUNTS, OUTPUT
 from state_processor.savepoint import Savepoint
 from state_processor.state_backends.timers import MIN_WATERMARK
@@ -188,7 +189,8 @@ class BacklogResult:
         *names, watermark = COUNT_NAMES
         of_tasks = self._rows.where(F.col(COUNTS).isNotNull()).select(f"{COUNTS}.*")
         sums = (F.sum(name).alias(name) for name in names)
-        (totals,) = of_tasks.agg(*sums, F.max(watermark).alias(watermark)).collect()
+        with typed_errors():
+            (totals,) = of_tasks.agg(*sums, F.max(watermark).alias(watermark)).collect()
         # Spark runs no task where there are no rows at all.
         if totals.rows is None:
             return BacklogCounts(0, 0, 0, 0, 0), MIN_WATERMARK

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from pyspark.errors import PySparkException
 
 from savepoint_formats.errors import SavepointError, SavepointNotFoundError
+from state_processor.jobs.task_errors import typed_errors
 from state_processor.mixed_mode.committed_batch import CommittedBatch
 from state_processor.mixed_mode.progress import ProgressListener
 from state_processor.mixed_mode.stream_clock import StreamClock
@@ -164,13 +165,14 @@ class RunningStream:
 
         Raises:
             StreamingQueryException: It has failed.
-            SavepointError: A savepoint of the interval has.
+            SavepointError: A savepoint of the interval has, or a task has found something wrong.
         """
-        if timeout_s is None:
-            self._running.awaitTermination()
-            has_ended = True
-        else:
-            has_ended = bool(self._running.awaitTermination(timeout_s))
+        with typed_errors():
+            if timeout_s is None:
+                self._running.awaitTermination()
+                has_ended = True
+            else:
+                has_ended = bool(self._running.awaitTermination(timeout_s))
         if self._error is not None:
             raise self._error
         return has_ended

@@ -21,9 +21,9 @@ from rocksdb_databases import (
     varint,
 )
 
-from savepoint_formats.errors import FormatError, SavepointError, TruncatedError
+from savepoint_formats.errors import FormatError, RocksDbError, SavepointError, TruncatedError
 from savepoint_formats.state_files.rocksdb import RocksDbState
-from savepoint_formats.state_files.rocksdb_directory import RocksDbDirectory, RocksDbError
+from savepoint_formats.state_files.rocksdb_directory import RocksDbDirectory
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,9 +18,9 @@ from rocksdb_databases import (
 )
 from rocksdict import ChecksumType, DataBlockIndexType
 
+from savepoint_formats.errors import RocksDbError
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.state_files.rocksdb import RocksDbState
-from savepoint_formats.state_files.rocksdb_directory import RocksDbError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,0 +1,53 @@
+"""Every error of the tree survives the way from one process to another."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import pkgutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+import savepoint_formats
+from savepoint_formats import errors
+from savepoint_formats.errors import FormatError, SavepointError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def kinds(root: type[SavepointError]) -> Iterator[type[SavepointError]]:
+    yield root
+    for kind in root.__subclasses__():
+        yield from kinds(kind)
+
+
+for module in pkgutil.walk_packages(savepoint_formats.__path__, f"{savepoint_formats.__name__}."):
+    importlib.import_module(module.name)
+
+KINDS = [kind for kind in kinds(SavepointError) if kind.__module__.startswith("savepoint_formats")]
+
+
+def error_of(kind: type[SavepointError]) -> SavepointError:
+    found = (
+        kind("a wrong byte", "s3://jobs/sp-1/_metadata", 212)
+        if issubclass(kind, FormatError)
+        else kind("something is wrong: 7 at byte 3")
+    )
+    return found.within("state 'total'", "operator sum")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_pickles(kind: type[SavepointError]) -> None:
+    error = error_of(kind)
+    found = pickle.loads(pickle.dumps(error))
+    assert type(found) is kind
+    assert str(found) == str(error)
+    assert found.places == error.places
+
+
+def test_the_tree_is_drawn_whole() -> None:
+    drawn = (errors.__doc__ or "").split()
+    in_tree = [kind.__name__ for kind in KINDS if kind.__module__ == errors.__name__]
+    assert [name for name in in_tree if name not in drawn] == []
