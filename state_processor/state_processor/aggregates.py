@@ -37,10 +37,10 @@ from state_processor.descriptors import (
     ReducingStateDescriptor,
 )
 from state_processor.jobs.accumulators import Counted, Extreme, Mean, Summed, Top
-from state_processor.jobs.bound_aggregate import BoundAggregate, accumulated, arrow_type_of
+from state_processor.jobs.bound_aggregate import BoundAggregate, accumulated
 from state_processor.jobs.folded import Aggregated, Reduced
 from state_processor.jobs.python_values import given, python_values
-from state_processor.schema import spark_arrow_type
+from state_processor.schema import arrow_type_of, spark_arrow_type
 from state_processor.types import Types
 
 if TYPE_CHECKING:

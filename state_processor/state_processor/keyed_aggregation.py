@@ -10,10 +10,11 @@ from pyspark.sql import functions as F
 from savepoint_formats.errors import ColumnNotFoundError
 from state_processor.column_types import column_of, natural_type
 from state_processor.jobs.aggregated_rows import AggregatedRows
-from state_processor.jobs.bound_aggregate import BoundAggregate, accumulated, arrow_type_of
+from state_processor.jobs.bound_aggregate import BoundAggregate, accumulated
 from state_processor.jobs.folded import ReducedRows
 from state_processor.jobs.keyed_rows import Key
 from state_processor.keyed_transformation import KeyedStateTransformation
+from state_processor.schema import arrow_type_of
 from state_processor.types import Types
 from state_processor.windowed_transformation import window_column
 

@@ -7,11 +7,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql.udtf import UserDefinedTableFunction
 
 from state_processor.savepoint import Savepoint
+from state_processor.session import is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,4 +52,14 @@ class SavepointMetadata:
 
 def register_metadata_function(spark: SparkSession) -> None:
     """Makes ``savepoint_metadata`` known to a session."""
-    spark.udtf.register(FUNCTION, UserDefinedTableFunction(SavepointMetadata, returnType=_SCHEMA))
+    spark.udtf.register(FUNCTION, _table_function(spark))
+
+
+def _table_function(spark: SparkSession) -> UserDefinedTableFunction:
+    """The function, of the class that a session takes."""
+    if not is_remote(spark):
+        return UserDefinedTableFunction(SavepointMetadata, returnType=_SCHEMA)
+    from pyspark.sql.connect import udtf  # noqa: PLC0415  # it needs what only Connect brings
+
+    found: Any = udtf.UserDefinedTableFunction(SavepointMetadata, returnType=_SCHEMA)
+    return cast("UserDefinedTableFunction", found)

@@ -23,6 +23,7 @@ from state_processor.description import (
     describe_files,
 )
 from state_processor.savepoint_writer import SavepointWriter
+from state_processor.session import tasks_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -187,7 +188,7 @@ class Savepoint:
             >>> writer.write("s3://jobs/bootstrapped")
         """
         if parallelism is None:
-            parallelism = min(spark.sparkContext.defaultParallelism, max_parallelism)
+            parallelism = min(tasks_at_once(spark), max_parallelism)
         return SavepointWriter(spark, None, (), parallelism, max_parallelism)
 
     def writer(self) -> SavepointWriter:

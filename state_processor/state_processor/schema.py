@@ -18,18 +18,38 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.errors import ValueOutOfRangeError
+from savepoint_formats.errors import ColumnTypeError, ValueOutOfRangeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
     CastLeaf = Callable[[pa.Array, pa.DataType], pa.Array]
 
 _MICROS_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _LIMITS = np.iinfo(np.int64)
+
+
+_ARROW_TYPES = {
+    "BinaryType": pa.binary(),
+    "BooleanType": pa.bool_(),
+    "ByteType": pa.int8(),
+    "DateType": pa.date32(),
+    "DayTimeIntervalType": pa.duration("us"),
+    "DoubleType": pa.float64(),
+    "FloatType": pa.float32(),
+    "IntegerType": pa.int32(),
+    "LongType": pa.int64(),
+    "NullType": pa.null(),
+    "ShortType": pa.int16(),
+    "StringType": pa.utf8(),
+    "TimeType": pa.time64("ns"),
+    "TimestampNTZType": pa.timestamp("us"),
+    "TimestampType": pa.timestamp("us", "UTC"),
+}
+"""Spark's types that are made of no others, by their names."""
 
 
 def spark_arrow_type(data_type: pa.DataType) -> pa.DataType:
@@ -128,11 +148,55 @@ def spark_schema(schema: pa.Schema) -> StructType:
     """The schema of the DataFrame that batches of ``schema`` become, with its metadata."""
     from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415  # Spark starts slowly
 
-    found = from_arrow_schema(_mapped_schema(schema, _spark_leaf))
+    # What is right by default depends on the release of Spark.
+    found = from_arrow_schema(_mapped_schema(schema, _spark_leaf), prefer_timestamp_ntz=True)
     for field, arrow_field in zip(found.fields, schema, strict=True):
         field.metadata = {
             name.decode(): value.decode() for name, value in (arrow_field.metadata or {}).items()
         }
+    return found
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """The schema of the batches in which Spark hands rows to Python, and takes them.
+
+    Raises:
+        ColumnTypeError: A column has a type that no batch has.
+    """
+    return pa.schema([_arrow_field(field.name, field.dataType, field.nullable) for field in schema])
+
+
+def _arrow_field(name: str, kind: DataType, is_nullable: bool) -> pa.Field:
+    try:
+        return pa.field(name, arrow_type_of(kind), is_nullable)
+    except ColumnTypeError as error:
+        raise ColumnTypeError(f"{name!r}: {error}") from error
+
+
+def arrow_type_of(kind: DataType) -> pa.DataType:
+    """The type in which a task sees a column of Spark.
+
+    Raises:
+        ColumnTypeError: Spark hands no such columns to Python.
+    """
+    # A function of Spark that does this takes other arguments in each release.
+    from pyspark.sql import types  # noqa: PLC0415  # Spark starts slowly
+
+    match kind:
+        case types.ArrayType():
+            return pa.list_(_arrow_field("element", kind.elementType, kind.containsNull))
+        case types.MapType():
+            key = _arrow_field("key", kind.keyType, False)
+            return pa.map_(key, _arrow_field("value", kind.valueType, kind.valueContainsNull))
+        case types.StructType():
+            return pa.struct(list(arrow_schema(kind)))
+        case types.DecimalType():
+            return pa.decimal128(kind.precision, kind.scale)
+        case types.UserDefinedType():
+            return arrow_type_of(kind.sqlType())
+    found = _ARROW_TYPES.get(type(kind).__name__)
+    if found is None:
+        raise ColumnTypeError(f"a column of type {kind.simpleString()}, which no function takes")
     return found
 
 

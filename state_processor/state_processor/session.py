@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
+# More than any cluster runs tasks.
+_NUMBERS = 1 << 20
+
 _DEFAULTS = {
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
     "spark.ui.showConsoleProgress": "false",
@@ -68,6 +71,31 @@ def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
     return spark
 
 
+def is_remote(spark: SparkSession) -> bool:
+    """Whether a session is one of Spark Connect, whose Java is not that of this process."""
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
+
+
+def remote_error(what: str) -> ValueError:
+    """What is refused to a session of Spark Connect."""
+    return ValueError(
+        f"{what}: Spark Connect does not offer what that needs; use a session in the process of"
+        " the driver, such as local_session()"
+    )
+
+
+def tasks_at_once(spark: SparkSession) -> int:
+    """How many tasks a session runs at once."""
+    if not is_remote(spark):
+        return spark.sparkContext.defaultParallelism
+    from pyspark.sql import functions as F  # noqa: PLC0415  # Spark is slow to import
+
+    # Spark divides numbers into as many parts, where nobody says how many there are to be.
+    parts = spark.range(_NUMBERS).select(F.spark_partition_id().alias("part"))
+    last = parts.agg(F.max("part")).collect()[0][0]
+    return int(last) + 1
+
+
 @dataclass(frozen=True, slots=True)
 class TaskCount:
     """The tasks of the stages that a session works at now.
@@ -87,10 +115,15 @@ def task_count(spark: SparkSession) -> TaskCount:
     Args:
         spark: The session.
 
+    Raises:
+        ValueError: It is one of Spark Connect, which does not tell.
+
     Example:
         >>> task_count(spark)
         TaskCount(done=3, total=8)
     """
+    if is_remote(spark):
+        raise remote_error("the number of tasks")
     tracker = spark.sparkContext.statusTracker()
     found = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
     stages = [stage for stage in found if stage is not None]

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from savepoint_formats.columns.key_hash import HashKeys
     from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
-    from savepoint_formats.scan.new_key_groups import HashKeys
     from savepoint_formats.snapshots import TypeSerializerSnapshot
 
 Sections = dict[int, list[bytes]]

@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.types import StructType
+from pyspark.sql import types
+from pyspark.sql.types import StructField, StructType
 from sample_rows import Sample, samples
 
-from state_processor.schema import spark_arrow_type, spark_schema, to_printable, to_spark
+from savepoint_formats.errors import ColumnTypeError
+from state_processor.schema import (
+    arrow_schema,
+    spark_arrow_type,
+    spark_schema,
+    to_printable,
+    to_spark,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -153,3 +161,49 @@ class TestTimesForPeople:
 
     def test_all_else_stays(self) -> None:
         assert printed([b"\0"], pa.binary()) == [b"\0"]
+
+
+WHOLE = StructType(
+    [
+        StructField("kept", types.LongType(), nullable=False),
+        *(
+            StructField(str(number), kind)
+            for number, kind in enumerate(
+                [
+                    types.BinaryType(),
+                    types.BooleanType(),
+                    types.ByteType(),
+                    types.DateType(),
+                    types.DayTimeIntervalType(),
+                    types.DecimalType(12, 3),
+                    types.DoubleType(),
+                    types.FloatType(),
+                    types.IntegerType(),
+                    types.NullType(),
+                    types.ShortType(),
+                    types.StringType(),
+                    types.TimestampNTZType(),
+                    types.TimestampType(),
+                    types.ArrayType(types.LongType(), containsNull=False),
+                    types.MapType(types.StringType(), types.ArrayType(types.TimestampType())),
+                    StructType([StructField("a", types.LongType(), nullable=False)]),
+                ]
+            )
+        ),
+    ]
+)
+
+
+def test_batches_have_the_schema_that_spark_gives_them(spark: SparkSession) -> None:
+    assert arrow_schema(WHOLE) == spark.createDataFrame([], WHOLE).toArrow().schema
+
+
+def test_times_without_a_zone_are_none_in_spark_either() -> None:
+    found = spark_schema(pa.schema({"a": NANOS, "b": pa.list_(pa.timestamp("ms", "UTC"))}))
+    assert found.simpleString() == "struct<a:timestamp_ntz,b:array<timestamp>>"
+
+
+def test_a_type_that_no_batch_has_is_named() -> None:
+    schema = StructType([StructField("span", types.CalendarIntervalType())])
+    with pytest.raises(ColumnTypeError, match=r"'span': a column of type interval"):
+        arrow_schema(schema)

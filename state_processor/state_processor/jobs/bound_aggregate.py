@@ -5,15 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructField, StructType
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import pyarrow as pa
     from pyspark.sql import Column
-    from pyspark.sql.types import DataType
 
     from state_processor.descriptors import StateDescriptor
     from state_processor.jobs.accumulators import Accumulator
@@ -44,9 +39,3 @@ class BoundAggregate:
 def accumulated(column: Column) -> Column:
     """What an accumulator amounts to that is its own result."""
     return column
-
-
-def arrow_type_of(found: DataType) -> pa.DataType:
-    """The type in which a task sees a column of Spark."""
-    schema = StructType([StructField("value", found)])
-    return to_arrow_schema(schema, timezone="UTC").field(0).type

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from savepoint_formats.catalog import State, StateKind
@@ -27,7 +26,7 @@ from state_processor.data_source import SplitPartition
 from state_processor.functions import RuntimeContext
 from state_processor.jobs.key_group_rows import KeyGroupRows, OtherTables, key_groups_of
 from state_processor.jobs.python_values import OutputRows
-from state_processor.schema import to_spark
+from state_processor.schema import arrow_schema, to_spark
 from state_processor.states import hold
 
 if TYPE_CHECKING:
@@ -260,4 +259,4 @@ def row_types(schema: StructType | str | None, function: object) -> tuple[Struct
     found = StructType.fromDDL(schema) if isinstance(schema, str) else schema
     if not isinstance(found, StructType):
         raise ValueError(f"schema {schema!r} has no columns, expected such as 'key STRING'")
-    return found, to_arrow_schema(found, timezone="UTC")
+    return found, arrow_schema(found)

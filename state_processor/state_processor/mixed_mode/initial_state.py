@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from savepoint_formats.tables import KEYED_STATE
@@ -24,6 +23,7 @@ from state_processor.mixed_mode.stored_backend import (
     row_type,
     state_columns,
 )
+from state_processor.schema import arrow_schema
 from state_processor.state_backends.timers import EVENT_TIME, PROCESSING_TIME
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def initial_state(
         if name in names:
             scan = savepoint.scan(f"{uid}.{name}", with_times=True)
             splits = tuple(scan.splits())
-            reading = _Reading(scan, splits, state_columns(states), to_arrow_schema(schema))
+            reading = _Reading(scan, splits, state_columns(states), arrow_schema(schema))
             numbers = spark.range(0, len(splits), 1, max(len(splits), 1))
             rows = rows.unionAll(numbers.mapInArrow(reading.run, schema))
     merged = [_merged(name).alias(name) for name in schema.names[1:]]

@@ -39,6 +39,7 @@ from state_processor.mixed_mode.outputs import BACKLOG_BATCH, no_output
 from state_processor.mixed_mode.progress import STREAM
 from state_processor.mixed_mode.running_stream import RunningStream
 from state_processor.mixed_mode.stream_function import OperatorSettings, StreamFunction
+from state_processor.session import is_remote, remote_error
 
 if TYPE_CHECKING:
     from state_processor.execution_options import ExecutionOptions
@@ -99,7 +100,8 @@ class MixedModeJob:
             ValueError: The backlog is a stream, be it of one of two inputs, or the stream is none;
                 one has more inputs than the other, or lacks timestamps, or has given key groups;
                 columns differ; the schema has no columns; a state of the function has namespaces; or
-                a directory's name has a space, or another character that a URI escapes.
+                a directory's name has a space, or another character that a URI escapes; or the
+                session is one of Spark Connect.
             UnstableKeyError: Equal keys may have different bytes.
             ColumnTypeError: The keys of two inputs are of different types.
 
@@ -119,6 +121,8 @@ class MixedModeJob:
             for one in (backlog, stream)
         )
         past, live = rows.inputs, streamed.inputs
+        if is_remote(past[0].data.sparkSession):
+            raise remote_error("a backlog, then a stream")
         expect_alike(past, live)
         expect_function(function, past)
         row_types(settings.schema, function)

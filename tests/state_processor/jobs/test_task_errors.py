@@ -97,7 +97,11 @@ def no_integers(keys: pa.Array) -> Any:
     return np.full(len(keys), 0.5)
 
 
-WRONG = {too_few: "of shape", too_large: "is 2147483648", no_integers: "float64"}
+WRONG: dict[Callable[[pa.Array], Any], str] = {
+    too_few: "of shape",
+    too_large: "is 2147483648",
+    no_integers: "float64",
+}
 
 
 @pytest.mark.parametrize("hash_code", WRONG)
