@@ -51,6 +51,7 @@ from savepoint_formats.state_files.raw_timers import (
     TimerServices,
     first_section,
     has_timers,
+    raw_file,
 )
 
 if TYPE_CHECKING:
@@ -272,9 +273,8 @@ class _CatalogReader:
         return operator_states(OperatorBackendHeader.parse(header)) if self._is_new(header) else ()
 
     def _raw_keyed_states(self, handle: KeyGroupsHandle) -> Iterator[State]:
-        file = self.directory.file(handle.stream)
-        first = first_section(file, handle)
-        if first is None:
+        file = raw_file(self.directory, handle.stream)
+        if (first := first_section(file, handle)) is None:
             return
         section, data = first
         if not has_timers(data):

@@ -1,6 +1,7 @@
 """Copies of operators: their files go into a new snapshot, their handles name these copies.
 
-Not a byte of state is looked at. Every file becomes a relative one, whatever it was: one of an
+Not a byte of state is looked at, but that a file is what its handle says: a savepoint may name any
+file of the machine, and a copy would carry that away. Every file becomes a relative one, whatever it was: one of an
 absolute path, one that other checkpoints share, or a piece of a merged file. So the copy needs
 nothing but its directory, and can be moved. What several handles refer to is copied once.
 """
@@ -22,7 +23,8 @@ from savepoint_formats.metadata import (
     RelativeFile,
     SegmentStream,
 )
-from savepoint_formats.metadata.references import stream_references, with_streams
+from savepoint_formats.metadata.references import FileKind, stream_references, with_streams
+from savepoint_formats.state_files.recognition import expect_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int], object]
 """Is told the bytes of each step, from several threads."""
+
+_Use = tuple[FileKind, str]
+"""What a file is, and what it is for."""
 
 _FileHandle = FileStream | RelativeFile | SegmentStream
 
@@ -75,14 +80,20 @@ class _Original:
     role: str
 
     @classmethod
-    def of(cls, source: SnapshotDirectory, named: tuple[_FileHandle, str]) -> Self | None:
-        """What a handle, of some role, means; None if that is gone."""
-        handle, role = named
+    def of(
+        cls, source: SnapshotDirectory, named: tuple[_FileHandle, frozenset[_Use]]
+    ) -> Self | None:
+        """What a handle means, if that is what it is used for; None if it is gone."""
+        handle, uses = named
         file = source.file(handle)
         size = None if file.location is None else file.location.file_size()
         if file.location is None or size is None:
             return None
-        return cls(file, file.location, size, role)
+        original = cls(file, file.location, size, min(role for _, role in uses))
+        original.piece()
+        for kind, role in uses:
+            expect_kind(file, kind, role)
+        return original
 
     def piece(self) -> _Piece:
         """The bytes that the handle means."""
@@ -126,13 +137,14 @@ class CopyPlan:
 
         Raises:
             StateFileNotFoundError: Some of their files are gone.
+            WrongFileError: One is not what the savepoint says that it is.
             TruncatedError: A merged file ends before a piece of it does.
         """
         operators = tuple(operators)
-        roles = {handle: role for operator in operators for handle, role in _files(operator)}
+        uses = _uses(operators)
         with ThreadPoolExecutor(_THREADS) as pool:
             found = dict(
-                zip(roles, pool.map(partial(_Original.of, source), roles.items()), strict=True)
+                zip(uses, pool.map(partial(_Original.of, source), uses.items()), strict=True)
             )
         _expect_all(found, source)
         originals = {handle: original for handle, original in found.items() if original}
@@ -187,6 +199,7 @@ def copied(
 
     Raises:
         StateFileNotFoundError: Some of its files are gone; nothing was written.
+        WrongFileError: One is not what the savepoint says that it is; nothing was written.
         TruncatedError: A merged file ends before a piece of it does; nothing was written.
         SavepointError: A file can't be read or written.
     """
@@ -194,13 +207,22 @@ def copied(
     return copy
 
 
-def _files(operator: OperatorState) -> Iterator[tuple[_FileHandle, str]]:
-    """The handles of an operator that name files, and what each is for."""
+def _uses(operators: Iterable[OperatorState]) -> dict[_FileHandle, frozenset[_Use]]:
+    """All that each handle is used for, which is one thing unless ``_metadata`` is made up."""
+    uses: dict[_FileHandle, frozenset[_Use]] = {}
+    for operator in operators:
+        for handle, use in _files(operator):
+            uses[handle] = uses.get(handle, frozenset()) | {use}
+    return uses
+
+
+def _files(operator: OperatorState) -> Iterator[tuple[_FileHandle, _Use]]:
+    """The handles of an operator that name files, and what each is and is for."""
     for reference in stream_references(operator):
         stream = reference.stream
         plain = stream.stream if isinstance(stream, KeyGroupsStream) else stream
         if not isinstance(plain, InlineStream | EmptySegment):
-            yield plain, reference.role
+            yield plain, (reference.kind, reference.role)
 
 
 def _expect_all(found: Mapping[_FileHandle, _Original | None], source: SnapshotDirectory) -> None:

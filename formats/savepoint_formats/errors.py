@@ -10,6 +10,7 @@
     ├── UnreachableError              a file system refuses to read, or does not answer
     ├── FormatError                   the bytes are not what the format says
     │   ├── TruncatedError            they end too early
+    │   ├── WrongFileError            a file is not at all what the savepoint says that it is
     │   ├── UnsupportedVersionError   a version that this release does not know
     │   ├── UnknownSnapshotError      a serializer snapshot of a class that is not known
     │   └── UndecodableError          a value is right, but no column can hold it
@@ -278,6 +279,10 @@ class FormatError(SavepointError):
 
 class TruncatedError(FormatError):
     """The bytes end before the structure that they hold."""
+
+
+class WrongFileError(FormatError):
+    """A file is not what the savepoint says that it is; it is neither read nor copied."""
 
 
 class UnsupportedVersionError(FormatError):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import posixpath
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
@@ -32,6 +32,7 @@ from savepoint_formats.metadata.stream_handles import (
     SegmentStream,
     StreamHandle,
 )
+from savepoint_formats.own_directories import OwnDirectories
 from savepoint_formats.stores import failures_told, remote_file_system, scheme_of
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class StateFile:
         location: Where it is, if it is a file that is there.
         start: First byte of the piece.
         size: Bytes of the piece; None = to the end of the file.
+        is_own: Whether it lies in a directory of the savepoint's own.
     """
 
     path: str
@@ -97,6 +99,7 @@ class StateFile:
     location: Location | None = None
     start: int = 0
     size: int | None = None
+    is_own: bool = True
 
     def length(self) -> int:
         """The number of bytes.
@@ -269,7 +272,7 @@ class SnapshotDirectory:
                 return self._existing(path, self._candidates(path))
             case SegmentStream(start, size, _, path):
                 whole = self._existing(path, self._candidates(path))
-                return StateFile(path, location=whole.location, start=start, size=size)
+                return replace(whole, start=start, size=size)
 
     def _below(self, path: str) -> Location:
         return Location(self.location.filesystem, posixpath.join(self.location.path, path))
@@ -278,7 +281,9 @@ class SnapshotDirectory:
         """The first of the candidates that is a file."""
         if path not in self._found:
             found = (candidate for candidate in candidates if candidate.file_size() is not None)
-            self._found[path] = StateFile(path, location=next(found, None))
+            location = next(found, None)
+            is_own = location is not None and OwnDirectories.of(self.location).has(location)
+            self._found[path] = StateFile(path, location=location, is_own=is_own)
         return self._found[path]
 
     def _candidates(self, path: str) -> Iterator[Location]:

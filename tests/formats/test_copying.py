@@ -116,8 +116,9 @@ def files(target: NewSnapshot) -> list[bytes]:
 
 
 def operator_of(*handles: OperatorStateHandle) -> OperatorState:
+    # Raw state, which has no form that is looked for.
     subtasks = tuple(
-        SubtaskState(index, managed_operator_state=handle) for index, handle in enumerate(handles)
+        SubtaskState(index, raw_operator_state=handle) for index, handle in enumerate(handles)
     )
     return OperatorState(OperatorId.from_uid("buffer"), len(subtasks), 128, subtasks)
 
@@ -163,7 +164,7 @@ def test_a_segment_becomes_a_file_of_just_its_bytes(
     ]
     copy = copied(operator_of(*handles), source, target)
     assert files(target) == [b"merged", b"shared"]
-    found = [subtask.managed_operator_state for subtask in copy.subtasks]
+    found = [subtask.raw_operator_state for subtask in copy.subtasks]
     assert all(handle and handle.directories is None for handle in found)
 
 
@@ -195,6 +196,9 @@ def test_missing_files_are_named_before_anything_is_written(
 def test_every_file_of_a_rocksdb_handle_is_copied(
     source: SnapshotDirectory, target: NewSnapshot
 ) -> None:
+    contents = [b"MANIFEST-000001\n", b"table" + bytes.fromhex("f7cff485b741e288")]
+    for name, content in zip(("state", "../shared/merged"), contents, strict=True):
+        (Path(source.uri) / name).write_bytes(content)
     groups = KeyGroupsStream(
         KeyGroupRangeOffsets(KeyGroupRange(0, 0), (0,)), RelativeFile("state", 1)
     )
@@ -214,7 +218,7 @@ def test_every_file_of_a_rocksdb_handle_is_copied(
     )
     copy = copied(operator, source, target).subtasks[0].managed_keyed_state
     assert isinstance(copy, IncrementalHandle)
-    assert files(target) == [b"chk-1/state", b"shared/merged"]
+    assert files(target) == contents
     assert copy.meta == handle.meta
     assert copy.shared[0].name == "1.sst"
     assert copy.shared[0].stream != handle.shared[0].stream

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from savepoint_formats.metadata.keyed_handles import (
@@ -32,6 +33,17 @@ if TYPE_CHECKING:
 COORDINATOR = -1
 
 
+class FileKind(StrEnum):
+    """What a handle says that a file is."""
+
+    KEYED_STATE = "file of keyed state"
+    OPERATOR_STATE = "file of operator state"
+    CHANGELOG = "changelog"
+    CHANNEL_STATE = "file of in-flight data"
+    ROCKSDB = "file of RocksDB"
+    RAW = "file of raw state"
+
+
 @dataclass(frozen=True, slots=True)
 class StreamReference:
     """A stream and who refers to it.
@@ -39,12 +51,14 @@ class StreamReference:
     Attributes:
         subtask: Index of the subtask, or ``COORDINATOR``.
         role: What it is for: ``operator state``, ``keyed state``, ``000012.sst``...
+        kind: What its file is.
         stream: The handle.
         is_keyed: Whether it holds keyed state or timers.
     """
 
     subtask: int
     role: str
+    kind: FileKind
     stream: StreamHandle
     is_keyed: bool = False
 
@@ -52,44 +66,51 @@ class StreamReference:
 def stream_references(operator: OperatorState) -> Iterator[StreamReference]:
     """Every stream that the operator refers to, subtask by subtask."""
     if operator.coordinator_state is not None:
-        yield StreamReference(COORDINATOR, "coordinator", operator.coordinator_state)
+        yield StreamReference(COORDINATOR, "coordinator", FileKind.RAW, operator.coordinator_state)
     for subtask in operator.subtasks:
-        for role, stream in _operator_streams(subtask):
-            yield StreamReference(subtask.index, role, stream)
-        for role, handle in (
-            ("keyed state", subtask.managed_keyed_state),
-            ("raw keyed state", subtask.raw_keyed_state),
+        for role, kind, stream in _operator_streams(subtask):
+            yield StreamReference(subtask.index, role, kind, stream)
+        for role, kind, handle in (
+            ("keyed state", FileKind.KEYED_STATE, subtask.managed_keyed_state),
+            ("raw keyed state", FileKind.RAW, subtask.raw_keyed_state),
         ):
-            for name, stream in keyed_streams(handle, role) if handle else ():
-                yield StreamReference(subtask.index, name, stream, is_keyed=True)
+            for name, of, stream in keyed_streams(handle, role, kind) if handle else ():
+                yield StreamReference(subtask.index, name, of, stream, is_keyed=True)
 
 
-def _operator_streams(subtask: SubtaskState) -> Iterator[tuple[str, StreamHandle]]:
+def _operator_streams(subtask: SubtaskState) -> Iterator[tuple[str, FileKind, StreamHandle]]:
     if subtask.managed_operator_state is not None:
-        yield "operator state", subtask.managed_operator_state.stream
+        stream = subtask.managed_operator_state.stream
+        yield "operator state", FileKind.OPERATOR_STATE, stream
     if subtask.raw_operator_state is not None:
-        yield "raw operator state", subtask.raw_operator_state.stream
+        yield "raw operator state", FileKind.RAW, subtask.raw_operator_state.stream
     for channel in (*subtask.input_channels, *subtask.output_channels):
-        yield "channel state", channel.stream
+        yield "channel state", FileKind.CHANNEL_STATE, channel.stream
 
 
 def keyed_streams(
-    handle: KeyedStateHandle | ChangesHandle, role: str
-) -> Iterator[tuple[str, StreamHandle]]:
-    """The streams of a keyed handle, each with what it is for."""
+    handle: KeyedStateHandle | ChangesHandle, role: str, kind: FileKind = FileKind.KEYED_STATE
+) -> Iterator[tuple[str, FileKind, StreamHandle]]:
+    """The streams of a keyed handle, each with what it is for and what its file is.
+
+    Args:
+        handle: The handle.
+        role: What it is for.
+        kind: What a file with a section per key group is, by the place of the handle.
+    """
     match handle:
         case KeyGroupsHandle():
-            yield role, handle.stream
+            yield role, kind, handle.stream
         case IncrementalHandle():
-            yield f"{role} header", handle.meta
+            yield f"{role} header", FileKind.KEYED_STATE, handle.meta
             for file in (*handle.shared, *handle.private):
-                yield file.name, file.stream
+                yield file.name, FileKind.ROCKSDB, file.stream
         case ChangelogHandle():
             for part in (*handle.base, *handle.changes):
-                yield from keyed_streams(part, role)
+                yield from keyed_streams(part, role, kind)
         case FileChanges():
             for change_set in handle.streams:
-                yield "changelog", change_set.stream
+                yield "changelog", FileKind.CHANGELOG, change_set.stream
         case InMemoryChanges():
             return
 

@@ -25,6 +25,7 @@ from savepoint_formats.state_files.raw_timers import (
     TimerServices,
     first_section,
     has_timers,
+    raw_file,
     read_timers,
 )
 from savepoint_formats.state_files.sections import (
@@ -148,7 +149,7 @@ def _raw_sections(
 def _raw_partitions(
     directory: SnapshotDirectory, handle: OperatorStateHandle
 ) -> Iterator[dict[str, pa.Array]]:
-    file = directory.file(handle.stream)
+    file = raw_file(directory, handle.stream)
     for state in handle.states:
         for piece in read_elements(file, handle, state.name, is_compressed=False, size=PIECE_SIZE):
             spans = zip(piece.starts.tolist(), piece.ends.tolist(), strict=True)
@@ -171,7 +172,7 @@ class RawKeyedSource:
         handle: KeyGroupsHandle,
         kryo: KryoDialect | None = None,
     ) -> None:
-        self._file = directory.file(handle.stream)
+        self._file = raw_file(directory, handle.stream)
         self._handle = handle
         self._kryo = kryo
         self._programs: dict[Layout, Program] = {}

@@ -26,6 +26,7 @@ from savepoint_formats.state_files.raw_timers import (
     TimerServices,
     first_section,
     has_timers,
+    raw_file,
     read_timers,
 )
 
@@ -56,7 +57,7 @@ class StoredRawTimers:
     def __init__(
         self, directory: SnapshotDirectory, handle: KeyGroupsHandle, kryo: KryoDialect | None
     ) -> None:
-        self._path = directory.file(handle.stream).path
+        self._path = raw_file(directory, handle.stream).path
         self._source = RawKeyedSource(directory, handle, kryo)
         self._kryo = kryo
         self._records: dict[Layout, BackToBack] = {}
@@ -125,7 +126,7 @@ def raw_timer_infos(
         StateFileNotFoundError: The file is gone.
         FormatError: Its first section is damaged.
     """
-    file = directory.file(handle.stream)
+    file = raw_file(directory, handle.stream)
     first = first_section(file, handle)
     if first is None or not has_timers(first[1]):
         return ()

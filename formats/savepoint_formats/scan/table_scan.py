@@ -353,7 +353,7 @@ def _stream(split: Split) -> StreamHandle:
     """The file that a split is read from, or the first of several."""
     match split:
         case KeyedSplit() | RawKeyedSplit():
-            return next(stream for _, stream in keyed_streams(split.handle, ""))
+            return next(stream for _, _, stream in keyed_streams(split.handle, ""))
         case CoordinatorSplit():
             return split.stream
         case OperatorStateSplit() | RawOperatorSplit():
@@ -375,7 +375,7 @@ def pieces_of(
     handle: KeyedStateHandle, wanted: KeyGroupRange, size: int
 ) -> Iterator[KeyGroupRange]:
     """Runs of the wanted key groups that have ``size`` bytes at most, about, and as many each."""
-    total = sum(max(stream.size, 0) for _, stream in keyed_streams(handle, ""))
+    total = sum(max(stream.size, 0) for _, _, stream in keyed_streams(handle, ""))
     share = total * len(wanted) // len(handle.key_groups)
     count = min(max(1, -(-share // size)), len(wanted))
     borders = [wanted.start + len(wanted) * piece // count for piece in range(count + 1)]

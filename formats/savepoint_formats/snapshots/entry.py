@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.errors import UnsupportedVersionError
-from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
+from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot, read_class_name
 
 if TYPE_CHECKING:
     from savepoint_formats.data_view import DataOutputView
@@ -33,16 +33,26 @@ class SerializerEntry:
     @classmethod
     def read(cls, view: SnapshotView) -> Self:
         """Raises ``UnsupportedVersionError`` for an entry of Flink 1.6 or older."""
-        version = view.peek_int()
-        if version != VERSION:
-            raise view.error(
-                f"a serializer entry of version {version}, expected {VERSION}: restore and save"
-                " it with Flink 1.7 to 1.20 first",
-                UnsupportedVersionError,
-            )
-        view.read_int()
+        _read_version(view)
         return cls(TypeSerializerSnapshot.read(view))
+
+    @staticmethod
+    def expect_begun(view: SnapshotView) -> None:
+        """Raises ``FormatError`` where no entry begins; its serializer need not be known."""
+        _read_version(view)
+        read_class_name(view)
 
     def write(self, view: DataOutputView) -> None:
         view.write_int(VERSION)
         self.snapshot.write(view)
+
+
+def _read_version(view: SnapshotView) -> None:
+    version = view.peek_int()
+    if version != VERSION:
+        raise view.error(
+            f"a serializer entry of version {version}, expected {VERSION}: restore and save"
+            " it with Flink 1.7 to 1.20 first",
+            UnsupportedVersionError,
+        )
+    view.read_int()

@@ -127,11 +127,7 @@ class TypeSerializerSnapshot:
             UnknownSnapshotError: Its class, or version, is not known, and neither is its size.
             FormatError: It is damaged, or nests too deep.
         """
-        class_name = view.read_utf()
-        # Hardly any class is in no package; a name without one is more likely a wrong guess.
-        is_likely = "." in class_name or not view.is_guessed
-        if not _CLASS_NAME.fullmatch(class_name) or not is_likely:
-            raise view.error(f"{class_name!r} is no name of a Java class")
+        class_name = read_class_name(view)
         version = view.read_int()
         if view.depth > _MAX_DEPTH:
             raise view.error(f"serializer snapshots nest deeper than {_MAX_DEPTH}")
@@ -253,6 +249,16 @@ class SnapshotKind:
             raise view.error(
                 f"{snapshot.class_name} with {count} nested serializers, expected {self.parts}"
             )
+
+
+def read_class_name(view: SnapshotView) -> str:
+    """The class that a snapshot begins with; raises ``FormatError`` for what is no such name."""
+    name = view.read_utf()
+    # Hardly any class is in no package; a name without one is more likely a wrong guess.
+    is_likely = "." in name or not view.is_guessed
+    if not _CLASS_NAME.fullmatch(name) or not is_likely:
+        raise view.error(f"{name!r} is no name of a Java class")
+    return name
 
 
 def _read_magic(view: DataInputView, magic: int) -> int:

@@ -35,6 +35,7 @@ from savepoint_formats.errors import (
 from savepoint_formats.java_stream import read_java_object
 from savepoint_formats.key_groups import EMPTY, MAX_PARALLELISM, KeyGroupRange
 from savepoint_formats.metadata.keyed_handles import FileChanges
+from savepoint_formats.metadata.references import FileKind
 from savepoint_formats.snapshots import SnapshotView, read_resynchronised
 from savepoint_formats.state_files.header import (
     MARKS,
@@ -42,6 +43,7 @@ from savepoint_formats.state_files.header import (
     BackendStateType,
     StateMetaInfo,
 )
+from savepoint_formats.state_files.recognition import expect_kind
 from savepoint_formats.state_files.snappy import decompress
 
 if TYPE_CHECKING:
@@ -308,6 +310,7 @@ class _ChangelogFiles:
     def _head(self, stream: PlainStream, offset: int) -> DataInputView:
         """The first bytes of a change set."""
         file = self._directory.file(stream)
+        expect_kind(file, FileKind.CHANGELOG)
         is_read = stream == self._stream
         if is_read or offset < 0 or file.read(0, _FLAG_SIZE) != b"\0":
             return self.view(stream, offset)
@@ -327,6 +330,7 @@ def _content(file: StateFile) -> DataInputView:
     Raises:
         FormatError: The file is empty, or damaged.
     """
+    expect_kind(file, FileKind.CHANGELOG)
     data = file.read()
     is_compressed = DataInputView(data, file.path).read_strict_bool()
     content: bytes | memoryview = memoryview(data)[_FLAG_SIZE:]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from savepoint_formats.errors import UnsupportedVersionError
+from savepoint_formats.errors import FormatError, UnsupportedVersionError
 from savepoint_formats.layout import Opaque
 from savepoint_formats.metadata.keyed_handles import IncrementalHandle
 from savepoint_formats.metadata.operator_handles import DistributionMode
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint_formats.data_view import DataOutputView
-    from savepoint_formats.file_io import SnapshotDirectory
+    from savepoint_formats.file_io import SnapshotDirectory, StateFile
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata.keyed_handles import BaseHandle
     from savepoint_formats.metadata.operator_handles import OperatorStateHandle
@@ -31,9 +31,12 @@ if TYPE_CHECKING:
 
 HeaderT = TypeVar("HeaderT")
 
+MAX_HEADER_SIZE = 64 << 20
+
 KEYED_VERSION = 6
 OPERATOR_VERSION = 5
 OPERATOR_VERSION_COMPRESSED = 6
+OPERATOR_VERSIONS = (OPERATOR_VERSION, OPERATOR_VERSION_COMPRESSED)
 
 KEY_SERIALIZER = "KEY_SERIALIZER"
 NAMESPACE_SERIALIZER = "NAMESPACE_SERIALIZER"
@@ -76,7 +79,7 @@ class HeaderBytes:
             starts = [offset for offset in handle.groups.offsets if offset > 0]
             stream, end = handle.stream, min(starts, default=None)
         file = directory.file(stream)
-        return cls(file.read(0, end), file.path)
+        return cls(_read_head(file, end), file.path)
 
     @classmethod
     def of_operator_state(cls, directory: SnapshotDirectory, handle: OperatorStateHandle) -> Self:
@@ -87,7 +90,7 @@ class HeaderBytes:
         """
         starts = [offset for state in handle.states for offset in state.offsets]
         file = directory.file(handle.stream)
-        data = file.read(0, min(starts, default=None))
+        data = _read_head(file, min(starts, default=None))
         if data.startswith(_COMPRESSED_START):
             data = data.removesuffix(SNAPPY_IDENTIFIER)
         return cls(data, file.path)
@@ -95,6 +98,16 @@ class HeaderBytes:
     def parse(self, read: Callable[[SnapshotView], HeaderT]) -> HeaderT:
         """What ``read`` makes of the bytes; raises ``FormatError`` if that is not all of them."""
         return read_resynchronised(read, SnapshotView(self.data, self.path), MARKS)
+
+
+def _read_head(file: StateFile, end: int | None) -> bytes:
+    """The bytes of a file up to where a handle says that its header ends."""
+    limit = MAX_HEADER_SIZE + 1
+    data = file.read(0, limit if end is None else min(end, limit))
+    if len(data) > MAX_HEADER_SIZE:
+        message = f"a header of more than {MAX_HEADER_SIZE:,} bytes, which no Flink writes"
+        raise FormatError(message, file.path, MAX_HEADER_SIZE)
+    return data
 
 
 class BackendStateType(IntEnum):
@@ -203,9 +216,7 @@ class StateMetaInfo:
     @classmethod
     def read(cls, view: SnapshotView) -> Self:
         """Raises ``FormatError`` for an unknown type of state."""
-        name, state_type = view.read_utf(), view.read_int()
-        if state_type not in BackendStateType.__members__.values():
-            raise view.error(f"state {name!r} of type {state_type}, expected 0 to 4")
+        name, state_type = cls._read_name_and_type(view)
         options = tuple(
             (_read_name(view, _OPTIONS), view.read_utf())
             for _ in range(view.read_count(element_size=4))
@@ -214,7 +225,19 @@ class StateMetaInfo:
             (_read_name(view, _ROLES), SerializerEntry.read(view))
             for _ in range(view.read_count(element_size=6))
         )
-        return cls(name, BackendStateType(state_type), options, serializers)
+        return cls(name, state_type, options, serializers)
+
+    @staticmethod
+    def expect_begun(view: SnapshotView) -> None:
+        """Raises ``FormatError`` where no state begins; its serializers need not be known."""
+        StateMetaInfo._read_name_and_type(view)
+
+    @staticmethod
+    def _read_name_and_type(view: SnapshotView) -> tuple[str, BackendStateType]:
+        name, state_type = view.read_utf(), view.read_int()
+        if state_type not in BackendStateType.__members__.values():
+            raise view.error(f"state {name!r} of type {state_type}, expected 0 to 4")
+        return name, BackendStateType(state_type)
 
     def write(self, view: DataOutputView) -> None:
         view.write_utf(self.name)
@@ -288,7 +311,7 @@ class KeyedBackendHeader:
     @classmethod
     def read(cls, view: SnapshotView) -> Self:
         """Raises ``UnsupportedVersionError`` for a file of Flink 1.6 or older."""
-        _read_version(view, "keyed state", (KEYED_VERSION,))
+        read_version(view, "keyed state", (KEYED_VERSION,))
         is_compressed = view.read_strict_bool()
         return cls(is_compressed, view.once(SerializerEntry.read), _read_states(view, _KEYED))
 
@@ -331,8 +354,7 @@ class OperatorBackendHeader:
     @classmethod
     def read(cls, view: SnapshotView) -> Self:
         """Raises ``UnsupportedVersionError`` for a file of Flink 1.6 or older."""
-        known = (OPERATOR_VERSION, OPERATOR_VERSION_COMPRESSED)
-        version = _read_version(view, "operator state", known)
+        version = read_version(view, "operator state", OPERATOR_VERSIONS)
         is_compressed = version == OPERATOR_VERSION_COMPRESSED and view.read_strict_bool()
         list_states = _read_states(view, (BackendStateType.OPERATOR,))
         broadcast_states = _read_states(view, (BackendStateType.BROADCAST,))
@@ -351,7 +373,8 @@ class OperatorBackendHeader:
         _write_states(self.broadcast_states, view)
 
 
-def _read_version(view: SnapshotView, what: str, known: tuple[int, ...]) -> int:
+def read_version(view: SnapshotView, what: str, known: tuple[int, ...]) -> int:
+    """The version that a header begins with, which must be a known one."""
     version = view.read_int()
     if version not in known:
         view.position -= 4

@@ -33,16 +33,18 @@ from savepoint_formats.errors import (
     UnsupportedVersionError,
 )
 from savepoint_formats.layout import Layout, Long, Struct, opaque_parts, with_kryo_classes
+from savepoint_formats.metadata.references import FileKind
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot
+from savepoint_formats.state_files.recognition import expect_kind
 from savepoint_formats.state_files.sections import NOTHING_WRITTEN_RAW, sections_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from savepoint_formats.columns.kryo_dialect import KryoDialect
-    from savepoint_formats.file_io import StateFile
+    from savepoint_formats.file_io import SnapshotDirectory, StateFile
     from savepoint_formats.layout import KryoClass
-    from savepoint_formats.metadata import KeyGroupsHandle
+    from savepoint_formats.metadata import KeyGroupsHandle, PlainStream
     from savepoint_formats.state_files.sections import Section
 
 MARKER = bytes.fromhex("f1cd859f")
@@ -83,6 +85,17 @@ class TimerService:
     def state_name(self, domain: str) -> str:
         """What the queue of a domain is called where timers are managed state."""
         return f"{TIMER_STATE_PREFIX}{domain}_{self.name}"
+
+
+def raw_file(directory: SnapshotDirectory, stream: PlainStream) -> StateFile:
+    """The file of a handle of raw state.
+
+    Raises:
+        WrongFileError: It may be any file of the machine; see ``recognition``.
+    """
+    file = directory.file(stream)
+    expect_kind(file, FileKind.RAW)
+    return file
 
 
 def first_section(file: StateFile, handle: KeyGroupsHandle) -> tuple[Section, bytes] | None:

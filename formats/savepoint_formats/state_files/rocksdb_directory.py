@@ -26,7 +26,9 @@ from rocksdict import AccessType, Options, Rdict, ReadOptions
 
 from savepoint_formats.errors import FormatError, RocksDbError, SavepointError
 from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.metadata.references import FileKind
 from savepoint_formats.state_files.entry_chunk import EntryChunk, key_group_of, key_group_prefix
+from savepoint_formats.state_files.recognition import expect_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -213,6 +215,7 @@ def _lay_out(file: StateFile, name: str, directory: Path) -> None:
     """Puts a file into a directory: as a link where that is possible, else as a copy."""
     if posixpath.basename(name) != name or name in {"", ".", ".."}:
         raise FormatError(f"a RocksDB file of the name {name!r}", file.path, 0)
+    expect_kind(file, FileKind.ROCKSDB, name)
     location = file.location
     is_whole = file.start == 0 and file.size is None
     if location and is_whole and isinstance(location.filesystem, fs.LocalFileSystem):
