@@ -1,0 +1,1 @@
+"""Java's hash codes of keys, value by value and column by column."""

@@ -1,0 +1,214 @@
+"""Shapes of ``hashCode``: how the classes of Java programs make a hash code of their fields.
+
+A shape has a family, which says how hash codes are combined, and the fields in their order. As
+text it is what a Java programmer would say, and that text is parsed back::
+
+    Objects.hash(id, name)
+    record(id, address: record(city, street))
+    Lombok(active, id) with booleans 79/97
+
+| family          | start | each field                       | written by                            |
+|-----------------|-------|----------------------------------|---------------------------------------|
+| Objects.hash    | 1     | 31 x state + hash                | ``Objects.hash``, ``Arrays.hashCode``, Eclipse, Guava |
+| record          | 0     | 31 x state + hash                | records, Kotlin's data classes, IntelliJ |
+| EffectiveJava   | 17    | 31 x state + hash                | by hand, after the book               |
+| HashCodeBuilder | 17    | 37 x state + hash                | Apache Commons Lang                   |
+| Lombok          | 1     | 59 x state + hash; null is 43    | ``@Data``, ``@EqualsAndHashCode``     |
+| AutoValue       | 1     | (1000003 x state) xor hash       | ``@AutoValue``                        |
+| product         | Scala's seed | MurmurHash3 of the hashes | case classes of Scala                 |
+| xor             | 0     | state xor hash                   | by hand                               |
+| sum             | 0     | state + hash                     | by hand                               |
+
+The hash code of one field alone is that of a record with it. A boolean has the hash code 1231 or
+1237, unless a family writes primitive ones in another way.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from savepoint_formats.java_hash import PRODUCT_SEED
+from savepoint_formats.key_groups import finish_words, mix_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Hashes = NDArray[np.int32]
+
+BOXED = (1231, 1237)
+"""The hash codes of ``true`` and ``false``."""
+
+
+class Mix(Enum):
+    """How the hash code of a field is added to those before it."""
+
+    ADD = "add"
+    XOR = "xor"
+    MURMUR = "murmur"
+
+
+@dataclass(frozen=True, slots=True)
+class HashFamily:
+    """How hash codes of fields are combined.
+
+    Attributes:
+        name: What it is called.
+        start: The state before the first field.
+        factor: What the state is multiplied by before each field.
+        mix: How a field is added.
+        null: The hash code of a field that is null.
+        booleans: The hash codes of true and false that the family may have, the usual ones first.
+    """
+
+    name: str
+    start: int
+    factor: int
+    mix: Mix = Mix.ADD
+    null: int = 0
+    booleans: tuple[tuple[int, int], ...] = (BOXED, (1, 0))
+
+    def combined(self, fields: Sequence[Hashes]) -> Hashes:
+        """The hash codes of objects by those of their fields, in order; of any shape."""
+        state = np.full(fields[0].shape, self.start, np.uint32)
+        for field in fields:
+            hashes = np.ascontiguousarray(field).view(np.uint32)
+            if self.mix is Mix.MURMUR:
+                state = mix_words(state, hashes)
+            elif self.mix is Mix.XOR:
+                state = state * np.uint32(self.factor) ^ hashes
+            else:
+                state = state * np.uint32(self.factor) + hashes
+        if self.mix is Mix.MURMUR:
+            state = finish_words(state ^ np.uint32(len(fields)))
+        return state.view(np.int32)
+
+
+FAMILIES = (
+    HashFamily("Objects.hash", 1, 31),
+    HashFamily("record", 0, 31),
+    HashFamily("Lombok", 1, 59, null=43, booleans=((79, 97), BOXED)),
+    HashFamily("AutoValue", 1, 1000003, Mix.XOR, booleans=(BOXED,)),
+    HashFamily("EffectiveJava", 17, 31, booleans=((1, 0), BOXED, (0, 1))),
+    HashFamily("HashCodeBuilder", 17, 37, booleans=((0, 1), BOXED)),
+    HashFamily("product", PRODUCT_SEED, 1, Mix.MURMUR, booleans=(BOXED,)),
+    HashFamily("xor", 0, 1, Mix.XOR),
+    HashFamily("sum", 0, 1),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HashShape:
+    """What a class makes its hash code of.
+
+    Attributes:
+        family: How the hash codes of the fields are combined.
+        fields: The fields in the order in which they are hashed: each its name and, where it is a
+            structure with a hash code of its own making, the shape of that.
+        booleans: The hash codes of true and false.
+    """
+
+    family: HashFamily
+    fields: tuple[tuple[str, HashShape | None], ...]
+    booleans: tuple[int, int] = BOXED
+
+    @staticmethod
+    def parse(text: str) -> HashShape:
+        """The shape of a text, as ``str`` gives it.
+
+        Raises:
+            ValueError: It is none; the message says where, and lists the families.
+        """
+        return _Parser(text).shape_to_end()
+
+    def __str__(self) -> str:
+        return self._plain() + (
+            ""
+            if self.booleans == BOXED
+            else f" with booleans {self.booleans[0]}/{self.booleans[1]}"
+        )
+
+    def _plain(self) -> str:
+        fields = (
+            name if shape is None else f"{name}: {shape._plain()}" for name, shape in self.fields
+        )
+        return f"{self.family.name}({', '.join(fields)})"
+
+
+_TOKEN = re.compile(r"\s*([(),:]|[^\s(),:]+)")
+_BOOLEANS = re.compile(r"\s+with\s+booleans\s+(-?\d+)/(-?\d+)\s*$")
+
+
+class _Parser:
+    """Reads ``family(field, field: family(field))``, and the hash codes of booleans behind it."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.position = text, 0
+        self.booleans = BOXED
+        at_end = _BOOLEANS.search(text)
+        if at_end is not None:
+            self.booleans = int(at_end[1]), int(at_end[2])
+            self.text = text[: at_end.start()]
+
+    def shape_to_end(self) -> HashShape:
+        """The whole text as a shape."""
+        shape = self._shape()
+        if self.text[self.position :].strip():
+            raise self._error("nothing more")
+        return shape
+
+    def _shape(self) -> HashShape:
+        name = self._name("a family")
+        family = next((one for one in FAMILIES if one.name == name), None)
+        if family is None:
+            known = ", ".join(one.name for one in FAMILIES)
+            raise ValueError(f"{self.text!r} names no shape of hashCode: expected one of {known}")
+        self._expect("(")
+        fields = [self._field()]
+        while self._next_is(","):
+            fields.append(self._field())
+        self._expect(")")
+        return HashShape(family, tuple(fields), self.booleans)
+
+    def _field(self) -> tuple[str, HashShape | None]:
+        name = self._name("a field")
+        return name, self._shape() if self._next_is(":") else None
+
+    def _token(self) -> str | None:
+        found = _TOKEN.match(self.text, self.position)
+        return None if found is None else found[1]
+
+    def _advance(self) -> None:
+        found = _TOKEN.match(self.text, self.position)
+        assert found is not None  # the token was looked at
+        self.position = found.end()
+
+    def _name(self, what: str) -> str:
+        token = self._token()
+        if token is None or token in "(),:":
+            raise self._error(what)
+        self._advance()
+        return token
+
+    def _next_is(self, sign: str) -> bool:
+        if self._token() != sign:
+            return False
+        self._advance()
+        return True
+
+    def _expect(self, sign: str) -> None:
+        if not self._next_is(sign):
+            raise self._error(repr(sign))
+
+    def _error(self, what: str) -> ValueError:
+        rest = self.text[self.position :].strip() or "its end"
+        return ValueError(
+            f"{self.text!r} is no shape of hashCode: expected {what} at {rest!r};"
+            " one is Objects.hash(id, name)"
+        )

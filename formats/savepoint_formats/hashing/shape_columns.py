@@ -1,0 +1,97 @@
+"""Hash codes of columns by the shape of a ``hashCode``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.columns.key_hash import key_hashes
+from savepoint_formats.errors import UnstableHashError
+from savepoint_formats.hashing.hash_shapes import Mix
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.hashing.hash_shapes import HashShape
+    from savepoint_formats.layout import Layout
+
+    Hashes = NDArray[np.int32]
+
+
+def shape_hashes(shape: HashShape, layout: Layout, column: pa.StructArray) -> Hashes:
+    """The hash codes of values whose class has a ``hashCode`` of this shape.
+
+    Args:
+        shape: The shape.
+        layout: That of the values, a structure or a POJO.
+        column: The values, a struct per row.
+
+    Raises:
+        UnstableHashError: There is no such field, or nobody knows the hash code of one.
+    """
+    known = structure(layout)
+    if known is None:
+        raise UnstableHashError(f"{type(layout).__name__} has no fields for {shape}")
+    found = []
+    for name, nested in shape.fields:
+        if name not in known:
+            raise UnstableHashError(f"there is no field {name!r} for {shape}: {', '.join(known)}")
+        found.append(field_hashes(shape, known[name], pc.struct_field(column, name), nested))
+    return shape.family.combined(found)
+
+
+def structure(layout: Layout) -> Mapping[str, Layout] | None:
+    """The fields of a structure or a POJO; None of what is neither."""
+    match layout:
+        case layouts.Nullable(inner):
+            return structure(inner)
+        case layouts.Pojo(_, names, fields) | layouts.Struct(names, fields):
+            return dict(zip(names, fields, strict=True))
+    return None
+
+
+def field_hashes(
+    owner: HashShape, layout: Layout, column: pa.Array, shape: HashShape | None
+) -> Hashes:
+    """The hash codes of a field, as the class that has it computes them.
+
+    Raises:
+        UnstableHashError: Nobody knows them.
+    """
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if shape is not None:
+        hashes = shape_hashes(shape, layout, column)
+    elif pa.types.is_boolean(column.type):
+        true, false = owner.booleans
+        hashes = np.where(
+            _flags(column.fill_null(pa.scalar(False))), np.int32(true), np.int32(false)
+        )
+    else:
+        hashes = key_hashes(layout, column)
+        if owner.family.mix is Mix.MURMUR:
+            hashes = _as_number(layout, column, hashes)
+    return np.where(_flags(column.is_valid()), hashes, np.int32(owner.family.null))
+
+
+def _as_number(layout: Layout, column: pa.Array, hashes: Hashes) -> Hashes:
+    """Scala's ``##``, by which a long that is an int has the hash code of that."""
+    inner = layout.inner if isinstance(layout, layouts.Nullable) else layout
+    if isinstance(inner, layouts.Float | layouts.Double):
+        raise UnstableHashError("a case class with a float or a double")
+    if not isinstance(inner, layouts.Long):
+        return hashes
+    numbers = column.fill_null(0).to_numpy()
+    short = numbers.astype(np.int32)
+    return np.where(short == numbers, short, hashes)
+
+
+def _flags(column: pa.BooleanArray) -> NDArray[np.bool_]:
+    flags: NDArray[np.bool_] = column.to_numpy(zero_copy_only=False)
+    return flags
