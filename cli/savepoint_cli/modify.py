@@ -42,7 +42,7 @@ def write_savepoint(
 ) -> None:
     """Writes a savepoint, or says what would be written."""
     mode = "overwrite" if overwrite else "error"
-    plan = writer.plan(out, mode)
+    plan = writer.plan(out, mode, check=dry_run)
     if dry_run:
         output.page(plan, ("Operators", plan.operators))
         return
@@ -161,12 +161,20 @@ def remove_state(
     type=click.IntRange(1, MAX_PARALLELISM),
     help="The new number of subtasks; as before by default.",
 )
+@click.option(
+    "--hash-codes",
+    multiple=True,
+    metavar="UID=SHAPE",
+    help="How keys are hashed whose class has a hashCode of its own, such as"
+    " 'orders=Objects.hash(id, name)'; inferred by default. Repeatable.",
+)
 def rescale(
     output: Output,
     path: str,
     out: str,
     max_parallelism: int | None,
     parallelism: int | None,
+    hash_codes: tuple[str, ...],
     overwrite: bool,
     dry_run: bool,
     **uids: Any,
@@ -183,9 +191,20 @@ def rescale(
         raise click.UsageError("Nothing changes: add --max-parallelism, --parallelism or both.")
     writer = open_savepoint(path, **uids).writer()
     try:
-        writer = writer.rescale(max_parallelism=max_parallelism, parallelism=parallelism)
+        writer = writer.rescale(
+            max_parallelism=max_parallelism,
+            parallelism=parallelism,
+            hash_codes=dict(map(_hash_code, hash_codes)),
+        )
     except SavepointError:
         raise
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+
+
+def _hash_code(option: str) -> tuple[str, str]:
+    uid, is_given, shape = option.rpartition("=")
+    if not is_given:
+        raise click.UsageError(f"--hash-codes {option}: expected UID=SHAPE")
+    return uid, shape.strip()

@@ -23,6 +23,7 @@ from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.local_state import as_keyed
 from state_processor.changed_table import ChangedTable
 from state_processor.column_types import column_of
+from state_processor.hash_codes import hash_code_of
 from state_processor.header_changes import HeaderChanges
 from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, NAMESPACE
 from state_processor.jobs.key_choice import encoded_keys, keys_where
@@ -34,7 +35,7 @@ from state_processor.jobs.operator_plan import OperatorPlan
 from state_processor.jobs.operator_rows import OperatorRows
 from state_processor.jobs.renamed_rows import RenamedElements
 from state_processor.jobs.stored_elements import StoredElements
-from state_processor.jobs.stored_rows import StoredKeyedRows
+from state_processor.jobs.stored_rows import StoredKeyedRows, check_passage
 from state_processor.keyed_transformation import KeyedStateTransformation
 from state_processor.local_merges import merged_instances
 from state_processor.stored_types import StoredTypes
@@ -71,7 +72,7 @@ class ChangedOperator:
         headers: What changes in headers alone.
         deleted: The keys that are left out, as the column ``key``.
         hash_code: Gives the Java hash codes of its keys, if max parallelism changes and they
-            cannot be computed.
+            cannot be computed; or the text of the shape of a ``hashCode``.
         merged: How its local states become ordinary ones, by name; None if they stay as they are.
     """
 
@@ -81,7 +82,7 @@ class ChangedOperator:
     tables: tuple[ChangedTable, ...] = ()
     headers: HeaderChanges = field(default_factory=HeaderChanges)
     deleted: DataFrame | None = None
-    hash_code: HashKeys | None = None
+    hash_code: HashKeys | str | None = None
     merged: Mapping[str, MergedInstances] | None = None
 
     @property
@@ -180,6 +181,32 @@ class ChangedOperator:
         names = (KEY, VALUE) if state.kind is StateKind.BROADCAST else (VALUE,)
         return OperatorPlan(operator_states=(OperatorRows.of(data, stored, names),))
 
+    def with_hash_codes(self) -> Self:
+        """The operator with what gives the hash codes of its keys, inferred if need be.
+
+        Raises:
+            UnstableHashError: They follow neither from the keys' type nor from the savepoint.
+        """
+        if self.is_local:
+            return self
+        return replace(self, hash_code=hash_code_of(self.operator, self.hash_code))
+
+    def check(self, parallelism: int, max_parallelism: int) -> None:
+        """Reads the keyed state that passes through, as ``write`` does; writes nothing.
+
+        Raises:
+            RescaleError: It is rescaled, but has state that only its operator can spread anew.
+            SavepointError: A file can't be read, or the hash codes of keys are not known.
+        """
+        record = self.operator.record
+        if (record.parallelism, record.max_parallelism) != (parallelism, max_parallelism):
+            self._expect_rescalable()
+        if any(state.kind.is_keyed for state in self.operator.catalog.states):
+            types, written = StoredTypes.of(self.operator), self._written()
+            names = frozenset(one.name for one in types.states if one.name not in written)
+            key, hash_code = types.key.layout(), hash_code_of(self.operator, self.hash_code)
+            check_passage(self.operator, names, key, max_parallelism, hash_code)
+
     def write(self, context: WriteContext) -> OperatorState:
         """See ``StateTransformation``.
 
@@ -230,8 +257,9 @@ class ChangedOperator:
         names = frozenset(info.name for info in kept)
         key = types.key.layout()
         deleted = None if self.deleted is None else encoded_keys(self.deleted, key)
+        hash_code = hash_code_of(self.operator, self.hash_code) if self.hash_code else None
         passed = StoredKeyedRows(
-            spark, self.operator, names, key, self.hash_code, deleted, self.is_local
+            spark, self.operator, names, key, hash_code, deleted, self.is_local
         )
         if self.is_local:
             return self._local(types.key, kept, passed) if kept else None

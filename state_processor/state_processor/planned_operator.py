@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from inspect import isfunction
 from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 from savepoint_formats.key_groups import MAX_PARALLELISM
@@ -134,7 +135,7 @@ class PlannedOperator:
         return self.transformation if isinstance(self.transformation, ChangedOperator) else None
 
     def rescaled(
-        self, max_parallelism: int | None, parallelism: int | None, hash_code: HashKeys | None
+        self, max_parallelism: int | None, parallelism: int | None, hash_code: HashKeys | str | None
     ) -> Self:
         """The operator with other key groups and subtasks; see ``SavepointWriter.rescale``."""
         new_max = max_parallelism or self.max_parallelism
@@ -145,6 +146,34 @@ class PlannedOperator:
         if new == self or is_finished or self.change is None:
             return new
         return new.changed(lambda operator: replace(operator, hash_code=hash_code))
+
+    def with_hash_codes(self) -> Self:
+        """The operator with the hash codes of its keys inferred, where its key groups change.
+
+        Raises:
+            UnstableHashError: They do not follow from the type of the keys, nor from the savepoint.
+        """
+        change = self.change
+        if change is None or change.operator.record.max_parallelism == self.max_parallelism:
+            return self
+        return replace(self, transformation=change.with_hash_codes())
+
+    @property
+    def hash_code(self) -> str | None:
+        """What its keys are hashed by, where that does not follow from their type."""
+        change = self.change
+        if change is None or change.hash_code is None:
+            return None
+        return "a function, as given" if isfunction(change.hash_code) else str(change.hash_code)
+
+    def check(self) -> None:
+        """Reads what passes through as ``write`` would, and writes nothing.
+
+        Raises:
+            SavepointError: What ``write`` would refuse.
+        """
+        if self.change is not None:
+            self.change.check(self.parallelism, self.max_parallelism)
 
     def is_called(self, uid: str) -> bool:
         """Whether this is its uid, or the hash of it."""

@@ -42,10 +42,14 @@ class SavepointWrite:
     source: Savepoint | None
     operators: tuple[PlannedOperator, ...]
 
-    def plan(self, path: str, mode: WriteMode | str) -> PlannedSavepoint:
+    def plan(self, path: str, mode: WriteMode | str, *, check: bool) -> PlannedSavepoint:
         """See ``SavepointWriter.plan``."""
         self._expect_operators()
         target, copies = NewSnapshot.at(path, mode), self._copies()
+        operators = tuple(one.with_hash_codes() for one in self.operators)
+        if check:
+            for operator in operators:
+                operator.check()
         return PlannedSavepoint(
             path,
             target.has_metadata(),
@@ -53,13 +57,19 @@ class SavepointWrite:
             len(copies.sizes),
             sum(copies.sizes),
             self._left_out(),
-            tuple(_planned(operator, copies) for operator in self.operators),
+            tuple(_planned(operator, copies) for operator in operators),
         )
 
     def run(self, path: str, mode: WriteMode | str, on_progress: Progress) -> WrittenSavepoint:
         """See ``SavepointWriter.write``."""
         start = perf_counter()
         self._expect_operators()
+        operators = tuple(one.with_hash_codes() for one in self.operators)
+        return replace(self, operators=operators)._run(path, mode, on_progress, start)
+
+    def _run(
+        self, path: str, mode: WriteMode | str, on_progress: Progress, start: float
+    ) -> WrittenSavepoint:
         self._expect_session()
         target, copies = NewSnapshot.at(path, mode), self._copies()
         with target:
@@ -153,7 +163,14 @@ def _planned(operator: PlannedOperator, copies: CopyPlan) -> WrittenOperator:
     if operator.source is not None and operator.transformation is None:
         sizes = copies.sizes_of(operator.source.record)
         files, size = len(sizes), sum(sizes)
-    return WrittenOperator(operator.name, str(operator.operator_id), operator.action, files, size)
+    return WrittenOperator(
+        operator.name,
+        str(operator.operator_id),
+        operator.action,
+        files,
+        size,
+        operator.hash_code,
+    )
 
 
 def _written(
@@ -162,5 +179,10 @@ def _written(
     streams = {reference.stream for reference in stream_references(record)}
     sizes = {one.path: files[one.path] for one in streams if isinstance(one, RelativeFile)}
     return WrittenOperator(
-        operator.name, str(operator.operator_id), operator.action, len(sizes), sum(sizes.values())
+        operator.name,
+        str(operator.operator_id),
+        operator.action,
+        len(sizes),
+        sum(sizes.values()),
+        operator.hash_code,
     )

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.copying import no_progress
 from savepoint_formats.errors import OperatorExistsError, OperatorNotFoundError
+from savepoint_formats.hashing.hash_shapes import HashShape
 from savepoint_formats.key_groups import MAX_PARALLELISM
 from savepoint_formats.new_snapshot import WriteMode
 from state_processor.planned_operator import (
@@ -228,7 +229,7 @@ class SavepointWriter(StateChanges):
         *,
         max_parallelism: int | None = None,
         parallelism: int | None = None,
-        hash_codes: Mapping[str, HashKeys] | None = None,
+        hash_codes: Mapping[str, HashKeys | str] | None = None,
     ) -> Self:
         """Spreads the state of all operators over other key groups and subtasks.
 
@@ -240,20 +241,27 @@ class SavepointWriter(StateChanges):
         Args:
             max_parallelism: The new number of key groups; as before by default.
             parallelism: The new number of subtasks; as before by default.
-            hash_codes: Operator -> what gives the Java hash codes, as i32, of an Arrow array of
-                its keys, for classes that have a ``hashCode`` of their own.
+            hash_codes: Operator -> how its keys are hashed, for classes that have a ``hashCode``
+                of their own: the text of its shape, such as ``Objects.hash(id, name)``, or what
+                gives the Java hash codes, as i32, of an Arrow array of keys. Where nothing is
+                given, the shape is inferred from the key groups that the keys lie in.
 
         Raises:
             OperatorNotFoundError: ``hash_codes`` names no operator of the savepoint.
-            ValueError: They are not 1 <= parallelism <= max parallelism <= 32768.
+            ValueError: They are not 1 <= parallelism <= max parallelism <= 32768; or a text of
+                ``hash_codes`` is that of no shape.
 
-        ``write`` raises ``UnstableHashError`` if the hash code of keys cannot be computed, and
+        ``write`` raises ``UnstableHashError`` if the hash code of keys can be neither computed nor
+        inferred, or does not explain the key group of every key that there is, and
         ``RescaleError`` if an operator has state that only Flink can spread anew.
 
         Example:
             >>> savepoint.rescale(max_parallelism=1024).write("s3://jobs/wider")
         """
         functions = {self.operator(uid).operator_id: one for uid, one in (hash_codes or {}).items()}
+        for shape in functions.values():
+            if isinstance(shape, str):
+                HashShape.parse(shape)
         operators = tuple(
             planned.rescaled(max_parallelism, parallelism, functions.get(planned.operator_id))
             for planned in self.operators
@@ -274,12 +282,22 @@ class SavepointWriter(StateChanges):
         """The same savepoint, made by this session."""
         return replace(self, spark=spark)
 
-    def plan(self, path: str, mode: WriteMode | str = WriteMode.ERROR) -> PlannedSavepoint:
+    def plan(
+        self, path: str, mode: WriteMode | str = WriteMode.ERROR, *, check: bool = False
+    ) -> PlannedSavepoint:
         """What ``write`` would write; writes nothing.
 
-        Arguments and errors are those of ``write``.
+        Args:
+            path: As for ``write``.
+            mode: As for ``write``.
+            check: Reads all keyed state that passes through, without Spark, so that what
+                ``write`` would refuse of it is refused now. It takes as long as reading it.
+
+        Raises:
+            SavepointError: As ``write`` does.
         """
-        return SavepointWrite(self.spark, self.source, self.operators).plan(path, mode)
+        write = SavepointWrite(self.spark, self.source, self.operators)
+        return write.plan(path, mode, check=check)
 
     def write(
         self,

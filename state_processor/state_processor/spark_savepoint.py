@@ -96,7 +96,7 @@ class SparkSavepoint(StateChanges, Savepoint):
         *,
         max_parallelism: int | None = None,
         parallelism: int | None = None,
-        hash_codes: Mapping[str, HashKeys] | None = None,
+        hash_codes: Mapping[str, HashKeys | str] | None = None,
     ) -> SavepointWriter:
         """A savepoint of other key groups and subtasks; see ``SavepointWriter.rescale``."""
         return self.writer().rescale(

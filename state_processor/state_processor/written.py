@@ -15,6 +15,8 @@ class WrittenOperator:
         action: What was done: ``copied``, ``renamed from ...``, ``changed``, ``written``.
         files: The number of its files; None if that is not known beforehand.
         size: Their bytes; what lies in ``_metadata`` itself is not among them.
+        hash_code: What its keys are hashed by, where they were hashed anew and their type does not
+            say it: the shape of a ``hashCode``, inferred from the savepoint or given by the user.
     """
 
     operator: str
@@ -22,6 +24,7 @@ class WrittenOperator:
     action: str
     files: int | None
     size: int | None
+    hash_code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

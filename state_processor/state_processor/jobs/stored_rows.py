@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from savepoint_formats.catalog import raw_keyed_handle
 from savepoint_formats.errors import within
 from savepoint_formats.metadata import KeyGroupsHandle
@@ -21,7 +23,6 @@ from state_processor.jobs.local_state_rows import LOCAL_RUNS, of_subtask
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    import pyarrow as pa
     from pyspark.sql import Row, SparkSession
 
     from savepoint_formats.columns.key_hash import HashKeys
@@ -74,7 +75,7 @@ class StoredKeyedRows:
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """The states as runs: see ``KeyedRows.runs``."""
-        splits = list(self._splits())
+        splits = list(_splits(self.operator))
         wanted = {name: number for name, number in ids.items() if name in self.names}
         target = PassThrough(wanted, max_parallelism, self.deleted)
         read = _Reading(
@@ -87,13 +88,38 @@ class StoredKeyedRows:
         """None: a savepoint has each key once."""
         return []
 
-    def _splits(self) -> Iterator[_Split]:
-        for subtask in self.operator.record.subtasks:
-            managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
-            for handle, is_raw in ((managed, False), (raw, True)):
-                if handle is not None:
-                    for part in pieces_of(handle, handle.key_groups, SPLIT_SIZE):
-                        yield _Split(subtask.index, handle, is_raw, part)
+
+def check_passage(
+    operator: Operator,
+    names: frozenset[str],
+    key: Layout,
+    max_parallelism: int,
+    hash_code: HashKeys | None,
+) -> None:
+    """Reads keyed states as ``StoredKeyedRows`` does, without Spark, and writes nothing of them.
+
+    So what a job would refuse is refused here.
+
+    Raises:
+        UnstableHashError: The hash codes of keys are not known, or not those of the savepoint.
+        SavepointError: A file can't be read to its end.
+    """
+    splits = tuple(_splits(operator))
+    target = PassThrough(
+        {name: number for number, name in enumerate(sorted(names))}, max_parallelism
+    )
+    reading = _Reading(operator, splits, key, target, hash_code, is_local=False)
+    for _ in reading.run([pa.record_batch([pa.array(range(len(splits)))], ["id"])]):
+        pass
+
+
+def _splits(operator: Operator) -> Iterator[_Split]:
+    for subtask in operator.record.subtasks:
+        managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
+        for handle, is_raw in ((managed, False), (raw, True)):
+            if handle is not None:
+                for part in pieces_of(handle, handle.key_groups, SPLIT_SIZE):
+                    yield _Split(subtask.index, handle, is_raw, part)
 
 
 @dataclass(frozen=True)
