@@ -26,6 +26,8 @@ from state_processor.types import TypeInformation, Types
 if TYPE_CHECKING:
     from state_processor.transformation import OperatorTransformation
 
+__version__ = "0.1.0"
+
 __all__ = [
     "AggregatingStateDescriptor",
     "BroadcastStateBootstrapFunction",
@@ -47,6 +49,7 @@ __all__ = [
     "Types",
     "ValueStateDescriptor",
     "WindowReaderFunction",
+    "__version__",
     "kryo_class",
     "local_session",
 ]
