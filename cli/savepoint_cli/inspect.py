@@ -52,15 +52,36 @@ def inspection(command: Callable[..., None]) -> Callable[..., None]:
             multiple=True,
             help="The uid of an operator, to be shown instead of its hash. Repeatable.",
         ),
+        click.option(
+            "--strict-paths",
+            is_flag=True,
+            help="Follow nothing out of the savepoint's own directories, unless it is allowed.",
+        ),
+        click.option(
+            "--allow-path",
+            "allow_paths",
+            multiple=True,
+            metavar="PREFIX",
+            help="A directory or URI of another store, where files may lie. Repeatable.",
+        ),
         click.argument("path"),
     ):
         command = decorate(command)
     return command
 
 
-def open_savepoint(path: str, uids: tuple[str, ...], listed_uids: list[str]) -> Savepoint:
+def open_savepoint(
+    path: str,
+    uids: tuple[str, ...],
+    listed_uids: list[str],
+    *,
+    allow_paths: tuple[str, ...],
+    strict_paths: bool,
+) -> Savepoint:
     """The savepoint that the shared options are about."""
-    return Savepoint.open(path, uids=(*uids, *listed_uids))
+    return Savepoint.open(
+        path, uids=(*uids, *listed_uids), allow_paths=allow_paths, strict_paths=strict_paths
+    )
 
 
 @click.command()

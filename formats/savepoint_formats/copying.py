@@ -229,7 +229,10 @@ def _expect_all(found: Mapping[_FileHandle, _Original | None], source: SnapshotD
     missing = sorted({handle.path for handle, original in found.items() if original is None})
     if missing:
         more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        problems = (source.file(handle).problem for handle, one in found.items() if one is None)
+        problem = next(filter(None, problems), "")
         raise StateFileNotFoundError(
             f"{source.uri} can't be copied, for it lacks {', '.join(missing[:_SHOWN])}{more};"
-            " put the files beside _metadata, or where they were"
+            + (f" {problem};" if problem else "")
+            + " put the files beside _metadata, or where they were"
         )

@@ -22,6 +22,7 @@ from savepoint_formats.errors import (
     SavepointNotFoundError,
     StateFileNotFoundError,
     TruncatedError,
+    UnreachableError,
 )
 from savepoint_formats.metadata.stream_handles import (
     EmptySegment,
@@ -32,8 +33,16 @@ from savepoint_formats.metadata.stream_handles import (
     SegmentStream,
     StreamHandle,
 )
-from savepoint_formats.own_directories import OwnDirectories
-from savepoint_formats.stores import failures_told, remote_file_system, scheme_of
+from savepoint_formats.own_directories import OwnDirectories, is_below, real_path
+from savepoint_formats.path_rules import PathRules
+from savepoint_formats.stores import (
+    failures_told,
+    path_in_store,
+    path_of,
+    remote_file_system,
+    scheme_of,
+    store_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -91,7 +100,8 @@ class StateFile:
         location: Where it is, if it is a file that is there.
         start: First byte of the piece.
         size: Bytes of the piece; None = to the end of the file.
-        is_own: Whether it lies in a directory of the savepoint's own.
+        is_own: Whether it lies in a directory of the savepoint's own, or one that is allowed.
+        problem: Why it was not followed, if that is why there is no location.
     """
 
     path: str
@@ -100,6 +110,7 @@ class StateFile:
     start: int = 0
     size: int | None = None
     is_own: bool = True
+    problem: str = ""
 
     def length(self) -> int:
         """The number of bytes.
@@ -161,6 +172,9 @@ class StateFile:
                 raise self._missing() from error
 
     def _missing(self) -> StateFileNotFoundError:
+        if self.problem:
+            message = f"{self.path} is not read: {self.problem}; or copy it beside _metadata"
+            return StateFileNotFoundError(message)
         return StateFileNotFoundError(
             f"{self.path} does not exist, nor does a file of its name beside _metadata;"
             " copy it there, or restore it where it was"
@@ -174,14 +188,17 @@ class SnapshotDirectory:
     Attributes:
         location: The directory.
         uri: What the user called it.
+        rules: What paths of handles are followed.
     """
 
     location: Location
     uri: str
+    rules: PathRules = field(default_factory=PathRules)
     _found: dict[str, StateFile] = field(default_factory=dict)
+    _unreachable: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, path: str) -> Self:
+    def of(cls, path: str, rules: PathRules | None = None) -> Self:
         """The directory at ``path``, which may name the ``_metadata`` file itself.
 
         Raises:
@@ -189,20 +206,20 @@ class SnapshotDirectory:
             NotASavepointError: It is a file of another name.
             UnreachableError: Its file system is not known, refuses, or does not answer.
         """
-        uri = path.rstrip("/") or "/"
+        uri, rules = path.rstrip("/") or "/", rules or PathRules()
         location = Location.of(uri)
         with failures_told(path):
             info = location.filesystem.get_file_info(location.path)
         if info.type == fs.FileType.NotFound:
             raise SavepointNotFoundError(f"{path} does not exist")
         if info.type == fs.FileType.Directory:
-            return cls(location, uri)
+            return cls(location, uri, rules)
         if posixpath.basename(location.path) != METADATA_FILE:
             raise NotASavepointError(
                 f"{path} is a file; expected a savepoint's directory or its {METADATA_FILE} file"
             )
         parent = Location(location.filesystem, posixpath.dirname(location.path))
-        return cls(parent, posixpath.dirname(uri) or ".")
+        return cls(parent, posixpath.dirname(uri) or ".", rules)
 
     @property
     def metadata_path(self) -> str:
@@ -278,36 +295,99 @@ class SnapshotDirectory:
         return Location(self.location.filesystem, posixpath.join(self.location.path, path))
 
     def _existing(self, path: str, candidates: Iterable[Location]) -> StateFile:
-        """The first of the candidates that is a file."""
+        """The first of the candidates that is a file, and may be followed."""
         if path not in self._found:
-            found = (candidate for candidate in candidates if candidate.file_size() is not None)
-            location = next(found, None)
-            is_own = location is not None and OwnDirectories.of(self.location).has(location)
-            self._found[path] = StateFile(path, location=location, is_own=is_own)
+            self._found[path] = self._looked_for(path, candidates)
         return self._found[path]
 
-    def _candidates(self, path: str) -> Iterator[Location]:
-        """Where a file of an absolute path may be: there, or where its directory was moved to.
+    def _looked_for(self, path: str, candidates: Iterable[Location]) -> StateFile:
+        problem = ""
+        for candidate in candidates:
+            if self.rules.is_strict and not self._is_own(candidate):
+                problem = problem or _STRICT
+                continue
+            try:
+                size = candidate.file_size()
+            except UnreachableError as error:
+                problem = problem or str(error)
+                continue
+            if size is not None:
+                return StateFile(path, location=candidate, is_own=self._is_own(candidate))
+        try:
+            allowed = self._allowed(path)
+        except UnreachableError as error:
+            return StateFile(path, problem=str(error))
+        if allowed is not None and allowed.file_size() is not None:
+            return StateFile(path, location=allowed)
+        if store_of(path) != store_of(self.uri):
+            problem = problem or _elsewhere(path)
+        return StateFile(path, problem=problem)
 
-        A path on another file system is tried last: it may well be one that this machine can't
-        reach, and takes minutes to find that out.
+    def _is_own(self, file: Location) -> bool:
+        """Whether a file of the savepoint's store lies in its directories, or in allowed ones."""
+        allowed = (
+            Location(self.location.filesystem, path_in_store(prefix.partition("?")[0]))
+            for prefix in self.rules.allowed
+            if store_of(prefix) == store_of(self.uri)
+        )
+        path = real_path(file)
+        return OwnDirectories.of(self.location).has(file) or any(
+            is_below(path, real_path(one)) for one in allowed
+        )
+
+    def _allowed(self, path: str) -> Location | None:
+        """Where a file of another store is, if the user allows to ask that.
+
+        Raises:
+            UnreachableError: The store does not answer; it is not asked again.
         """
-        is_same_kind = scheme_of(path) == scheme_of(self.uri)
-        if is_same_kind:
-            yield self._absolute(path)
-        parts = [part for part in urlsplit(path).path.split("/") if part]
+        found, store = self.rules.prefix_of(path), store_of(path)
+        if found is None or store == store_of(self.uri):
+            return None
+        if store in self._unreachable:
+            raise UnreachableError(self._unreachable[store])
+        prefix, rest = found
+        try:
+            file = self._through(prefix, rest)
+            file.file_size()
+        except UnreachableError as error:
+            self._unreachable[store] = str(error)
+            raise
+        is_inside = is_below(real_path(file), real_path(self._through(prefix, ".")))
+        return file if is_inside else None
+
+    def _through(self, prefix: str, rest: str) -> Location:
+        """A file below an allowed prefix; the prefix has the options of its store, if any."""
+        if "?" not in prefix and scheme_of(prefix) == scheme_of(self.uri) == "s3":
+            # The directory's file system carries the endpoint and the credentials.
+            directory = Location(self.location.filesystem, path_in_store(prefix))
+        else:
+            directory = Location.of(prefix)
+        path = posixpath.normpath(posixpath.join(directory.path, rest))
+        return Location(directory.filesystem, path)
+
+    def _candidates(self, path: str) -> Iterator[Location]:
+        """Where a file of an absolute path may be: there, or where its directory was moved to."""
+        if store_of(path) == store_of(self.uri):
+            yield Location(self.location.filesystem, path_in_store(path))
+        parts = [part for part in path_of(path).split("/") if part]
         ancestor = self.location.path
         for _ in range(_ANCESTORS):
             for start in range(len(parts)):
                 yield Location(self.location.filesystem, posixpath.join(ancestor, *parts[start:]))
             ancestor = posixpath.dirname(ancestor)
-        if not is_same_kind:
-            yield Location.of(path)
 
-    def _absolute(self, path: str) -> Location:
-        """The location of an absolute path that has the directory's own scheme."""
-        if scheme_of(path) != "s3":
-            return Location.of(path)
-        # The directory's file system carries the endpoint and the credentials.
-        parts = urlsplit(path)
-        return Location(self.location.filesystem, parts.netloc + parts.path)
+
+_STRICT = (
+    "strict paths follow nothing out of the savepoint's own directories, but where it is allowed"
+    " (--allow-path, allow_paths)"
+)
+
+
+def _elsewhere(path: str) -> str:
+    scheme, host = store_of(path)
+    prefix = posixpath.dirname(path_of(path)) if scheme == "file" else f"{scheme}://{host}"
+    return (
+        "it lies on another store than the savepoint, and that is asked only if it is allowed"
+        f" (--allow-path {prefix}, allow_paths)"
+    )

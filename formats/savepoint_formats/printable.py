@@ -7,6 +7,7 @@ escapes, as Python writes them: ``\x1b``, ``\u202e``.
 
 from __future__ import annotations
 
+import html
 import re
 
 # C0 with escape and line ends, delete and C1, the controls of direction, separators of lines, and
@@ -41,6 +42,16 @@ def json_printable(text: str) -> str:
         '"\\u202e"'
     """
     return _COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def html_printable(text: str) -> str:
+    r"""The text as HTML that shows it: no markup, and no change of direction.
+
+    Example:
+        >>> html_printable("<b>\u202e")
+        '&lt;b&gt;\\u202e'
+    """
+    return html.escape(printable(text))
 
 
 def _escaped(character: str, keep: str) -> str:

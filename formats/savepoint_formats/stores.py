@@ -7,6 +7,7 @@ open a file; asked about one, it raises. So a file system is used only once it h
 
 from __future__ import annotations
 
+import os
 import posixpath
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -45,6 +46,45 @@ def scheme_of(uri: str) -> str:
     return _SAME_SCHEMES.get(scheme, scheme)
 
 
+def store_of(uri: str) -> tuple[str, str]:
+    """The scheme and host of a path or URI; two of the same are on the same store."""
+    scheme, host = scheme_of(uri), _host_and_path(uri)[0].lower()
+    if scheme == "file":
+        return scheme, "" if host == "localhost" else host
+    # What stands in front of @ is a container in Azure, and who asks in the others.
+    return scheme, host if scheme == "abfs" else host.rpartition("@")[2]
+
+
+def path_of(uri: str) -> str:
+    """The path of a path or URI. Nothing in it is an option: Flink has none, and no escapes."""
+    return _host_and_path(uri)[1]
+
+
+def path_in_store(uri: str) -> str:
+    """The path of a URI as the file system of its store has it."""
+    host, path = _host_and_path(uri)
+    match scheme_of(uri):
+        case "s3" | "gs":
+            return host.rpartition("@")[2] + path
+        case "abfs":
+            return host.partition("@")[0] + path if "@" in host else path.lstrip("/")
+        case "file":
+            return os.path.abspath(path)
+        case _:
+            return path
+
+
+def _host_and_path(uri: str) -> tuple[str, str]:
+    scheme, colon, rest = uri.partition(":")
+    if not colon or len(scheme) <= 1 or not scheme.isalnum():
+        return "", uri
+    if not rest.startswith("//"):
+        return "", rest
+    host, slash, path = rest[2:].partition("/")
+    # A user may write options behind the bucket.
+    return host.partition("?")[0], slash + path
+
+
 def remote_file_system(uri: str) -> tuple[fs.FileSystem, str]:
     """The file system of a URI that is not local, and the path in it.
 
@@ -77,11 +117,8 @@ def failures_told(path: str) -> Iterator[None]:
 def _parts(uri: str) -> tuple[str, str]:
     """The URI of the store, with the options of ``uri``, and the path."""
     # Flink does not escape paths: only ? means anything, and only where a user wrote it.
-    _, _, rest = uri.partition(":")
-    rest, question, query = rest.partition("?")
-    host = ""
-    if rest.startswith("//"):
-        host, _, rest = rest[2:].partition("/")
+    uri, question, query = uri.partition("?")
+    host, rest = _host_and_path(uri)
     # pyarrow knows the schemes of Azure apart, by which the connection is encrypted.
     scheme = urlsplit(uri).scheme.lower()
     scheme = scheme if scheme == "abfss" else scheme_of(uri)

@@ -11,6 +11,9 @@
 | table           | ``<uid>.<table>``; may be left out where there is but one                 |
 | uids            | uids of operators, with commas between them or as a JSON list             |
 | kryoClasses     | a JSON list of classes that Kryo wrote, each as ``kryo_class`` takes it   |
+| allowPaths      | directories and URIs, as a list of uids is written: other stores than the |
+|                 | savepoint's are asked for its files only below these                      |
+| strictPaths     | ``true`` follows nothing else out of the savepoint's own directories      |
 | columns         | names of columns, as a list of uids is written; all by default            |
 | keys            | a JSON list: only rows of these keys, and only their key groups           |
 | keyGroups       | ``3`` or ``0-15``: only rows of these key groups                          |
@@ -58,6 +61,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
+    from savepoint_formats.path_rules import PathRules
+
 logger = logging.getLogger("state_processor")
 
 FORMAT = "savepoint"
@@ -97,7 +102,13 @@ class SavepointDataSource(DataSource):
         """The scan that the options ask for."""
         uids = _names("uids", self.options.get("uids")) or ()
         classes = kryo_classes_of(self.options.get("kryoClasses", "[]"))
-        savepoint = Savepoint.open(_path(self.options), uids=uids, kryo_classes=classes)
+        savepoint = Savepoint.open(
+            _path(self.options),
+            uids=uids,
+            kryo_classes=classes,
+            allow_paths=_names("allowPaths", self.options.get("allowPaths")) or (),
+            strict_paths=_is_true(self.options, "strictPaths"),
+        )
         return savepoint.scan(_table_name(savepoint, self.options), **scan_options(self.options))
 
 
@@ -119,6 +130,12 @@ def scan_options(options: Mapping[str, str]) -> dict[str, Any]:
         "with_scope": _is_true(options, "withScope"),
         "merge": _rules(options.get("merge")),
     }
+
+
+def path_options(rules: PathRules) -> dict[str, str]:
+    """The options that say what paths are followed, where they say anything."""
+    allowed = {"allowPaths": json.dumps(rules.allowed)} if rules.allowed else {}
+    return allowed | ({"strictPaths": "true"} if rules.is_strict else {})
 
 
 def _path(options: Mapping[str, str]) -> str:

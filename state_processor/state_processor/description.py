@@ -200,6 +200,7 @@ class FileDescription:
         size: In bytes; None if it is missing.
         is_missing: Whether it is neither where the handle says nor beside ``_metadata``.
         references: ``operator subtask: what for``; empty if nobody refers to the file.
+        problem: Why it was not looked for where the handle says, if it is missing for that.
     """
 
     path: str
@@ -207,6 +208,7 @@ class FileDescription:
     size: int | None
     is_missing: bool
     references: tuple[str, ...]
+    problem: str = ""
 
 
 def describe_files(
@@ -224,7 +226,7 @@ def describe_files(
     yield FileDescription(METADATA_FILE, None, sizes.pop(METADATA_FILE), False, ("savepoint",))
     for file, users in referenced.values():
         if file.location is None:
-            yield FileDescription(file.path, None, None, True, tuple(users))
+            yield FileDescription(file.path, None, None, True, tuple(users), file.problem)
             continue
         where = directory.relative(file.location)
         sizes.pop(where, None)

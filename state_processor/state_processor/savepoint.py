@@ -14,6 +14,7 @@ from savepoint_formats.errors import OperatorNotFoundError, StateNotFoundError
 from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.metadata import CheckpointMetadata, MetadataVersion
 from savepoint_formats.operator_id import OperatorId
+from savepoint_formats.path_rules import PathRules
 from savepoint_formats.tables import Table, tables_of
 from state_processor.description import (
     ColumnDescription,
@@ -107,7 +108,13 @@ class Savepoint:
 
     @classmethod
     def open(
-        cls, path: str, *, uids: Iterable[str] = (), kryo_classes: Iterable[KryoClass] = ()
+        cls,
+        path: str,
+        *,
+        uids: Iterable[str] = (),
+        kryo_classes: Iterable[KryoClass] = (),
+        allow_paths: Iterable[str] = (),
+        strict_paths: bool = False,
     ) -> Self:
         """Opens a savepoint or checkpoint of any Flink release from 1.8 on.
 
@@ -118,6 +125,10 @@ class Savepoint:
                 is given here is called by it.
             kryo_classes: Classes of the job that Kryo wrote, as no savepoint knows their fields;
                 see ``kryo_class``. State of such a class is then a struct.
+            allow_paths: Local directories and URIs. Files of the savepoint that lie on another
+                store (scheme and host, or bucket) are followed only below these.
+            strict_paths: Follow nothing else out of the directories of the savepoint and of its
+                checkpoint, not even on its own store.
 
         Raises:
             SavepointNotFoundError: Nothing is there, or a directory without ``_metadata``.
@@ -128,7 +139,8 @@ class Savepoint:
         Example:
             >>> Savepoint.open("sample_savepoints/currency-1.20.5-hashmap-canonical")
         """
-        directory = SnapshotDirectory.of(path)
+        rules = PathRules.of(allow_paths, is_strict=strict_paths)
+        directory = SnapshotDirectory.of(path, rules)
         view = DataInputView(directory.read_metadata(), directory.metadata_path)
         metadata = CheckpointMetadata.read(view)
         names = _names_by_id(metadata, uids, path)
@@ -147,6 +159,8 @@ class Savepoint:
         *,
         uids: Iterable[str] = (),
         kryo_classes: Iterable[KryoClass] = (),
+        allow_paths: Iterable[str] = (),
+        strict_paths: bool = False,
     ) -> SparkSavepoint:
         """Opens a savepoint whose tables are to be DataFrames.
 
@@ -155,6 +169,8 @@ class Savepoint:
             path: As for ``open``.
             uids: As for ``open``.
             kryo_classes: As for ``open``.
+            allow_paths: As for ``open``.
+            strict_paths: As for ``open``.
 
         Raises:
             SavepointError: As ``open`` does.
@@ -165,7 +181,8 @@ class Savepoint:
         """
         from state_processor.spark_savepoint import SparkSavepoint  # noqa: PLC0415  # Spark is slow
 
-        return SparkSavepoint.of(spark, path, uids, kryo_classes)
+        paths = {"allow_paths": allow_paths, "strict_paths": strict_paths}
+        return SparkSavepoint.of(spark, path, uids, kryo_classes, paths)
 
     @staticmethod
     def create(

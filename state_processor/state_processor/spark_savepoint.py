@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from savepoint_formats.catalog import StateKind
 from savepoint_formats.columns.kryo_descriptions import kryo_classes_json
 from savepoint_formats.errors import StateNotFoundError
-from savepoint_formats.printable import printable
+from savepoint_formats.printable import html_printable
 from savepoint_formats.tables import KEYED_STATE, TIMERS, WINDOW_STATE
-from state_processor.data_source import FORMAT, SavepointDataSource
+from state_processor.data_source import FORMAT, SavepointDataSource, path_options
 from state_processor.jobs.keyed_reader import KeyedReaderJob
 from state_processor.jobs.per_key import ReaderPlan, row_types, to_dataframe
 from state_processor.jobs.window_reader import WindowReaderJob
@@ -63,10 +62,11 @@ class SparkSavepoint(StateChanges, Savepoint):
         path: str,
         uids: Iterable[str],
         kryo_classes: Iterable[KryoClass] = (),
+        paths: Mapping[str, Any] | None = None,
     ) -> Self:
         """Opens a savepoint for a session; see ``Savepoint.load``."""
         uids = tuple(uids)
-        found = Savepoint.open(path, uids=uids, kryo_classes=kryo_classes)
+        found = Savepoint.open(path, uids=uids, kryo_classes=kryo_classes, **(paths or {}))
         spark.dataSource.register(SavepointDataSource)
         register_metadata_function(spark)
         return cls(
@@ -127,6 +127,7 @@ class SparkSavepoint(StateChanges, Savepoint):
         """The options of the data source as text; those that are None are left out."""
         given = {name: option_text(value) for name, value in options.items() if value is not None}
         known = {"uids": json.dumps(self.uids)} if self.uids else {}
+        known |= path_options(self.directory.rules)
         if self.kryo.classes:
             known["kryoClasses"] = kryo_classes_json(self.kryo.classes)
         return {
@@ -380,14 +381,9 @@ class SparkSavepoint(StateChanges, Savepoint):
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         rows = "".join(
-            f"<tr><td>{_escape(table.table)}</td><td>{_escape(', '.join(table.columns))}</td>"
-            f"<td>{_escape(', '.join(table.kinds))}</td></tr>"
+            f"<tr><td>{html_printable(table.table)}</td><td>{html_printable(', '.join(table.columns))}</td>"
+            f"<td>{html_printable(', '.join(table.kinds))}</td></tr>"
             for table in self.tables()
         )
         head = "<tr><th>table</th><th>columns</th><th>kind of state</th></tr>"
-        return f"<p>{_escape(repr(self))}</p><table>{head}{rows}</table>"
-
-
-def _escape(text: str) -> str:
-    """The text as it is: no markup to a notebook, and no change of its direction."""
-    return html.escape(printable(text))
+        return f"<p>{html_printable(repr(self))}</p><table>{head}{rows}</table>"

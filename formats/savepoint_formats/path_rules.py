@@ -1,0 +1,61 @@
+"""Where the files of a savepoint may lie: whoever wrote ``_metadata`` chose the paths in it.
+
+By default they are followed on the savepoint's own store, as Flink does: changelogs and prefixes
+of an object store lie outside of the savepoint's directory. A store is a scheme and a host, or a
+bucket. Another store is asked for nothing unless the user allows it.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from savepoint_formats.own_directories import is_below
+from savepoint_formats.stores import path_of, store_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True)
+class PathRules:
+    """What paths of handles are followed.
+
+    Attributes:
+        allowed: Local directories and URIs; what lies below them is followed, too.
+        is_strict: Whether else nothing is followed out of the snapshot's own directories.
+    """
+
+    allowed: tuple[str, ...] = ()
+    is_strict: bool = False
+
+    @classmethod
+    def of(cls, allowed: Iterable[str] = (), *, is_strict: bool = False) -> Self:
+        """The rules that a user gives.
+
+        Raises:
+            TypeError: ``allowed`` is one text, whose letters would be directories.
+            ValueError: One of them is empty.
+        """
+        if isinstance(allowed, str):
+            raise TypeError(f"allow_paths is {allowed!r}, expected a list of directories and URIs")
+        allowed = tuple(allowed)
+        if not all(allowed):
+            raise ValueError("allow_paths has an empty path; name a directory or a URI")
+        return cls(tuple(map(_absolute, allowed)), is_strict)
+
+    def prefix_of(self, path: str) -> tuple[str, str] | None:
+        """The allowed directory that a path lies in, and its path from there on."""
+        found = posixpath.normpath(path_of(path) or "/")
+        for prefix in self.allowed:
+            directory = posixpath.normpath(path_of(prefix.partition("?")[0]) or "/")
+            if store_of(prefix) == store_of(path) and is_below(found, directory):
+                return prefix, posixpath.relpath(found, directory)
+        return None
+
+
+def _absolute(prefix: str) -> str:
+    is_local = store_of(prefix) == store_of("/")
+    return os.path.realpath(path_of(prefix)) if is_local else prefix
