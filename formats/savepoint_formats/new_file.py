@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.metadata import RelativeFile
+from savepoint_formats.synced import sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,13 +25,15 @@ class NewFile:
     Attributes:
         path: Its path below the directory, as a handle is to name it.
         size: The bytes that were written so far.
+        is_lasting: Whether it is on its disk once it is closed, if that is one of this machine.
     """
 
-    __slots__ = ("_location", "_stream", "path", "size")
+    __slots__ = ("_location", "_stream", "is_lasting", "path", "size")
 
-    def __init__(self, path: str, location: Location) -> None:
+    def __init__(self, path: str, location: Location, *, is_lasting: bool = True) -> None:
         self.path = path
         self.size = 0
+        self.is_lasting = is_lasting
         self._location = location
         with refusals_told(location.path):
             self._stream = location.filesystem.open_output_stream(
@@ -64,6 +67,8 @@ class NewFile:
         """
         with refusals_told(self._location.path):
             self._stream.close()
+            if self.is_lasting and self._location.filesystem.type_name == "local":
+                sync(self._location.path)
 
     def __enter__(self) -> Self:
         return self

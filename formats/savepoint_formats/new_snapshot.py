@@ -3,18 +3,21 @@
 Data files come first, each under a name that no other attempt at it has; ``_metadata`` comes last
 and all at once. So a directory with a ``_metadata`` is whole, whenever the writer dies; and where a
 savepoint is replaced, it stays whole until the new one is.
+
+Of writes to one directory at the same time one completes: each looks, in its turn, whether what lies
+there is still what it has found at its begin. So of all files that are there when a write's turn
+comes, those of other writes can't be of a savepoint any more, once it has written its own
+``_metadata``; and those of writes that are dead are removed then.
 """
 
 from __future__ import annotations
 
 import os
 import posixpath
-import re
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
-from uuid import uuid4
 
 from pyarrow import fs
 
@@ -29,27 +32,21 @@ from savepoint_formats.file_io import METADATA_FILE, Location, SnapshotDirectory
 from savepoint_formats.metadata import CheckpointMetadata, KeyGroupsStream, RelativeFile
 from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.new_file import NewFile, refusals_told
+from savepoint_formats.signs_of_life import is_sign, living, sign_of_life
+from savepoint_formats.synced import sync, sync_directories
+from savepoint_formats.turns import turn_of
+from savepoint_formats.written_names import unused_id, unused_name, write_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
     from savepoint_formats.metadata import StreamHandle
 
-_LONGEST_NAME = 100
-
-# What the file systems of this name show is what was written so far; the others show a file once
-# it is closed. Both replace one file by another as a single step.
-_SHOWS_UNFINISHED = {"local", "hdfs"}
-
-# <what it is for>-<id of the write>-<id of the attempt>
-_ID_SIZE = 16
-_OF_A_WRITE = re.compile(rf"-([0-9a-f]{{{_ID_SIZE}}})-[0-9a-f]{{{_ID_SIZE}}}$")
-
-
-def _unique() -> str:
-    return uuid4().hex[:_ID_SIZE]
+# These file systems rename a file as a single step. On the others, which are object stores, nothing
+# is renamed, but a copy that the store makes by itself appears as a whole.
+_HAS_DIRECTORIES = {"local", "hdfs"}
 
 
 class WriteMode(StrEnum):
@@ -63,19 +60,18 @@ class WriteMode(StrEnum):
 class NewSnapshot:
     """The directory of a snapshot that is being written; small and picklable.
 
-    As a context it removes what it wrote if it is left by an exception.
-
     Attributes:
         uri: What the user called it.
         location: The directory.
-        mode: What is done where a savepoint lies already.
+        replaced: Tells the ``_metadata`` that is to be replaced from any other; None if there is
+            none.
         write_id: Part of the name of each file of this write, and of no other's.
     """
 
     uri: str
     location: Location
-    mode: WriteMode
-    write_id: str = field(default_factory=_unique)
+    replaced: str | None
+    write_id: str = field(default_factory=unused_id)
 
     @classmethod
     def at(cls, path: str, mode: WriteMode | str = WriteMode.ERROR) -> Self:
@@ -91,53 +87,73 @@ class NewSnapshot:
             NotASavepointError: Something lies there that is no savepoint.
         """
         mode, uri = WriteMode(mode), path.rstrip("/") or "/"
-        snapshot = cls(uri, Location.of(uri), mode)
+        location = Location.of(uri)
         with refusals_told(path):
-            info = snapshot.location.filesystem.get_file_info(snapshot.location.path)
-            if info.type == fs.FileType.File:
+            if location.filesystem.get_file_info(location.path).type == fs.FileType.File:
                 raise NotASavepointError(f"{path} is a file; name a directory to write to")
-            if not snapshot.has_metadata():
+            snapshot = cls(uri, location, _identity(location))
+            if snapshot.replaced is None:
                 snapshot._expect_empty()
             elif mode is WriteMode.ERROR:
                 raise _exists(path)
         return snapshot
 
     def _expect_empty(self) -> None:
-        selector = fs.FileSelector(self.location.path, allow_not_found=True)
-        infos = self.location.filesystem.get_file_info(selector)
+        infos = self._present()
         # What is not ours comes first: it is the reason to leave the directory alone.
-        found = sorted(
-            (info.base_name for info in infos), key=lambda one: (_is_of_a_write(one), one)
-        )
+        found = sorted((write_of(name) is not None, name) for name in infos)
         if found:
-            is_ours = _is_of_a_write(found[0])
+            write_id = write_of(found[0][1])
             raise NotASavepointError(
-                f"{self.uri} has no {METADATA_FILE}, but {found[0]}: it is "
-                + ("what a write that did not complete has left" if is_ours else "no savepoint")
+                f"{self.uri} has no {METADATA_FILE}, but {found[0][1]}: it is "
+                + ("no savepoint" if write_id is None else self._what_is_left(write_id, infos))
                 + "; name another directory, or remove this one first"
             )
+
+    def _what_is_left(self, write_id: str, infos: Mapping[str, fs.FileInfo]) -> str:
+        if write_id in living(infos.values(), is_local=self.is_local):
+            return "of a write that is under way"
+        return "what a write that did not complete has left"
+
+    @contextmanager
+    def begun(self) -> Iterator[Self]:
+        """Shows other writes that this one is under way, until the context is left.
+
+        If that is by an exception, what was written is removed.
+
+        Raises:
+            SavepointError: The file system does not let it.
+        """
+        self._make_directory()
+        with ExitStack() as sign:
+            with refusals_told(self.uri):
+                sign.enter_context(sign_of_life(self.write_id, self.location))
+            try:
+                yield self
+            except BaseException:
+                # What went wrong first is what the user is to hear of.
+                with suppress(SavepointError):
+                    self.abort()
+                raise
 
     @property
     def _directory(self) -> SnapshotDirectory:
         # Not kept: it remembers where files are, and here they come and go.
         return SnapshotDirectory(self.location, self.uri)
 
-    def has_metadata(self) -> bool:
-        """Whether a savepoint lies there now."""
-        return self._below(METADATA_FILE).file_size() is not None
-
-    def create(self, name: str) -> NewFile:
+    def create(self, name: str, *, is_lasting: bool = True) -> NewFile:
         """Begins a data file, on the driver or in a task.
 
         Args:
             name: What the file is for; what is behind it in the file's name makes that unique.
+            is_lasting: Whether the savepoint will have it, so that it must outlive a loss of power.
 
         Raises:
             SavepointError: The file system does not let it.
         """
         self._make_directory()
-        path = self._unused_path(name)
-        return NewFile(path, self._below(path))
+        path = unused_name(name, self.write_id)
+        return NewFile(path, self._below(path), is_lasting=is_lasting)
 
     @property
     def is_local(self) -> bool:
@@ -169,14 +185,13 @@ class NewSnapshot:
             SavepointError: The file system does not let it.
         """
         self._make_directory()
-        path = self._unused_path(name)
-        with refusals_told(self._below(path).path):
-            self.location.filesystem.copy_file(file.path, self._below(path).path)
+        path = unused_name(name, self.write_id)
+        copy = self._below(path).path
+        with refusals_told(copy):
+            self.location.filesystem.copy_file(file.path, copy)
+            if self.is_local:
+                sync(copy)
         return path
-
-    def _unused_path(self, name: str) -> str:
-        plain = re.sub(r"[^A-Za-z0-9_.]+", "-", name)[:_LONGEST_NAME]
-        return f"{plain}-{self.write_id}-{_unique()}"
 
     def commit(self, metadata: CheckpointMetadata) -> dict[str, int]:
         """Makes the directory a savepoint: writes ``_metadata``, after all data files.
@@ -189,50 +204,63 @@ class NewSnapshot:
 
         Raises:
             StateFileNotFoundError: ``metadata`` refers to files that are not there.
-            SavepointExistsError: A savepoint came to lie there meanwhile.
+            SavepointExistsError: Another savepoint came to lie there meanwhile.
         """
         view = DataOutputView()
         metadata.write(view)
         needed = _relative_files(metadata)
         with refusals_told(self.uri):
             self._make_directory()
-            present = self._directory.list_files()
+            self._expect_unchanged()
+            present = self._present()
             self._expect_all(needed, present)
-            if METADATA_FILE in present and self.mode is WriteMode.ERROR:
-                raise _exists(self.uri)
-            replaced = self._replaced(present)
-            self._remove(path for path in present.keys() - needed if self._is_mine(path))
+            self._remove(path for path in present.keys() - needed if self._is_spare(path))
+            referred = self._referred(present)
             self._write_metadata(view.to_bytes())
         # The savepoint is there: what can't be removed now is no reason to say it is not.
         with suppress(OSError):
-            self._remove(replaced - needed)
-        return {METADATA_FILE: view.position, **{path: present[path] for path in needed}}
+            self._remove((referred | self._remains(present)) - needed)
+        return {METADATA_FILE: view.position, **{path: present[path].size for path in needed}}
 
     def abort(self) -> None:
         """Removes all files of this write, but those of a ``_metadata`` that it wrote."""
         with refusals_told(self.uri):
-            present = self._directory.list_files().keys()
-            self._remove(path for path in present - self._referred() if self._is_mine(path))
+            present = self._present()
+            spare = present.keys() - self._referred(present)
+            self._remove(path for path in spare if self._is_spare(path))
 
-    def __enter__(self) -> Self:
-        return self
+    def _expect_unchanged(self) -> str | None:
+        """What tells the present ``_metadata`` from others.
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            # What went wrong first is what the user is to hear of.
-            with suppress(SavepointError):
-                self.abort()
+        Raises:
+            SavepointExistsError: It is another one than at the begin.
+        """
+        found = _identity(self.location)
+        if found is None or found == self.replaced:
+            return found
+        if self.replaced is None:
+            raise _exists(self.uri)
+        raise SavepointExistsError(
+            f"{self.uri} is another savepoint than when this write began, for another write has"
+            " replaced it meanwhile; overwrite it again, or write to another directory"
+        )
 
     def _below(self, path: str) -> Location:
         return Location(self.location.filesystem, posixpath.join(self.location.path, path))
 
-    def _is_mine(self, path: str) -> bool:
-        found = _OF_A_WRITE.search(path)
-        return found is not None and found[1] == self.write_id
+    def _is_spare(self, path: str) -> bool:
+        """Whether it is a file of this write, other than its sign of life."""
+        return write_of(path) == self.write_id and not is_sign(path)
+
+    def _present(self) -> dict[str, fs.FileInfo]:
+        """Name -> what lies in the directory; what lies in directories below it is another's."""
+        selector = fs.FileSelector(self.location.path, allow_not_found=True)
+        infos = self.location.filesystem.get_file_info(selector)
+        return {info.base_name: info for info in infos}
 
     def _make_directory(self) -> None:
         # An object store has no directories; pyarrow would leave an empty object in their place.
-        if self.location.filesystem.type_name in _SHOWS_UNFINISHED:
+        if self.location.filesystem.type_name in _HAS_DIRECTORIES:
             with refusals_told(self.uri):
                 self.location.filesystem.create_dir(self.location.path, recursive=True)
 
@@ -244,27 +272,28 @@ class NewSnapshot:
                 " something else removes files there"
             )
 
-    def _referred(self) -> frozenset[str]:
-        """The files that the present ``_metadata`` refers to; none if it can't be read."""
-        if not self.has_metadata():
+    def _referred(self, present: Mapping[str, fs.FileInfo]) -> frozenset[str]:
+        """The files of the directory that its ``_metadata`` refers to, if it has one."""
+        if METADATA_FILE not in present:
             return frozenset()
         directory = self._directory
         try:
             view = DataInputView(directory.read_metadata(), directory.metadata_path)
             files = map(directory.file, _streams(CheckpointMetadata.read(view)))
-            return frozenset(directory.relative(file.location) for file in files if file.location)
+            found = {directory.relative(file.location) for file in files if file.location}
         except SavepointError:
             # It is damaged, and perhaps to be replaced for that.
             return frozenset()
+        return frozenset(found & present.keys())
 
-    def _replaced(self, present: Iterable[str]) -> frozenset[str]:
-        """The files that nobody needs once ``_metadata`` is replaced.
-
-        Of those that no ``_metadata`` refers to, only the remains of writes that did not complete:
-        whatever else lies there was put there by somebody.
-        """
-        remains = {path for path in present if _is_of_a_write(path) and not self._is_mine(path)}
-        return (self._referred() & set(present)) | remains
+    def _remains(self, present: Mapping[str, fs.FileInfo]) -> set[str]:
+        """What writes that are dead have left; whatever else is there was put there by somebody."""
+        living_ones = living(self._present().values(), is_local=self.is_local) | {self.write_id}
+        return {
+            path
+            for path, info in present.items()
+            if info.type == fs.FileType.File and write_of(path) not in {None, *living_ones}
+        }
 
     def _remove(self, paths: Iterable[str]) -> None:
         for path in paths:
@@ -273,23 +302,46 @@ class NewSnapshot:
                 self.location.filesystem.delete_file(self._below(path).path)
 
     def _write_metadata(self, data: bytes) -> None:
-        filesystem, final = self.location.filesystem, self._below(METADATA_FILE)
-        if filesystem.type_name not in _SHOWS_UNFINISHED:
-            with NewFile(METADATA_FILE, final) as file:
-                file.write(data)
-            return
         with self.create(METADATA_FILE) as file:
             file.write(data)
-        written = self._below(file.path)
+        written, final = self._below(file.path).path, self._below(METADATA_FILE).path
         if self.is_local:
-            _sync(written.path)
-        filesystem.move(written.path, final.path)
+            sync_directories(self.location.path)
+        with turn_of(self.write_id, self.location):
+            if self._expect_unchanged() is None and self.is_local:
+                self._link(written, final)
+            elif self.location.filesystem.type_name in _HAS_DIRECTORIES:
+                self.location.filesystem.move(written, final)
+            else:
+                self.location.filesystem.copy_file(written, final)
         if self.is_local:
-            _sync(self.location.path)
+            sync(self.location.path)
+        with suppress(OSError):
+            self._remove([file.path])
+
+    def _link(self, written: str, final: str) -> None:
+        """Gives a file another name too, which nobody may have given to one meanwhile."""
+        try:
+            os.link(written, final)
+        except FileExistsError as error:
+            raise _exists(self.uri) from error
+        except OSError:
+            # Some file systems have no links.
+            os.rename(written, final)
 
 
-def _is_of_a_write(path: str) -> bool:
-    return _OF_A_WRITE.search(path) is not None
+def _identity(folder: Location) -> str | None:
+    """What tells the ``_metadata`` of a directory from any other; None if there is none."""
+    path = posixpath.join(folder.path, METADATA_FILE)
+    info = folder.filesystem.get_file_info(path)
+    if info.type != fs.FileType.File:
+        return None
+    if folder.filesystem.type_name == "local":
+        found = os.stat(path)
+        return f"{found.st_ino} {found.st_mtime_ns} {found.st_size}"
+    # Where the clock of the store is coarse, its headers have what tells contents apart.
+    with folder.filesystem.open_input_file(path) as file:
+        return f"{info.mtime_ns} {info.size} {sorted(file.metadata().items())}"
 
 
 def _streams(metadata: CheckpointMetadata) -> Iterator[StreamHandle]:
@@ -309,12 +361,3 @@ def _exists(path: str) -> SavepointExistsError:
     return SavepointExistsError(
         f"{path} is a savepoint already; write to another directory, or overwrite it"
     )
-
-
-def _sync(path: str) -> None:
-    """Has a file or directory of this machine reach its disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -52,7 +52,7 @@ class SavepointWrite:
                 operator.check()
         return PlannedSavepoint(
             path,
-            target.has_metadata(),
+            target.replaced is not None,
             self.metadata_version,
             len(copies.sizes),
             sum(copies.sizes),
@@ -72,7 +72,7 @@ class SavepointWrite:
     ) -> WrittenSavepoint:
         self._expect_session()
         target, copies = NewSnapshot.at(path, mode), self._copies()
-        with target:
+        with target.begun():
             # Jobs first: if one fails, nothing was copied in vain.
             records = self._made(target)
             copied = copies.write(target, on_progress)

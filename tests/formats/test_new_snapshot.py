@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import signal
 import subprocess
@@ -11,24 +12,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import two_writers
+from two_writers import file_of, metadata_of, read, write
 
-from savepoint_formats.data_view import DataInputView
+from savepoint_formats.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import (
     NotASavepointError,
     SavepointError,
     SavepointExistsError,
     StateFileNotFoundError,
 )
-from savepoint_formats.file_io import SnapshotDirectory
+from savepoint_formats.file_io import Location, SnapshotDirectory
 from savepoint_formats.metadata import (
     CheckpointMetadata,
-    OperatorState,
-    OperatorStateHandle,
     RelativeFile,
-    SubtaskState,
 )
 from savepoint_formats.new_snapshot import NewSnapshot, WriteMode
-from savepoint_formats.operator_id import OperatorId
 
 if TYPE_CHECKING:
     from s3_server import S3Server
@@ -36,38 +35,15 @@ if TYPE_CHECKING:
 OVERWRITE = WriteMode.OVERWRITE
 
 
-def metadata_of(*files: RelativeFile) -> CheckpointMetadata:
-    """A savepoint of an operator, each of whose subtasks has a file."""
-    subtasks = tuple(
-        SubtaskState(index, managed_operator_state=OperatorStateHandle((), file))
-        for index, file in enumerate(files)
-    )
-    operator = OperatorState(OperatorId.from_uid("buffer"), len(files) or 1, 128, subtasks)
-    return CheckpointMetadata(3, 1, (operator,))
-
-
-def read(path: str) -> list[bytes]:
-    """The files that the savepoint at ``path`` refers to."""
-    directory = SnapshotDirectory.of(path)
-    metadata = CheckpointMetadata.read(DataInputView(directory.read_metadata()))
-    handles = [subtask.managed_operator_state for subtask in metadata.operators[0].subtasks]
-    return [directory.file(handle.stream).read() for handle in handles if handle]
-
-
-def write(path: str, *contents: bytes, mode: str = "error") -> dict[str, int]:
-    with NewSnapshot.at(path, mode) as target:
-        return target.commit(metadata_of(*(file_of(target, data) for data in contents)))
-
-
-def file_of(target: NewSnapshot, data: bytes) -> RelativeFile:
-    with target.create("operator state") as file:
-        file.write(data)
-    return file.handle
+def bytes_of(metadata: CheckpointMetadata) -> bytes:
+    view = DataOutputView()
+    metadata.write(view)
+    return view.to_bytes()
 
 
 def fail(target: NewSnapshot, *written: bytes, commits: bool = False) -> None:
     """Begins to write, and gives up."""
-    with target:
+    with target.begun():
         files = [file_of(target, data) for data in written]
         if commits:
             target.commit(metadata_of(*files))
@@ -168,6 +144,33 @@ def test_a_savepoint_that_lacks_a_file_is_not_committed(out: Path) -> None:
     assert names(out) == set()
 
 
+def test_files_and_directories_are_on_disk_before_metadata(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = []
+
+    def seen(descriptor: int) -> None:
+        name = Path(f"/proc/self/fd/{descriptor}").readlink()
+        synced.append((name, (out / "_metadata").exists()))
+        fsync(descriptor)
+
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", seen)
+    (copied := out.parent / "copied").parent.mkdir()
+    copied.write_bytes(b"copied")
+    target = NewSnapshot.at(str(out))
+    with target.create("scratch", is_lasting=False) as file:
+        file.write(b"for this write alone")
+    copy = target.copy_of(Location.of(str(copied)), "copy")
+    handles = [file_of(target, b"made"), RelativeFile(copy, 6)]
+    target.commit(metadata_of(*handles))
+    before = [path for path, is_committed in synced if not is_committed]
+    assert {out / handle.path for handle in handles} | {out, out.parent} <= set(before)
+    assert out / file.path not in before
+    assert any(path.name.startswith("_metadata-") for path in before)
+    assert synced[-1] == (out, True)
+
+
 class TestWhereSomethingLies:
     @pytest.fixture
     def old(self, out: Path) -> Path:
@@ -181,8 +184,7 @@ class TestWhereSomethingLies:
     def test_nor_one_that_came_meanwhile(self, out: Path) -> None:
         target = NewSnapshot.at(str(out))
         handle = file_of(target, b"late")
-        with NewSnapshot.at(f"{out}-other") as other:
-            other.commit(metadata_of())
+        write(f"{out}-other")
         (Path(f"{out}-other") / "_metadata").rename(out / "_metadata")
         with pytest.raises(SavepointExistsError):
             target.commit(metadata_of(handle))
@@ -224,6 +226,21 @@ class TestWhereSomethingLies:
         NewSnapshot.at(str(old), OVERWRITE).commit(metadata_of(RelativeFile(kept, len(data))))
         assert names(old) == {"_metadata", kept}
 
+    @pytest.mark.parametrize("below", ["sub", "sub/savepoint-1"])
+    def test_overwriting_removes_nothing_of_a_savepoint_below(self, old: Path, below: str) -> None:
+        write(str(old / below), b"another's")
+        write(str(old), b"new", mode="overwrite")
+        assert read(str(old)) == [b"new"]
+        assert read(str(old / below)) == [b"another's"]
+
+    def test_nor_does_a_savepoint_that_refers_to_files_there(self, old: Path) -> None:
+        write(str(old / "sub"), b"another's")
+        (below,) = names(old / "sub") - {"_metadata"}
+        kept = RelativeFile(f"sub/{below}", 9)
+        (old / "_metadata").write_bytes(bytes_of(metadata_of(kept)))
+        write(str(old), b"new", mode="overwrite")
+        assert read(str(old / "sub")) == [b"another's"]
+
     def test_a_damaged_savepoint_can_be_replaced(self, old: Path) -> None:
         (old / "_metadata").write_bytes(b"damaged")
         write(str(old), b"new", mode="overwrite")
@@ -263,11 +280,11 @@ def test_a_place_that_takes_no_files_is_named(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 sys.path.insert(0, {folder!r})
-from test_new_snapshot import NewSnapshot, file_of, metadata_of
+from two_writers import NewSnapshot, file_of, metadata_of
 
 target = NewSnapshot.at({out!r}, "overwrite")
-handle = file_of(target, b"new")
-with target.create("state") as file:
+with target.begun(), target.create("state") as file:
+    file_of(target, b"new")
     file.write(b"half")
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -275,7 +292,7 @@ with target.create("state") as file:
 
 def killed(out: Path) -> None:
     """A write in a process that is killed in the middle of it."""
-    program = KILLED.format(folder=str(Path(__file__).parent), out=str(out))
+    program = KILLED.format(folder=str(Path(two_writers.__file__).parent), out=str(out))
     done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
 
@@ -293,6 +310,55 @@ def test_a_killed_write_leaves_the_old_savepoint_whole(out: Path) -> None:
     write(str(out), b"new", mode="overwrite")
     assert read(str(out)) == [b"new"]
     assert len(names(out)) == 2
+
+
+class TestAtTheSameTime:
+    def test_one_completes_and_the_other_is_told(self, out: Path) -> None:
+        first, second = NewSnapshot.at(str(out)), NewSnapshot.at(str(out), OVERWRITE)
+        handles = [file_of(first, b"first"), file_of(second, b"second")]
+        first.commit(metadata_of(handles[0]))
+        with pytest.raises(SavepointExistsError, match="is a savepoint already"):
+            second.commit(metadata_of(handles[1]))
+        assert read(str(out)) == [b"first"]
+
+    def test_of_two_that_overwrite_too(self, out: Path) -> None:
+        write(str(out), b"old")
+        first, second = (NewSnapshot.at(str(out), OVERWRITE) for _ in range(2))
+        with second.begun():
+            late = file_of(second, b"second")
+            with first.begun():
+                first.commit(metadata_of(file_of(first, b"first")))
+            assert late.path in names(out)
+            with pytest.raises(SavepointExistsError, match="another write has replaced it"):
+                second.commit(metadata_of(late))
+        assert read(str(out)) == [b"first"]
+
+    def test_what_the_other_has_written_is_removed_by_itself(self, out: Path) -> None:
+        write(str(out), b"old")
+        late = NewSnapshot.at(str(out), OVERWRITE)
+
+        def meanwhile() -> None:
+            file_of(late, b"late")
+            sizes.update(write(str(out), b"new", mode="overwrite"))
+            assert len(names(out) - sizes.keys()) == 2
+            late.commit(metadata_of())
+
+        sizes: dict[str, int] = {}
+        with pytest.raises(SavepointExistsError), late.begun():
+            meanwhile()
+        assert names(out) == sizes.keys()
+
+    def test_a_directory_of_a_write_that_is_under_way_is_called_so(self, out: Path) -> None:
+        first = NewSnapshot.at(str(out))
+        with first.begun():
+            file_of(first, b"first")
+            with pytest.raises(NotASavepointError, match="of a write that is under way"):
+                NewSnapshot.at(str(out), OVERWRITE)
+
+    def test_an_error_of_the_writer_stays_what_it_is(self, out: Path) -> None:
+        with pytest.raises(ConnectionError, match="elsewhere"), NewSnapshot.at(str(out)).begun():
+            raise ConnectionError("elsewhere")
+        assert names(out) == set()
 
 
 class TestObjectStore:

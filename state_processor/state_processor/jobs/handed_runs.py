@@ -104,7 +104,7 @@ class LeftRuns:
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Where the runs of a partition are."""
-        with self.target.create("runs") as file:
+        with self.target.create("runs", is_lasting=False) as file:
             for runs in self.make(batches):
                 found = {name: runs.column(name) for name in runs.schema.names}
                 for name in ("run", "keys"):

@@ -1,0 +1,35 @@
+"""Of two processes that write to one directory at the same time, exactly one succeeds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from two_writers import TwoWriters
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from s3_server import S3Server
+
+# ``two_writers`` as a program runs a thousand.
+ON_DISK, ON_S3 = 20, 3
+
+END = {("done", "SavepointExistsError"), ("SavepointExistsError", "done")}
+
+
+@pytest.mark.parametrize("mode", ["error", "overwrite"])
+def test_on_disk(mode: str, tmp_path: Path) -> None:
+    with TwoWriters(mode) as writers:
+        rounds = [writers.round(str(tmp_path / str(number))) for number in range(ON_DISK)]
+    assert [one.fault for one in rounds] == [""] * ON_DISK
+    assert {one.ends for one in rounds} <= END
+
+
+@pytest.mark.parametrize("mode", ["error", "overwrite"])
+def test_on_an_object_store(mode: str, s3_server: S3Server) -> None:
+    bucket = s3_server.bucket(f"two-writers-{mode}")
+    with TwoWriters(mode) as writers:
+        rounds = [writers.round(s3_server.uri(bucket, str(number))) for number in range(ON_S3)]
+    assert [one.fault for one in rounds] == [""] * ON_S3
+    assert {one.ends for one in rounds} <= END
