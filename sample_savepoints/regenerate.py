@@ -14,7 +14,7 @@ from pathlib import Path
 
 from expected import expected_json
 from flink_home import CACHE, FlinkHome
-from samples import MAX_PARALLELISM, Sample, samples
+from samples import MAX_PARALLELISM, OBJECTS, Sample, samples
 from transactions import write_input
 
 HERE = Path(__file__).resolve().parent
@@ -41,7 +41,7 @@ def write(home: FlinkHome, sample: Sample, classes: Path) -> Path:
     return Path(done.stdout.splitlines()[-1].removeprefix("file:"))
 
 
-def publish(sample: Sample, snapshot: Path, expected: str, into: Path) -> None:
+def publish(sample: Sample, snapshot: Path, expected: str | None, into: Path) -> None:
     """Replaces the sample in a folder by what Flink wrote."""
     if (snapshot / METADATA).read_bytes()[:4] != MAGIC:
         raise ValueError(f"{snapshot / METADATA} does not begin with {MAGIC.hex(' ')}")
@@ -50,7 +50,8 @@ def publish(sample: Sample, snapshot: Path, expected: str, into: Path) -> None:
     folder = into / sample.name
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(written, folder)
-    (folder / "expected.json").write_text(expected, encoding="utf-8")
+    if expected is not None:
+        (folder / "expected.json").write_text(expected, encoding="utf-8")
 
 
 def main() -> None:
@@ -67,7 +68,8 @@ def main() -> None:
         for sample in samples():
             if sample.flink == version and options.only in sample.name:
                 start = time.monotonic()
-                expected = expected_json(sample)
+                # What is in objects is the tests' to say: it depends on what is known of them.
+                expected = None if sample.case == OBJECTS else expected_json(sample)
                 publish(sample, write(home, sample, classes), expected, options.into)
                 print(f"{sample.name}: {time.monotonic() - start:.1f} s", flush=True)
     shutil.rmtree(WRITTEN_AT)

@@ -13,6 +13,9 @@ PARALLELISM = 2
 MAX_PARALLELISM = {"1.20.5": 128, "2.2.1": 300}
 """Up to 128 a key group takes one byte in front of a RocksDB key, then two."""
 
+OBJECTS = "objects"
+"""The case whose state Flink leaves to Kryo, and to subclasses that it does not know."""
+
 
 @dataclass(frozen=True, slots=True)
 class Variant:
@@ -98,7 +101,7 @@ class Sample:
         config = {
             "parallelism.default": str(self.parallelism),
             "pipeline.max-parallelism": str(self.max_parallelism),
-            "pipeline.generic-types": "false",
+            "pipeline.generic-types": str(self.case == OBJECTS).lower(),
             "state.backend.type": self.backend,
             "execution.checkpointing.interval": "1 d",
             "execution.checkpointing.dir": folder.as_uri(),
@@ -118,7 +121,7 @@ def samples() -> Sequence[Sample]:
     both_formats = [
         Sample(case, flink, backend, variant)
         for flink in MAX_PARALLELISM
-        for case in ("currency", "states", "windows")
+        for case in ("currency", "states", "windows", OBJECTS)
         for backend in ("hashmap", "rocksdb")
         for variant in (CANONICAL, NATIVE)
     ]

@@ -22,7 +22,7 @@ import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 /**
  * Runs one job in a local cluster and takes a savepoint or checkpoint when all input is processed.
  *
- * <p>Arguments: the job (currency, states, windows, sql), the folder of the input, a folder that the job
+ * <p>Arguments: the job (currency, states, windows, objects, sql), the folder of the input, a folder that the job
  * watches, the kind of snapshot (canonical, native, checkpoint), the folder for it, the seconds to
  * wait between two checkpoints, then Flink's configuration as key=value. The last line that it
  * prints is the path of the snapshot.
@@ -81,6 +81,9 @@ public final class SampleWriter {
                 break;
             case "windows":
                 WindowsJob.define(env, inbox.toString());
+                break;
+            case "objects":
+                ObjectsJob.define(env, inbox.toString());
                 break;
             case "sql":
                 SqlJob.define(env, inbox.toString());
