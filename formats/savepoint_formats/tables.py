@@ -36,14 +36,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.columns.arrow_types import arrow_type, visible_key_type
-from savepoint_formats.layout import Int, Layout, Struct, Text, TimerTimestamp
+from savepoint_formats.layout import Int, Layout, Opaque, Struct, Text, TimerTimestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    import pyarrow as pa
 
 KEY = "key"
 SUBTASK = "subtask"
@@ -162,6 +162,8 @@ def _operator_table(state: State, taken: set[str]) -> Table:
 
 def column_type(table: Table, column: Column) -> pa.DataType:
     """The Arrow type of a column of a table; keys that are rows come without a kind."""
+    if table.states[0].kind.is_raw and isinstance(column.layout, Opaque):
+        return pa.binary()  # of which the name of the table says that nobody decodes it
     found = arrow_type(column.layout)
     is_row_key = column.name == KEY and table.states[0].kind.is_keyed
     return visible_key_type(found) if is_row_key else found

@@ -9,7 +9,6 @@ from savepoint_formats.columns.kryo_descriptions import kryo_class
 from savepoint_formats.columns.kryo_dialect import KryoClass, KryoDialect, KryoField, KryoVersion
 from savepoint_formats.columns.kryo_graph import read_kryo
 from savepoint_formats.columns.kryo_objects import KryoObject, KryoReference
-from savepoint_formats.columns.undecoded import UndecodedBytes
 from savepoint_formats.columns.values import ValueReader, read_value, write_value
 
 __all__ = [
@@ -19,7 +18,6 @@ __all__ = [
     "KryoObject",
     "KryoReference",
     "KryoVersion",
-    "UndecodedBytes",
     "ValueReader",
     "arrow_type",
     "kryo_class",

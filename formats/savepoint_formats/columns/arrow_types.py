@@ -33,7 +33,8 @@
 | BinaryArray, BinaryMap                    | list, map                                         |
 | Kryo of a class of ``kryo_types``         | the type there                                    |
 | Kryo of a class that the user described   | struct, see ``kryo_structs``                      |
-| other Kryo, JavaObject, Opaque            | binary, the bytes as they are                     |
+| other Kryo                                | struct<json: utf8, bytes: binary, reason: utf8>   |
+| JavaObject, Opaque                        | struct<bytes: binary, reason: utf8>               |
 
 | SQL type                                  | Arrow                                             |
 |-------------------------------------------|---------------------------------------------------|
@@ -56,7 +57,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns.kryo_structs import column_type
+from savepoint_formats.columns.kryo_structs import OBJECT_TYPE, UNDECODED_TYPE, column_type
 from savepoint_formats.columns.pojo_columns import CLASS, has_subclasses, pojo_columns
 from savepoint_formats.errors import UndecodableError
 
@@ -104,8 +105,8 @@ _SCALARS: dict[type[Layout], pa.DataType] = {
     layouts.Variant: _VARIANT,
     layouts.PackedTexts: pa.list_(pa.utf8()),
     layouts.NullCount: pa.int32(),
-    layouts.JavaObject: pa.binary(),
-    layouts.Opaque: pa.binary(),
+    layouts.JavaObject: UNDECODED_TYPE,
+    layouts.Opaque: UNDECODED_TYPE,
 }
 
 _SQL_SCALARS: dict[str, pa.DataType] = {
@@ -204,7 +205,7 @@ def _arrow_type(layout: Layout, depth: int) -> pa.DataType:  # noqa: PLR0912 - a
             return pa.map_(_sql_type(key, depth), _sql_type(value, depth))
         case layouts.Kryo():
             column = column_type(layout)
-            return column.arrow_type if column else pa.binary()
+            return column.arrow_type if column else OBJECT_TYPE
         case _:
             return _SCALARS[type(layout)]
 

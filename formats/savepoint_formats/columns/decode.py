@@ -30,7 +30,9 @@ MAX_MEMORY = 256 << 20
 """Of the buffers of one walk; an array of more records is put together from several."""
 
 
-def decode(program: Program, chunk: Chunk, starts: Positions, ends: Positions) -> pa.Array:
+def decode(
+    program: Program, chunk: Chunk, starts: Positions, ends: Positions, *, along: str = ""
+) -> pa.Array:
     """Decodes records that lie anywhere in a chunk.
 
     Args:
@@ -38,6 +40,7 @@ def decode(program: Program, chunk: Chunk, starts: Positions, ends: Positions) -
         chunk: Where they lie.
         starts: The position of each one's first byte.
         ends: The position behind each one's last byte.
+        along: What else lies in the last one, if that cannot be told apart from it.
 
     Returns:
         Their values, of the type of the program.
@@ -50,7 +53,7 @@ def decode(program: Program, chunk: Chunk, starts: Positions, ends: Positions) -
     if spans[0].shape != spans[1].shape:
         raise ValueError(f"{len(starts)} starts and {len(ends)} ends")
     size = int((spans[1] - spans[0]).sum())
-    return _Decoding(program, chunk, len(spans[0]), spans=spans).run(max(size, 0))
+    return _Decoding(program, chunk, len(spans[0]), spans=spans, along=along).run(max(size, 0))
 
 
 def decode_sequence(
@@ -92,11 +95,13 @@ class _Decoding:
         *,
         spans: tuple[Positions, Positions] | None = None,
         position: int = 0,
+        along: str = "",
     ) -> None:
         self.program = program
         self.chunk = chunk
         self.count = count
         self.spans = spans
+        self.along = along
         self.record = 0
         self.position = position
         self.refused: list[int] = []
@@ -167,10 +172,10 @@ class _Decoding:
             reader = EntryReader(view, self.program.kryo)
             value = reader.read(self.program.layout)
             if self.spans:
-                reader.expect_end()
+                self._expect_end(reader, end)
             elif reader.is_lost:
                 view.position = 0
-                raise view.error(reader.reasons[-1], UndecodableError)
+                raise view.error(reader.reason, UndecodableError)
         except FormatError as error:
             error.message += f", in record {self.record}"
             error.record = self.record
@@ -179,6 +184,11 @@ class _Decoding:
         self.refused_values.append(value)
         self.record += 1
         self.position = start + view.position
+
+    def _expect_end(self, reader: EntryReader, end: int) -> None:
+        reader.expect_end()
+        if self.along and reader.is_lost and self.spans and end == self.spans[1][-1]:
+            reader.take_along(self.along)
 
     def _pieces(self, column: Column, starts: Positions, ends: Positions) -> pa.Array:
         """The values of a column that takes the general path."""
@@ -192,7 +202,7 @@ class _Decoding:
         try:
             reader = EntryReader(view, self.program.kryo)
             value = reader.read(layout)
-            reader.expect_end()
+            self._expect_end(reader, end)
         except FormatError as error:
             if self.spans:
                 is_around = (self.spans[0] <= start) & (start <= self.spans[1])

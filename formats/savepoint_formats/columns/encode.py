@@ -15,6 +15,7 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.codec import NullError
 from savepoint_formats.columns.kernel import DONE, REGISTERS_SIZE, RecordsJob, write_records
+from savepoint_formats.columns.kryo_structs import OBJECT_TYPE, UNDECODED_TYPE
 from savepoint_formats.columns.plain_values import plain_values
 from savepoint_formats.columns.room import room
 from savepoint_formats.columns.source_columns import SourceColumns
@@ -125,8 +126,8 @@ def _pieces(column: Column, array: pa.Array, records: list[int]) -> pa.LargeBina
     """The bytes of values that take the general path; none for values that no record has."""
     layout = column.layout
     assert layout is not None
-    if isinstance(layout, _RAW) and pa.types.is_binary(array.type):
-        return array.cast(pa.large_binary())
+    if isinstance(layout, _RAW) and array.type in (OBJECT_TYPE, UNDECODED_TYPE):
+        return array.field("bytes").cast(pa.large_binary())
     # A null that the layout does not know is that of a flag, which the kernel writes.
     is_flagged = column.is_nullable and not knows_null(layout)
     pieces = [

@@ -23,26 +23,55 @@ if TYPE_CHECKING:
     from savepoint_formats.columns.codec import Value
 
 
+_MOST_VALUES = 1 << 20
+
+
 def json_text(graph: Value) -> str:
-    """The graph as JSON."""
-    return json.dumps(_plain(graph), ensure_ascii=False)
+    """The graph as JSON.
+
+    Raises:
+        ValueError: It is too large, for what several objects share is written for each of them.
+    """
+    plain = _Plain().value(graph)
+    text = json.dumps(plain, ensure_ascii=False)
+    # Half a surrogate pair is legal in Java, but not in UTF-8: it is escaped.
+    return text if _is_utf8(text) else json.dumps(plain)
 
 
-def _plain(graph: Value) -> Any:
-    match graph:
-        case None | bool() | int() | str():
-            return graph
-        case float():
-            return graph if math.isfinite(graph) else str(graph)
-        case bytes():
-            return graph.hex()
-        case KryoObject(class_name, fields):
-            return {"$class": class_name} | {name: _plain(one) for name, one in fields.items()}
-        case KryoReference(number):
-            return {"$reference": number}
-        case tuple():
-            return dict(zip(("key", "value"), map(_plain, graph), strict=True))
-        case list():
-            return [_plain(one) for one in graph]
-        case _:
-            return str(graph)
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+class _Plain:
+    """Makes of graphs what ``json`` writes, and counts the values."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_VALUES
+
+    def value(self, graph: Value) -> Any:
+        """The graph, if not too much has gone before it."""
+        self._left -= 1
+        if self._left < 0:
+            raise ValueError(f"more than {_MOST_VALUES} values, too many for JSON")
+        match graph:
+            case None | bool() | int() | str():
+                return graph
+            case float():
+                return graph if math.isfinite(graph) else str(graph)
+            case bytes():
+                return graph.hex()
+            case KryoObject(class_name, fields):
+                plain = {name: self.value(one) for name, one in fields.items()}
+                return {"$class": class_name} | plain
+            case KryoReference(number):
+                return {"$reference": number}
+            case tuple():
+                return dict(zip(("key", "value"), map(self.value, graph), strict=True))
+            case list():
+                return [self.value(one) for one in graph]
+            case _:
+                return str(graph)

@@ -30,12 +30,16 @@ if TYPE_CHECKING:
 
     from savepoint_formats.columns.codec import Value
     from savepoint_formats.columns.kryo_objects import KryoObject
-    from savepoint_formats.columns.undecoded import UndecodedBytes
     from savepoint_formats.layout import Kryo, KryoClass, KryoField
 
 UNDECODED = "$undecoded"
 
-_UNDECODED_TYPE = pa.struct([("bytes", pa.binary()), ("reason", pa.utf8())])
+UNDECODED_TYPE = pa.struct([("bytes", pa.binary()), ("reason", pa.utf8())])
+"""What nobody can decode: the bytes as they are, and why."""
+
+OBJECT_TYPE = pa.struct([("json", pa.utf8()), *UNDECODED_TYPE])
+"""An object of a class that nobody described: what is in it if its bytes tell, and the bytes."""
+
 _JSON = KryoType(pa.utf8(), json_text, is_open=True)
 _BYTES = KryoType(pa.binary(), bytes)
 _WRAPPERS = {primitive: wrapper for wrapper, primitive in WRAPPERS.items()}
@@ -53,11 +57,11 @@ _CODES = {
 
 @lru_cache(maxsize=1000)
 def column_type(layout: Kryo) -> KryoType | None:
-    """The column of a layout's objects; None if they can be shown as their bytes only."""
+    """The column of a layout's objects; None if it is ``OBJECT_TYPE``, as nobody described them."""
     found = _Columns(layout.classes).of_class(layout.class_name, ())
     if not is_struct(layout):
         return KRYO_TYPES.get(layout.class_name) or (found if layout.classes else None)
-    fields = [*found.arrow_type, pa.field(UNDECODED, _UNDECODED_TYPE)]
+    fields = [*found.arrow_type, pa.field(UNDECODED, UNDECODED_TYPE)]
     return KryoType(pa.struct(fields), lambda one: found.convert(one) | {UNDECODED: None})
 
 
@@ -66,12 +70,12 @@ def is_struct(layout: Kryo) -> bool:
     return any(one.class_name == layout.class_name and not one.constants for one in layout.classes)
 
 
-def undecoded_struct(layout: Kryo, data: UndecodedBytes) -> dict[str, Value]:
+def undecoded_struct(layout: Kryo, undecoded: dict[str, Value]) -> dict[str, Value]:
     """The value of an object that does not fit the description of its class."""
     column = column_type(layout)
     assert column is not None  # as it is a struct
     values: dict[str, Value] = {field.name: None for field in column.arrow_type}
-    return values | {UNDECODED: {"bytes": bytes(data), "reason": data.reason}}
+    return values | {UNDECODED: undecoded}
 
 
 class _Columns:

@@ -1,4 +1,8 @@
-"""Objects of Kryo as values of a column: structs, texts and numbers, or their bytes.
+"""Objects of Kryo as values of a column: structs, texts and numbers, or JSON and their bytes.
+
+What an object of the JDK has in it, a list or a map, its bytes tell; so the column of a class that
+nobody described has JSON of all that is told, beside the bytes that writing takes back. An object
+of another class in it hides where it ends: then there are the bytes and the reason.
 
 An object that does not fit the user's description of its class is a struct all the same, with its
 bytes and the reason in ``$undecoded``. So is one that leaves bytes where none belong: it was
@@ -11,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from savepoint_formats.columns.kryo_graph import read_kryo
+from savepoint_formats.columns.kryo_json import json_text
 from savepoint_formats.columns.kryo_structs import column_type, is_struct, undecoded_struct
 from savepoint_formats.errors import FormatError
 
@@ -37,7 +42,7 @@ def read_kryo_value(layout: Kryo, reader: ValueReader) -> Value:
     view, kryo = reader.view, reader.kryo
     start, column = view.position, column_type(layout)
     if column is None:
-        return reader.bytes_of(layout.class_name, lambda: read_kryo(layout, view, kryo))
+        return _read_undescribed(layout, reader)
     try:
         graph = read_kryo(layout, view, kryo)
         end = view.position
@@ -50,6 +55,20 @@ def read_kryo_value(layout: Kryo, reader: ValueReader) -> Value:
     if is_struct(layout) and value is not None:
         reader.described = DescribedObject(layout, view, start, end, value)
     return value
+
+
+def _read_undescribed(layout: Kryo, reader: ValueReader) -> dict[str, Value]:
+    view, start = reader.view, reader.view.position
+    try:
+        text = json_text(read_kryo(layout, view, reader.kryo))
+    except (FormatError, ValueError) as error:
+        view.position = start
+        message = error.message if isinstance(error, FormatError) else str(error)
+        undecoded = reader.undecoded(f"{layout.class_name}: {message}")
+        undecoded["json"] = None
+        return undecoded
+    data = bytes(view.buffer[start : view.position])
+    return {"json": text, "bytes": data, "reason": None}
 
 
 def take_rest(reader: ValueReader) -> bool:

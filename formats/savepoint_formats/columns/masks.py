@@ -44,7 +44,11 @@ def read_masked_struct(layout: MaskedStruct, reader: ValueReader) -> dict[str, V
     nulls = mask[kind_bits:]
     values: dict[str, Value] = dict.fromkeys(layout.names)
     for name, field, is_null in zip(layout.names, layout.fields, nulls, strict=True):
-        if not is_null and not reader.is_lost:
+        if is_null:
+            continue
+        if reader.is_lost:
+            reader.take_along(repr(name))
+        else:
             values[name] = reader.read(field)
     if layout.has_kind:
         values[ROW_KIND] = ROW_KINDS[mask[0] + 2 * mask[1]]
@@ -60,7 +64,8 @@ def write_masked_struct(layout: MaskedStruct, value: dict[str, Value], writer: V
     values = [value[name] for name in layout.names]
     write_mask(kind + [one is None for one in values], writer.view)
     for field, one in zip(layout.fields, values, strict=True):
-        if one is not None and not writer.is_lost:
+        writer.expect_all("fields behind a mask")
+        if one is not None:
             writer.write(field, one)
 
 
@@ -71,7 +76,13 @@ def read_masked_list(element: Layout, reader: ValueReader) -> list[Value]:
         reader.view.position -= 4
         raise reader.view.error(f"a count of {count} elements")
     nulls = read_mask(count, reader.view)
-    return [None if is_null or reader.is_lost else reader.read(element) for is_null in nulls]
+    values: list[Value] = []
+    for is_null in nulls:
+        if reader.is_lost:
+            reader.take_along(f"{count - len(values)} more elements")
+            break
+        values.append(None if is_null else reader.read(element))
+    return values
 
 
 def write_masked_list(element: Layout, values: Sequence[Value], writer: ValueWriter) -> None:
@@ -81,3 +92,4 @@ def write_masked_list(element: Layout, values: Sequence[Value], writer: ValueWri
     for one in values:
         if one is not None:
             writer.write(element, one)
+            writer.expect_all("elements")

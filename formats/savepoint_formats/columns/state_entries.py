@@ -151,6 +151,8 @@ class EntryReader(ValueReader):
                 found = view.buffer[view.position]
                 raise view.error(f"a byte of {found} between elements, expected a comma")
             yield self.read(element)
+        if self.is_lost:
+            self.take_along("the elements behind it, if there are any")
 
 
 class EntryWriter(ValueWriter):

@@ -1,25 +1,17 @@
-"""Bytes that nobody can decode, and why."""
+"""Why parts of a column may be bytes that nobody can decode."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from savepoint_formats.columns.kryo_structs import column_type
-from savepoint_formats.layout import Kryo, Layout, Opaque, parts
+from savepoint_formats.layout import JavaObject, Kryo, Layout, Opaque, parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class UndecodedBytes(bytes):
-    """The bytes of a value as they are, because ``reason``."""
-
-    reason: str
-
-    def __new__(cls, data: bytes, reason: str = "") -> UndecodedBytes:
-        value = super().__new__(cls, data)
-        value.reason = reason
-        return value
+JAVA_REASON = "Java serialized the object itself, and only Java reads it for certain"
 
 
 def notes(layout: Layout) -> Iterator[str]:
@@ -28,6 +20,10 @@ def notes(layout: Layout) -> Iterator[str]:
         case Opaque():
             yield layout.note
         case Kryo(class_name) if column_type(layout) is None:
-            yield f"{class_name}: Kryo does not tell its fields; kryo_classes can"
+            is_of_jdk = class_name.startswith(("java.", "["))
+            what = "that of the job's own classes in it" if is_of_jdk else "its fields"
+            yield f"{class_name}: Kryo does not tell {what}; kryo_classes can"
+        case JavaObject():
+            yield JAVA_REASON
     for part in parts(layout):
         yield from notes(part)

@@ -2,11 +2,10 @@
 
 What a layout means is said here and nowhere else; faster paths are proved equal to it. A value
 is what pyarrow's ``to_pylist`` gives for ``arrow_type(layout)``, but for two things: a time or
-date that Python has not is Arrow's integer (``times``), and bytes that could not be decoded are
-``UndecodedBytes``, which carry the reason.
+date that Python has not is Arrow's integer (``times``).
 
 Where a value ends that cannot be decoded is not known: it takes the bytes up to the end of the
-frame, or else of the whole view, and what follows it inside there is null.
+frame, or else of the whole view. What follows it inside there is null, and its reason says so.
 """
 
 from __future__ import annotations
@@ -39,20 +38,20 @@ from savepoint_formats.columns.masks import (
 )
 from savepoint_formats.columns.pojo_values import read_pojo, write_pojo
 from savepoint_formats.columns.scalars import SCALARS
-from savepoint_formats.columns.undecoded import UndecodedBytes
-from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.columns.undecoded import JAVA_REASON
+from savepoint_formats.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.java_stream import read_java_object
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from savepoint_formats.columns.codec import Value
     from savepoint_formats.columns.kryo_dialect import KryoDialect
-    from savepoint_formats.data_view import DataInputView
     from savepoint_formats.layout import Layout
 
 _ENTRY = ("key", "value")
+_ALONG = "; these bytes are also those of"
 
 
 def read_value(layout: Layout, view: DataInputView, kryo: KryoDialect | None = None) -> Value:
@@ -84,7 +83,7 @@ class ValueReader:
 
     Attributes:
         view: The bytes.
-        reasons: Why values, in this order, are ``UndecodedBytes``.
+        undecoded_values: The bytes and the reason of each value that could not be decoded.
         is_lost: Whether one of them took all bytes up to the end of the frame.
         described: The last object of a class that the user described.
     """
@@ -92,7 +91,7 @@ class ValueReader:
     def __init__(self, view: DataInputView, kryo: KryoDialect | None = None) -> None:
         self.view = view
         self.kryo = kryo
-        self.reasons: list[str] = []
+        self.undecoded_values: list[dict[str, Value]] = []
         self.is_lost = False
         self._depth = 0
         self.described: DescribedObject | None = None
@@ -163,7 +162,7 @@ class ValueReader:
             case layouts.Kryo():
                 return read_kryo_value(layout, self)
             case layouts.JavaObject():
-                return self.bytes_of("an object of Java", lambda: read_java_object(view))
+                return self._java_object()
             case layouts.Opaque(class_name, reason):
                 return self.undecoded(f"{class_name}: {reason}")
             case _:
@@ -174,15 +173,28 @@ class ValueReader:
         values: dict[str, Value] = dict.fromkeys(names)
         for name, field in zip(names, fields, strict=True):
             if self.is_lost:
-                break
-            values[name] = self.read(field)
+                self.take_along(repr(name))
+            else:
+                values[name] = self.read(field)
         return values
 
-    def undecoded(self, reason: str) -> UndecodedBytes:
-        """All bytes that are left."""
-        self.reasons.append(reason)
+    @property
+    def reason(self) -> str:
+        """Why a value could not be decoded; of several, the first."""
+        return str(self.undecoded_values[0]["reason"])
+
+    def undecoded(self, reason: str) -> dict[str, Value]:
+        """All bytes that are left, and the reason."""
+        found: dict[str, Value] = {"bytes": self.view.read_rest(), "reason": reason}
+        self.undecoded_values.append(found)
         self.is_lost = True
-        return UndecodedBytes(self.view.read_rest(), reason)
+        return found
+
+    def take_along(self, what: str) -> None:
+        """Says of the value that took all bytes that those of something else are among them."""
+        last = self.undecoded_values[-1]
+        is_first = _ALONG not in last["reason"]
+        last["reason"] += f"{_ALONG if is_first else ','} {what}"
 
     def _count(self, element: Layout) -> int:
         """The number of elements, no more than the bytes that are left can hold."""
@@ -197,6 +209,8 @@ class ValueReader:
         values: list[Value] = []
         while len(values) < count and not self.is_lost:
             values.append(self.read(element))
+        if len(values) < count:
+            self.take_along(f"{count - len(values)} more elements")
         return values
 
     def _nullable(self, layout: layouts.Nullable) -> Value:
@@ -241,15 +255,16 @@ class ValueReader:
         take_rest(self)
         self.view.expect_end()
 
-    def bytes_of(self, name: str, read: Callable[[], object]) -> bytes:
-        """The bytes of an object, which is read for nothing but to know where it ends."""
+    def _java_object(self) -> dict[str, Value]:
+        """The bytes of an object of Java, which is read for nothing but to know where it ends."""
         start = self.view.position
         try:
-            read()
+            read_java_object(self.view)
         except FormatError as error:
             self.view.position = start
-            return self.undecoded(f"{name}: {error.message}")
-        return bytes(self.view.buffer[start : self.view.position])
+            return self.undecoded(f"an object of Java: {error.message}")
+        data = bytes(self.view.buffer[start : self.view.position])
+        return {"bytes": data, "reason": JAVA_REASON}
 
 
 class ValueWriter:
@@ -344,6 +359,7 @@ class ValueWriter:
     def _elements(self, element: Layout, values: Iterable[Value]) -> None:
         for value in values:
             self.write(element, value)
+            self.expect_all("elements")
 
     def _nullable(self, layout: layouts.Nullable, value: Value) -> None:
         self.view.write_bool((value is None) == layout.is_null)
@@ -357,6 +373,7 @@ class ValueWriter:
         self.view.write_int(len(pairs))
         for pair in pairs:
             self.fields(_ENTRY, (key, item), dict(zip(_ENTRY, pair, strict=True)))
+            self.expect_all("entries")
 
     def _framed(self, inner: Layout, value: Value) -> None:
         outer, self.view = self.view, DataOutputView()
@@ -372,10 +389,28 @@ class ValueWriter:
         self.view.write_varint(0)
 
     def _raw(self, layout: Layout, value: Value) -> None:
-        if not isinstance(value, bytes):
+        data = value.get("bytes") if isinstance(value, dict) else None
+        if not isinstance(data, bytes):
             raise ValueError(f"{value!r}: only Java can write a {type(layout).__name__}")
-        self.view.write_bytes(value)
-        self.is_lost = isinstance(value, UndecodedBytes) or isinstance(layout, layouts.Opaque)
+        self.view.write_bytes(data)
+        self.is_lost = _takes_rest(layout, value)
+
+    def expect_all(self, what: str) -> None:
+        """Raises ``ValueError`` if others were among the bytes of the last value, uncounted."""
+        if self.is_lost:
+            raise ValueError(f"{what} of which one could not be decoded: nobody knows how many")
+
+
+def _takes_rest(layout: Layout, value: dict[str, Value]) -> bool:
+    """Whether the bytes of a value are those up to the end of what holds it."""
+    if not isinstance(layout, layouts.JavaObject):
+        return isinstance(layout, layouts.Opaque) or value.get("reason") is not None
+    view = DataInputView(value["bytes"])
+    try:
+        read_java_object(view)
+    except FormatError:
+        return True
+    return view.remaining > 0
 
 
 _WITH_NULL = (

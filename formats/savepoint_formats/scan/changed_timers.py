@@ -72,7 +72,7 @@ class ChangedTimers:
         reader = ValueReader(view, self._kryo)
         timer = reader.read(self._state.stored)
         if reader.is_lost:
-            message = f"timers {self._state.name!r} cannot be read: {reader.reasons[0]}"
+            message = f"timers {self._state.name!r} cannot be read: {reader.reason}"
             raise view.error(message, UndecodableError)
         return timer
 

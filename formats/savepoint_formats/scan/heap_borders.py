@@ -5,7 +5,9 @@ be decoded end where they end, and the last one ends with the key group. The bor
 which everything fits. Other borders may fit by chance; then none is believed.
 
 The same goes for the entries of a state: each begins with a namespace and a key, and the key is one
-of this key group. Where there are no more such places than entries, these are the entries.
+of this key group; what can be decoded ends where it ends. The entries are those with which everything
+fits. If there are others that fit too, those are taken that decoding tells apart, and the one behind
+them has the bytes of all that follow.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import numpy as np
 
 from savepoint_formats.columns.sizes import least_size
 from savepoint_formats.columns.state_entries import EntryReader
-from savepoint_formats.errors import FormatError, UnstableHashError
+from savepoint_formats.errors import FormatError, UndecodableError, UnstableHashError
 from savepoint_formats.java_hash import java_hash
 from savepoint_formats.key_groups import key_group
 
@@ -36,6 +38,10 @@ _MOST_TRIALS = 1 << 20
 
 _DECODING = 100
 """How many places it takes as long to look at as to decode a state, or try to."""
+
+_NO_ENTRY = -1
+_MOST_WAYS = 1 << 14
+"""Places where entries may begin, times entries, before a state is given up."""
 
 _MOST_SEARCHED = 1 << 16
 """Bytes of a state in which the beginnings of entries are looked for, one by one."""
@@ -156,8 +162,9 @@ def entry_starts(
     identity: Struct,
     key_group_of: tuple[int, int],
     kryo: KryoDialect | None,
+    skip: Callable[[int], int],
 ) -> list[int]:
-    """Where the entries of a state begin; the first alone if that of others cannot be told.
+    """Where the entries of a state begin, up to the first of which the end cannot be told.
 
     Args:
         chunk: The states of a key group.
@@ -165,16 +172,72 @@ def entry_starts(
         identity: The layout of ``namespace`` and ``key``.
         key_group_of: The key group, and the max parallelism.
         kryo: What is known of the Kryo that wrote object graphs.
+        skip: Tells where the entry at a position ends, if it can be decoded; raises
+            ``FormatError`` if not.
     """
-    if state.count == 1 or state.end - state.start > _MOST_SEARCHED:
-        return [state.start]
-    reader = _Identities(chunk, state.end, identity, key_group_of, kryo)
-    try:
-        found = [place for place in range(state.start, state.end) if reader.is_at(place)]
-    except UnstableHashError:
-        found = []
-    is_certain = len(found) == state.count and found[0] == state.start
-    return found if is_certain else [state.start]
+    entries = _Entries(state, skip)
+    if state.count > 1 and state.end - state.start <= _MOST_SEARCHED:
+        reader = _Identities(chunk, state.end, identity, key_group_of, kryo)
+        with suppress(UnstableHashError):
+            places = [place for place in range(state.start, state.end) if reader.is_at(place)]
+            ways = entries.ways(places)
+            if len(ways) == 1:
+                return list(ways[0])
+    return entries.decodable()
+
+
+class _Entries:
+    """Looks for the borders between the entries of a state."""
+
+    def __init__(self, state: HeapState, skip: Callable[[int], int]) -> None:
+        self._state = state
+        self._skip = skip
+        self._ends: dict[int, int | None] = {}
+
+    def _end(self, start: int) -> int | None:
+        """Where the entry ends, if decoding tells; before it begins if there can be none."""
+        if start not in self._ends:
+            try:
+                end = self._skip(start)
+                self._ends[start] = end if end <= self._state.end else None
+            except UndecodableError:
+                self._ends[start] = None
+            except FormatError:
+                self._ends[start] = _NO_ENTRY
+        return self._ends[start]
+
+    def decodable(self) -> list[int]:
+        """The entries from the first one on that decoding tells apart, and the one behind them."""
+        starts = [self._state.start]
+        while len(starts) < self._state.count:
+            end = self._end(starts[-1])
+            if end is None or not starts[-1] < end < self._state.end:
+                break
+            starts.append(end)
+        return starts
+
+    def ways(self, places: Sequence[int]) -> list[tuple[int, ...]]:
+        """The ways in which entries at some of these places fill the state; two at most."""
+        places = [place for place in places if self._end(place) != _NO_ENTRY]
+        if len(places) * self._state.count > _MOST_WAYS:
+            return []
+        # From the last entry to the first: the ways from each place on with so many entries.
+        last = {place for place in places if self._end(place) in (None, self._state.end)}
+        found: dict[int, list[tuple[int, ...]]] = {place: [(place,)] for place in last}
+        for _ in range(self._state.count - 1):
+            found = {place: ways for place in places if (ways := self._longer(place, found))}
+        return found.get(self._state.start, [])
+
+    def _longer(
+        self, place: int, behind: dict[int, list[tuple[int, ...]]]
+    ) -> list[tuple[int, ...]]:
+        """The ways that go on behind the entry at a place."""
+        end = self._end(place)
+        others: Iterable[tuple[int, ...]] = behind.get(end, []) if end is not None else []
+        if not others:
+            # It cannot be decoded, or only seems to be.
+            others = (way for start in behind if start > place for way in behind[start])
+        return [(place, *way) for way in islice(others, 2)]
 
 
 @dataclass(frozen=True, slots=True)

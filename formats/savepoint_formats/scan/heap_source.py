@@ -176,12 +176,20 @@ class HeapSource:
             if state.id not in self._doubtful:
                 raise
         if state.id in self._timers:
-            return decode(self._timers[state.id], part.chunk, *_spans([state.start], state.end))
+            along = _more(state.count - 1, "timers")
+            spans = _spans([state.start], state.end)
+            return decode(self._timers[state.id], part.chunk, *spans, along=along)
         fields = _identity_parts(self._states[state.id])
         place = (group, self._settings.max_parallelism)
         identity = Struct(("namespace", "key"), fields)
-        starts = entry_starts(part.chunk, state, identity, place, self._settings.kryo)
-        return self._decoders[state.id].rows_between(part.chunk, *_spans(starts, state.end))
+
+        def skip(position: int) -> int:
+            return self._decoded(part, state.id, position, 1)[1]
+
+        starts = entry_starts(part.chunk, state, identity, place, self._settings.kryo, skip)
+        along = _more(state.count - len(starts), "entries")
+        spans = _spans(starts, state.end)
+        return self._decoders[state.id].rows_between(part.chunk, *spans, along=along)
 
     def _check(self, section: Section, cause: FormatError) -> None:
         """Raises ``UndecodableError`` for a state whose entries have no ends that one can tell."""
@@ -209,6 +217,10 @@ def is_doubtful(layout: Layout) -> bool:
 
 def _identity_parts(state: State) -> tuple[Layout, Layout]:
     return namespace_layout(state), key_layout(state)
+
+
+def _more(count: int, what: str) -> str:
+    return f"{count} more {what} of the key group" if count else ""
 
 
 def _spans(starts: Sequence[int], end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

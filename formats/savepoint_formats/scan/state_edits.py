@@ -150,7 +150,7 @@ class EditReader:
         reader = ValueReader(view, self._kryo)
         value = reader.read(layout)
         if reader.is_lost and not is_last:
-            raise self._undecodable(reader.reasons[0], view)
+            raise self._undecodable(reader.reason, view)
         return value
 
     def _payload(self, operation: Operation, view: DataInputView) -> Edit:

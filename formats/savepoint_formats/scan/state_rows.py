@@ -167,16 +167,27 @@ class HeapDecoder:
         return StateRows(starts, starts + identity, values), end
 
     def rows_between(
-        self, chunk: Chunk, starts: NDArray[np.int64], ends: NDArray[np.int64]
+        self,
+        chunk: Chunk,
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        *,
+        along: str = "",
     ) -> StateRows:
         """Decodes entries of which is known where they end: a value may be but bytes.
+
+        Args:
+            chunk: Where they lie.
+            starts: Where each begins.
+            ends: Where each ends.
+            along: What else lies in the last one, if that cannot be told apart from it.
 
         Raises:
             FormatError: An entry is damaged.
         """
         sizes = decode(self._sizes, chunk, starts, ends)
         identity = _numbers(sizes, "namespace") + _numbers(sizes, "key")
-        values = decode(self._values, chunk, starts + identity, ends)
+        values = decode(self._values, chunk, starts + identity, ends, along=along)
         return StateRows(starts, starts + identity, values)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from savepoint_formats.columns.kryo_structs import UNDECODED_TYPE
 from savepoint_formats.errors import StateTypeError
 from savepoint_formats.scan.visible import visible_key
 from savepoint_formats.state_files.raw_timers import TIMER_STATE_PREFIX
@@ -57,13 +58,13 @@ class TimerRows:
         Raises:
             StateTypeError: One of both has no fields.
         """
-        if pa.types.is_struct(self.timers.type) != pa.types.is_struct(wanted):
+        if _has_fields(self.timers.type) != _has_fields(wanted):
             message = f"timers are {self.timers.type} here, {wanted} elsewhere"
             raise StateTypeError(message).within(f"state {self.state!r}")
         return {**self._fields(), KEY_GROUP: pa.array(self.key_groups)}
 
     def _fields(self) -> dict[str, pa.Array]:
-        if not pa.types.is_struct(self.timers.type):
+        if not _has_fields(self.timers.type):
             return {"value": self.timers}
         domain, _, service = self.state.removeprefix(TIMER_STATE_PREFIX).partition("_")
         rows = len(self.timers)
@@ -73,3 +74,8 @@ class TimerRows:
         fields["time_domain"] = pa.repeat(TIME_DOMAINS.get(domain, domain), rows)
         fields["service"] = pa.repeat(service, rows)
         return fields
+
+
+def _has_fields(timer_type: pa.DataType) -> bool:
+    """Whether timers are more than bytes that nobody can decode."""
+    return bool(pa.types.is_struct(timer_type)) and timer_type != UNDECODED_TYPE

@@ -186,7 +186,7 @@ def skip_timers(
         for _ in range(count):
             reader.read(service.timer)
             if reader.is_lost:
-                message = f"timers {service.name!r} cannot be read: {reader.reasons[0]}"
+                message = f"timers {service.name!r} cannot be read: {reader.reason}"
                 raise view.error(message, UndecodableError)
 
     return skip

@@ -47,6 +47,10 @@ def sql(root: str, *children: LogicalType, precision: int = 0, scale: int = 0) -
     return layouts.BinaryArray(one)
 
 
+UNDECODED_TYPES = (
+    "struct<bytes: binary, reason: string>",
+    "STRUCT<bytes: BINARY, reason: STRING>",
+)
 TYPES: list[tuple[Layout, str, str]] = [
     (layouts.Boolean(), "bool", "BOOLEAN"),
     (layouts.Byte(), "int8", "TINYINT"),
@@ -72,8 +76,8 @@ TYPES: list[tuple[Layout, str, str]] = [
     (layouts.TimestampData(9), "timestamp[ns]", "TIMESTAMP_NTZ"),
     (layouts.TimerTimestamp(), "int64", "BIGINT"),
     (layouts.Bytes(), "binary", "BINARY"),
-    (layouts.Opaque("a.B", "unknown"), "binary", "BINARY"),
-    (layouts.JavaObject(), "binary", "BINARY"),
+    (layouts.Opaque("a.B", "unknown"), *UNDECODED_TYPES),
+    (layouts.JavaObject(), *UNDECODED_TYPES),
     (layouts.Marker(), "null", "VOID"),
     (layouts.VoidNamespace(), "null", "VOID"),
     (layouts.NullCount(), "int32", "INT"),
@@ -112,8 +116,11 @@ TYPES: list[tuple[Layout, str, str]] = [
     (SUBCLASS, "struct<id: int32, size: string>", "STRUCT<id: INT, size: STRING>"),
     (
         POJO,
-        "struct<$class: string, id: int32, size: string, size@Other: int64, $value: binary>",
-        "STRUCT<`$class`: STRING, id: INT, size: STRING, `size@Other`: BIGINT, `$value`: BINARY>",
+        (
+            "struct<$class: string, id: int32, size: string, size@Other: int64,"
+            " $value: struct<json: string, bytes: binary, reason: string>>"
+        ),
+        "STRUCT<`$class`: STRING, id: INT, size: STRING, `size@Other`: BIGINT, `$value`: STRUCT<json: STRING, bytes: BINARY, reason: STRING>>",
     ),
     (
         Ttl(TEXT),
@@ -134,7 +141,11 @@ TYPES: list[tuple[Layout, str, str]] = [
     (layouts.Varying(LONG), "int64", "BIGINT"),
     (Kryo("java.util.UUID"), "string", "STRING"),
     (Kryo("java.time.Duration"), "duration[ns]", "INTERVAL DAY TO SECOND"),
-    (Kryo("java.util.ArrayList"), "binary", "BINARY"),
+    (
+        Kryo("java.util.ArrayList"),
+        "struct<json: string, bytes: binary, reason: string>",
+        "STRUCT<json: STRING, bytes: BINARY, reason: STRING>",
+    ),
     (sql("TIME_WITHOUT_TIME_ZONE"), "list<item: time32[ms]>", "ARRAY<STRING>"),
     (sql("INTERVAL_DAY_TIME"), "list<item: duration[ms]>", "ARRAY<INTERVAL DAY TO SECOND>"),
     (sql("INTERVAL_YEAR_MONTH"), "list<item: int32>", "ARRAY<INT>"),

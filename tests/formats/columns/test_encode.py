@@ -241,8 +241,10 @@ def test_a_subclass_is_written_with_its_number() -> None:
     "layout", [layouts.Kryo("a.B"), layouts.JavaObject(), layouts.Opaque("a.B", "unknown")]
 )
 def test_objects_are_copied_as_bytes(layout: Layout) -> None:
-    values = [b"\1\2", b"", b"\3"]
-    assert encoded(layout, values) == values
+    copied = [b"\1\2", b"", b"\3"]
+    json = {"json": None} if isinstance(layout, layouts.Kryo) else {}
+    values = [{**json, "bytes": one, "reason": "any"} for one in copied]
+    assert encoded(layout, values) == copied
     framed = Struct(("a", "b"), (Framed(layout), layouts.Byte()))
     rows = [{"a": one, "b": 5} for one in values]
     assert encoded(framed, rows) == written(framed, rows)

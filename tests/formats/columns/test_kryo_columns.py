@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 from kryo_vectors import ANYTHING, LIST, NEW, named
 
-from savepoint_formats.columns import UndecodedBytes, arrow_type, read_value
+from savepoint_formats.columns import arrow_type, read_value
+from savepoint_formats.columns.kryo_json import json_text
 from savepoint_formats.data_view import DataInputView
 from savepoint_formats.errors import UndecodableError, ValueOutOfRangeError
 from savepoint_formats.layout import Kryo, Long, Struct
@@ -59,25 +60,41 @@ def test_final_classes_of_the_jdk_have_columns_of_their_own(
     pa.array([value], arrow_type(Kryo(class_name)))
 
 
-def test_other_classes_are_their_bytes() -> None:
+def test_other_classes_of_the_jdk_are_json_and_their_bytes() -> None:
     layout = Struct(("f0", "f1"), (ANYTHING, Long()))
     graph, number = bytes.fromhex(LIST + "01840200020406"), bytes(7) + b"\7"
     value = read_value(layout, DataInputView(graph + number), NEW)
-    assert value == {"f0": graph, "f1": 7}
-    assert not isinstance(value["f0"], UndecodedBytes)
+    assert value == {"f0": {"json": "[1, 2, 3]", "bytes": graph, "reason": None}, "f1": 7}
+    pa.array([value], arrow_type(layout))
 
 
 def test_an_unknown_class_takes_all_bytes_and_is_named() -> None:
     data = bytes.fromhex(named("com.acme.Order") + "01 05")
     layout = Struct(("f0", "f1"), (ANYTHING, Long()))
     value = read_value(layout, DataInputView(data + bytes(8)), NEW)
-    assert value == {"f0": data + bytes(8), "f1": None}
-    assert "com.acme.Order" in value["f0"].reason
+    assert (value["f0"]["json"], value["f0"]["bytes"]) == (None, data + bytes(8))
+    assert value["f1"] is None
+    assert "com.acme.Order, whose fields are not known" in value["f0"]["reason"]
+    assert value["f0"]["reason"].endswith("; these bytes are also those of 'f1'")
+    pa.array([value], arrow_type(layout))
+
+
+def test_what_many_share_does_not_make_endless_json() -> None:
+    shared: list[Any] = ["x"]
+    for _ in range(40):
+        shared = [shared, shared]
+    with pytest.raises(ValueError, match="too many for JSON"):
+        json_text(shared)
+
+
+def test_half_a_surrogate_pair_is_escaped_in_json() -> None:
+    assert json_text(["\ud834"]) == '["\\ud834"]'
+    assert json_text(["é"]) == '["é"]'
 
 
 def test_the_version_of_kryo_is_never_guessed() -> None:
     value = read_value(ANYTHING, DataInputView(b"\x02\x09"))
-    assert "the version is not known" in value.reason
+    assert "the version is not known" in value["reason"]
     with pytest.raises(UndecodableError, match="version is not known"):
         read_value(Kryo("java.lang.Integer"), DataInputView(b"\x02\x09"))
 

@@ -23,7 +23,7 @@ from value_layouts import (
 )
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns import UndecodedBytes, ValueReader, arrow_type
+from savepoint_formats.columns import ValueReader, arrow_type
 from savepoint_formats.data_view import DataInputView
 from savepoint_formats.errors import (
     FormatError,
@@ -36,6 +36,7 @@ from savepoint_formats.layout import (
     Layout,
     MapOf,
     MaskedRepeated,
+    MaskedStruct,
     Nullable,
     Repeated,
     Struct,
@@ -94,21 +95,30 @@ def test_the_row_kind_of_an_inner_row_is_not_dropped() -> None:
 # --- what nobody can decode -------------------------------------------------------------------
 
 OPAQUE = layouts.Opaque("com.acme.Money", "written by a serializer of the user")
+REASON = "com.acme.Money: written by a serializer of the user"
 
 
 def test_an_undecodable_value_takes_all_bytes_and_says_why() -> None:
     value = read_all(OPAQUE, b"abc")
-    assert value == b"abc"
-    assert isinstance(value, UndecodedBytes)
-    assert value.reason == "com.acme.Money: written by a serializer of the user"
+    assert value == {"bytes": b"abc", "reason": REASON}
+    assert written(OPAQUE, value) == b"abc"
 
 
-def test_what_follows_an_undecodable_field_is_null() -> None:
-    layout = Struct(("f0", "f1", "f2"), (INT, OPAQUE, LONG))
-    data = bytes.fromhex("00000001616263")
+@pytest.mark.parametrize("has_mask", [False, True])
+def test_what_follows_an_undecodable_field_is_named_in_its_reason(has_mask: bool) -> None:
+    fields = (("f0", "f1", "f2", "f3"), (INT, OPAQUE, LONG, TEXT))
+    layout = MaskedStruct(*fields, False) if has_mask else Struct(*fields)
+    mask = b"\0" if has_mask else b""
+    data = mask + bytes.fromhex("00000001616263")
     value = read_all(layout, data)
-    assert value == {"f0": 1, "f1": b"abc", "f2": None}
-    assert written(layout, value) == data
+    reason = f"{REASON}; these bytes are also those of 'f2', 'f3'"
+    assert value == {"f0": 1, "f1": {"bytes": b"abc", "reason": reason}, "f2": None, "f3": None}
+    if not has_mask:
+        assert written(layout, value) == data
+    else:
+        # The mask says which fields are null, and of those behind nobody knows.
+        with pytest.raises(ValueError, match="fields behind a mask"):
+            written(layout, value)
 
 
 def test_a_frame_ends_an_undecodable_value() -> None:
@@ -116,13 +126,35 @@ def test_a_frame_ends_an_undecodable_value() -> None:
     data = bytes.fromhex("0000000361626300000007")
     reader = ValueReader(DataInputView(data))
     value = reader.read(layout)
-    assert value == {"f0": b"abc", "f1": 7}
-    assert len(reader.reasons) == 1
+    assert value == {"f0": {"bytes": b"abc", "reason": REASON}, "f1": 7}
+    assert reader.reason == REASON
     assert written(layout, value) == data
 
 
 def test_a_list_ends_with_its_first_undecodable_element() -> None:
-    assert read_all(Repeated(OPAQUE), b"\0\0\0\3abc") == [b"abc"]
+    (value,) = read_all(Repeated(OPAQUE), b"\0\0\0\3abc")
+    assert value["bytes"] == b"abc"
+    assert value["reason"] == f"{REASON}; these bytes are also those of 2 more elements"
+
+
+@pytest.mark.parametrize("layout", [Repeated(OPAQUE), MaskedRepeated(OPAQUE), MapOf(INT, OPAQUE)])
+def test_a_count_that_nobody_knows_is_not_written(layout: Layout) -> None:
+    undecoded = {"bytes": b"abc", "reason": REASON}
+    value = [(1, undecoded)] if isinstance(layout, MapOf) else [undecoded]
+    with pytest.raises(ValueError, match="nobody knows how many"):
+        written(layout, value)
+
+
+def test_an_object_of_java_has_its_reason() -> None:
+    layout = Struct(("f0", "f1"), (layouts.JavaObject(), INT))
+    data = bytes.fromhex("aced0005 74 0001 61 00000007")
+    value = read_all(layout, data)
+    assert (value["f0"]["bytes"], value["f1"]) == (data[:-4], 7)
+    assert "Java serialized the object itself" in value["f0"]["reason"]
+    assert written(layout, value) == data
+    cut = read_all(layout, data[:-5])
+    assert cut["f0"]["reason"].endswith("; these bytes are also those of 'f1'")
+    assert written(layout, cut) == data[:-5]
 
 
 # --- damage -----------------------------------------------------------------------------------

@@ -59,6 +59,13 @@ def by_key(found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {row.pop("key"): row for row in found}
 
 
+REASON = "com.acme.UnknownSnapshot: its class is not known"
+
+
+def undecoded(data: bytes) -> dict[str, Any]:
+    return {"bytes": data, "reason": REASON}
+
+
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_all_states_are_shown_wherever_the_unknown_one_lies(place: int) -> None:
     types = [LONG, LONG, LONG]
@@ -71,7 +78,7 @@ def test_all_states_are_shown_wherever_the_unknown_one_lies(place: int) -> None:
     found = by_key(rows(operator(entries, *states(*types)), "keyed_state"))
     for key in KEYS:
         expected: dict[str, Any] = {name: state for state, name in enumerate("xyz")}
-        assert found[key] == expected | {"xyz"[place]: b"bytes of " + key.encode()}
+        assert found[key] == expected | {"xyz"[place]: undecoded(b"bytes of " + key.encode())}
 
 
 def test_two_unknown_states_beside_each_other() -> None:
@@ -85,7 +92,10 @@ def test_two_unknown_states_beside_each_other() -> None:
         )
     ]
     found = by_key(rows(operator(entries, *states(UNKNOWN, UNKNOWN, LONG)), "keyed_state"))
-    expected = {key: {"x": b"first", "y": f"second of {key}".encode(), "z": 7} for key in KEYS}
+    expected = {
+        key: {"x": undecoded(b"first"), "y": undecoded(b"second of " + key.encode()), "z": 7}
+        for key in KEYS
+    }
     assert found == expected
 
 
@@ -93,7 +103,7 @@ def test_entries_are_told_apart_by_their_keys() -> None:
     values = {key: f"value of {key}".encode() for key in SAME_GROUP}
     entries = [entry(key, 0, value) for key, value in values.items()]
     found = by_key(rows(operator(entries, *states(UNKNOWN)), "keyed_state"))
-    assert {key: row["x"] for key, row in found.items()} == values
+    assert {key: row["x"]["bytes"] for key, row in found.items()} == values
 
 
 def test_the_first_entry_has_all_bytes_where_others_cannot_be_told() -> None:
@@ -105,7 +115,10 @@ def test_the_first_entry_has_all_bytes_where_others_cannot_be_told() -> None:
     found = by_key(rows(operator(entries, *states(UNKNOWN, LONG)), "keyed_state"))
     assert {row["y"] for row in found.values()} == {5}
     assert found[second]["x"] is None
-    assert found[first]["x"] == b"one" + fake + entries[1][2] + b"two"[3:]
+    assert found[first]["x"]["bytes"] == b"one" + fake + entries[1][2]
+    assert found[first]["x"]["reason"] == (
+        f"{REASON}; these bytes are also those of 1 more entries of the key group"
+    )
 
 
 def test_the_column_says_why_it_is_bytes() -> None:
@@ -132,7 +145,7 @@ def test_what_fits_in_two_ways_is_an_error_and_never_a_guess() -> None:
     assert f"key group {group_of(first)}" in str(error.value)
     entries[1] = entry(first, 1, number(0x2_0000_0001))
     found = by_key(rows(operator(entries, *states(UNKNOWN, LONG)), "keyed_state"))
-    assert found[first] == {"x": b"value", "y": 0x2_0000_0001}
+    assert found[first] == {"x": undecoded(b"value"), "y": 0x2_0000_0001}
 
 
 def test_timers_beside_an_unknown_state_are_read() -> None:
@@ -151,7 +164,7 @@ def test_timers_of_an_unknown_serializer_are_their_bytes() -> None:
         meta_info("x", "VALUE", LONG),
     )
     one = operator([(group_of("a"), 0, b"timers"), entry("a", 1, number(3))], *both)
-    assert rows(one, "timers") == [{"value": b"timers"}]
+    assert rows(one, "timers") == [{"value": undecoded(b"timers")}]
     assert rows(one, "keyed_state") == [{"key": "a", "x": 3}]
 
 

@@ -157,7 +157,7 @@ def test_a_key_that_cannot_be_decoded_may_have_a_hash_code_of_the_user() -> None
     piece = piece_of(state, [b"ab\0", b"c\0"], [key_group(2, BEFORE), key_group(1, BEFORE)])
 
     def hash_keys(keys: pa.Array) -> np.ndarray[Any, np.dtype[np.int32]]:
-        return np.array([len(one) for one in keys.to_pylist()], np.int32)
+        return np.array([len(one["bytes"]) for one in keys.to_pylist()], np.int32)
 
     found = NewKeyGroups(BEFORE, AFTER, None, hash_keys).of(piece)
     assert found.tolist() == [key_group(2, AFTER), key_group(1, AFTER)]

@@ -1,0 +1,116 @@
+"""Objects that Flink wrote with Kryo, in fields of POJOs and as values, with plain state beside."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from object_samples import IDS, OBJECTS, by_id, opened, plain_state, timers
+
+from savepoint_formats.columns import kryo_class
+
+pytestmark = pytest.mark.parametrize("sample", OBJECTS)
+
+PARCEL = kryo_class("shop.Parcel", {"id": "long", "content": "java.lang.String"}, is_final=True)
+SHAPES = (
+    kryo_class("shop.Shape$Circle", {"radius": "int"}, is_final=True),
+    kryo_class("shop.Shape$Square", {"side": "int", "colour": "java.lang.String"}, is_final=True),
+)
+
+
+def told(field: Any) -> Any:
+    """A collection, whether a serializer of Flink's wrote it or Kryo did."""
+    if not isinstance(field, dict):
+        return field
+    assert field["reason"] is None
+    assert field["bytes"]
+    return json.loads(field["json"])
+
+
+def other(number: int) -> Any:
+    if number % 2:
+        return f"text {number}"
+    return {"$class": "java.time.Instant", "seconds": number, "nanos": 0}
+
+
+def basket(number: int) -> dict[str, Any]:
+    return {
+        "amounts": [f"{number / 100:.2f}"],
+        "codes": [number, -number],
+        "counts": [{"key": "n", "value": number}],
+        "numbers": [number, 7],
+        "other": other(number),
+        "ranks": [{"key": "first", "value": ["a", f"b{number}"]}],
+        "seen": [f"s{number}"] if number % 3 else None,
+        "tags": [f"t{number}"] if number % 4 else ["x", "y"],
+        "total": 1000 + number,
+        "zone": f"zone {number}",
+    }
+
+
+def test_collections_of_the_jdk_need_no_description(sample: str) -> None:
+    found = by_id(opened(sample), "baskets.keyed_state")
+    assert sorted(found) == list(IDS)
+    for number, row in found.items():
+        fields = {name: told(field) for name, field in row.pop("basket").items()}
+        assert row == plain_state(number)
+        assert fields == basket(number)
+
+
+def test_a_list_of_unknown_objects_is_bytes_and_says_what_else_is_in_them(sample: str) -> None:
+    found = by_id(opened(sample), "crates.keyed_state")
+    assert sorted(found) == list(IDS)
+    for number, row in found.items():
+        crate = row.pop("crate")
+        assert row == plain_state(number)
+        assert crate["count"] == number
+        if number % 4:
+            parcels = crate["parcels"]
+            assert parcels["json"] is None
+            assert parcels["bytes"].endswith(f"zone {number}".encode())
+            assert "shop.Parcel, whose fields are not known" in parcels["reason"]
+            assert parcels["reason"].endswith("; these bytes are also those of 'weight', 'zone'")
+            assert (crate["weight"], crate["zone"]) == (None, None)
+        else:
+            assert told(crate["parcels"]) == []
+            assert crate["weight"] == (number if number % 3 else None)
+            assert crate["zone"] == f"zone {number}"
+
+
+def test_a_description_tells_what_is_in_the_list_and_behind_it(sample: str) -> None:
+    found = by_id(opened(sample, [PARCEL]), "crates.keyed_state")
+    for number, row in found.items():
+        crate = row["crate"]
+        assert told(crate["parcels"]) == [
+            {"$class": "shop.Parcel", "content": f"content {index}", "id": number}
+            for index in range(0, number % 4, 2)
+        ]
+        assert crate["weight"] == (number if number % 3 else None)
+        assert crate["zone"] == f"zone {number}"
+
+
+def test_objects_of_an_interface_are_their_bytes_with_the_reason(sample: str) -> None:
+    found = by_id(opened(sample), "shapes.keyed_state")
+    assert sorted(found) == list(IDS)
+    for number, row in found.items():
+        shape = row.pop("shape")
+        assert row == plain_state(number)
+        name = b"Squar" if number % 2 else b"Circl"
+        assert shape["bytes"].startswith(b"\1\0shop.Shape$" + name)
+        assert "whose fields are not known" in shape["reason"]
+
+
+def test_an_interface_is_described_by_its_classes(sample: str) -> None:
+    found = by_id(opened(sample, SHAPES), "shapes.keyed_state")
+    for number, row in found.items():
+        if number % 2:
+            expected = {"$class": "shop.Shape$Square", "colour": f"colour {number}", "side": number}
+        else:
+            expected = {"$class": "shop.Shape$Circle", "radius": number}
+        assert told(row["shape"]) == expected
+
+
+def test_timers_beside_objects_are_read(sample: str) -> None:
+    for uid in ("baskets", "crates", "shapes"):
+        assert timers(opened(sample), uid) == list(range(40))

@@ -1,0 +1,52 @@
+"""The samples of the case ``objects``, and what their job put into them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sample_rows import SAMPLES
+
+from state_processor import Savepoint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from savepoint_formats.layout import KryoClass
+
+OBJECTS = sorted(path.name for path in SAMPLES.glob("objects-*"))
+# Each of 40 keys keeps an object of its last transaction.
+IDS = range(200, 240)
+
+_NAMES = ("basket", "crate", "payment", "shape")
+UIDS = (
+    *("transactions", "transactions_source", "watermarks"),
+    *(f"{name}s" for name in _NAMES),
+    *(f"{name}_sink" for name in _NAMES),
+)
+
+
+def opened(path: str | Path, classes: Iterable[KryoClass] = ()) -> Savepoint:
+    """A sample, or a savepoint that was made of one."""
+    return Savepoint.open(str(SAMPLES / path), uids=UIDS, kryo_classes=classes)
+
+
+def by_id(savepoint: Savepoint, table: str) -> dict[int, dict[str, Any]]:
+    """The rows of a table, by the number of the last transaction."""
+    scan = savepoint.scan(table)
+    rows = [row for split in scan.splits() for one in scan.read(split) for row in one.to_pylist()]
+    found = {row["id"]: row for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def timers(savepoint: Savepoint, uid: str) -> list[int]:
+    """The keys of the timers of an operator."""
+    scan = savepoint.scan(f"{uid}.timers")
+    batches = (one for split in scan.splits() for one in scan.read(split))
+    return sorted(key for one in batches for key in one.column("key").to_pylist())
+
+
+def plain_state(number: int) -> Mapping[str, Any]:
+    """What lies beside the object of each key."""
+    return {"key": number % 40, "id": number, "memo": f"memo {number}"}
