@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from state_processor.functions import RuntimeContext
+from state_processor.state_backends.internal_timers import InternalTimerService
+from state_processor.state_backends.timers import timer_states
 from state_processor.states import (
     AggregatingState,
     ListState,
@@ -12,6 +14,7 @@ from state_processor.states import (
     ReducingState,
     ValueState,
 )
+from state_processor.types import Types
 
 if TYPE_CHECKING:
     from state_processor.descriptors import (
@@ -25,6 +28,10 @@ if TYPE_CHECKING:
     from state_processor.functions import AnyState
     from state_processor.state_backends import KeyedStateBackend
     from state_processor.types import TypeInformation
+
+
+WINDOW_TIMERS = "window-timers"
+"""The timer service of Flink's window operator."""
 
 
 class KeyedRuntimeContext(RuntimeContext):
@@ -45,7 +52,7 @@ class KeyedRuntimeContext(RuntimeContext):
 
     @property
     def namespaces(self) -> dict[str, TypeInformation | None]:
-        """The types of the namespaces of the states that the function has asked for, by name."""
+        """The types of the namespaces of states and timers that were asked for, by state."""
         return self._namespaces
 
     def get_state(
@@ -87,6 +94,32 @@ class KeyedRuntimeContext(RuntimeContext):
     ) -> AggregatingState:
         """An aggregating state; see ``get_state``."""
         return self._state(descriptor, AggregatingState, namespace)
+
+    def get_internal_timer_service(
+        self, name: str = WINDOW_TIMERS, namespace: TypeInformation | None = None
+    ) -> InternalTimerService:
+        """Timers in namespaces, which become timers of the savepoint: by default those of windows.
+
+        Flink's window operator fires a window, and removes its state, by these alone: a window
+        that has no timer stays for ever. Only ``transform`` has them, as nothing fires them here.
+
+        Args:
+            name: The name of the service; that of Flink's window operator by default.
+            namespace: The type of the namespaces; ``Types.TIME_WINDOW()`` by default.
+
+        Raises:
+            ValueError: The service has namespaces of another type already, or there is but one
+                namespace of this type.
+
+        Example:
+            >>> self.timers = runtime_context.get_internal_timer_service()
+            >>> window = TimeWindow(0, 60_000)  # in process_element
+            >>> self.timers.register_event_time_timer(window, window.max_timestamp())
+        """
+        found = namespace or Types.TIME_WINDOW()
+        service = InternalTimerService(self._backend, name, found.layout)
+        self._namespaces.update(dict.fromkeys(timer_states(name).values(), found))
+        return service
 
     def _state(
         self,

@@ -11,11 +11,11 @@ from flink_restore import (
     BACKENDS,
     RELEASES,
     Elements,
-    EventTimeWindows,
     FlinkRestore,
     KeyedState,
     Operator,
     TimerService,
+    TimeWindows,
 )
 from sample_rows import Rows, in_order, rows_of
 
@@ -68,14 +68,14 @@ HOURLY = Operator(
     key="STRING",
     states=(KeyedState.reducing("window-contents", "LONG").under("TIME_WINDOW"),),
     timers=WINDOW_TIMERS,
-    windows=EventTimeWindows("tumbling", HOUR, "reduce", "LONG"),
+    windows=TimeWindows("tumbling", HOUR, "reduce", "LONG"),
 )
 SESSIONS = Operator(
     "sessions",
     key="STRING",
     states=(KeyedState.list("window-contents", "STRING").under("TIME_WINDOW"),),
     timers=WINDOW_TIMERS,
-    windows=EventTimeWindows("session", HOUR, "process", "STRING"),
+    windows=TimeWindows("session", HOUR, "process", "STRING"),
 )
 KEYED = (ACCOUNTS, CUSTOMERS, PAIRS)
 WINDOWS = (HOURLY, SESSIONS)

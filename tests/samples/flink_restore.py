@@ -89,20 +89,22 @@ class Elements:
 
 
 @dataclass(frozen=True, slots=True)
-class EventTimeWindows:
+class TimeWindows:
     """The windows of Flink's own window operator.
 
     Attributes:
-        assigner: ``tumbling`` or ``session``.
+        assigner: ``tumbling``, ``tumbling by clock`` or ``session``.
         size: Of a window, or the gap of a session, in ms.
         contents: ``reduce``, ``aggregate`` or ``process``.
         type: Of an element, or of the accumulator.
+        lateness: How long a window stays after its end, in ms.
     """
 
     assigner: str
     size: int
     contents: str
     type: str
+    lateness: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ class Operator:
     states: tuple[KeyedState, ...] = ()
     timers: tuple[TimerService, ...] = ()
     elements: tuple[Elements, ...] = ()
-    windows: EventTimeWindows | None = None
+    windows: TimeWindows | None = None
     function: str = "dump"
 
     def real(self) -> Self:
@@ -214,6 +216,8 @@ class FlinkRestore:
         backend: str = "hashmap",
         parallelism: int = 3,
         ends: bool = False,
+        watermark: int | None = None,
+        awaits: int = 0,
         resave: Path | None = None,
         resave_format: str = "canonical",
         config: Mapping[str, str] | None = None,
@@ -227,6 +231,8 @@ class FlinkRestore:
             backend: ``hashmap`` or ``rocksdb``.
             parallelism: Of the operators, at most ``SLOTS``.
             ends: Whether the watermark goes to its end, so that event time timers and windows fire.
+            watermark: The event time from the beginning, in ms; none by default.
+            awaits: How many rows Flink shows before it takes its savepoint.
             resave: A folder for a savepoint that Flink takes of the restored job.
             resave_format: ``canonical`` or ``native``.
             config: More of Flink's configuration.
@@ -240,6 +246,8 @@ class FlinkRestore:
             {
                 "savepoint": Path(savepoint).absolute().as_uri(),
                 "ends": ends,
+                "watermark": watermark,
+                "awaits": awaits,
                 "resave": None if resave is None else resave.absolute().as_uri(),
                 "format": resave_format,
                 "configuration": settings | dict(config or {}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flink_restore import Elements, EventTimeWindows, KeyedState, Operator, TimerService
+from flink_restore import Elements, KeyedState, Operator, TimerService, TimeWindows
 
 CENTURY_MS = 36_500 * 24 * 3_600_000
 HOUR_MS = 3_600_000
@@ -55,14 +55,14 @@ TUMBLING = Operator(
     key="INT",
     states=(KeyedState.reducing("window-contents", ENTRY).under("TIME_WINDOW"),),
     timers=WINDOW_TIMERS,
-    windows=EventTimeWindows("tumbling", HOUR_MS, "reduce", ENTRY),
+    windows=TimeWindows("tumbling", HOUR_MS, "reduce", ENTRY),
 )
 TUMBLING_AGGREGATE = Operator(
     "tumbling_aggregate",
     key="STRING",
     states=(KeyedState.aggregating("window-contents", "TUPLE<LONG, LONG>").under("TIME_WINDOW"),),
     timers=WINDOW_TIMERS,
-    windows=EventTimeWindows("tumbling", HOUR_MS, "aggregate", "TUPLE<LONG, LONG>"),
+    windows=TimeWindows("tumbling", HOUR_MS, "aggregate", "TUPLE<LONG, LONG>"),
 )
 SESSION = Operator(
     "session",
@@ -72,7 +72,7 @@ SESSION = Operator(
         KeyedState.list("merging-window-set", "TUPLE<TIME_WINDOW, TIME_WINDOW>"),
     ),
     timers=WINDOW_TIMERS,
-    windows=EventTimeWindows("session", HOUR_MS // 2, "process", ENTRY),
+    windows=TimeWindows("session", HOUR_MS // 2, "process", ENTRY),
 )
 COUNT_WINDOW = Operator(
     "count_window",

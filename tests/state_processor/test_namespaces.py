@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from state_processor import (
+    KeyedProcessFunction,
     KeyedStateBootstrapFunction,
     ListStateDescriptor,
     MapStateDescriptor,
@@ -18,6 +19,7 @@ from state_processor import (
     ValueStateDescriptor,
 )
 from state_processor.functions import TimeWindow
+from state_processor.mixed_mode.backlog import Backlog
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,6 +133,70 @@ def test_each_window_has_state_of_its_own_however_the_function_is_run(
     assert {row.key: row["count"] for row in keyed.collect()} == {
         key: len(range(key, 200, 7)) for key in range(7)
     }
+
+
+class TimedWindows(KeyedStateBootstrapFunction):
+    """Windows of 10 ms, each with a timer of either time domain, and a timer of the key."""
+
+    def open(self, runtime_context: KeyedRuntimeContext) -> None:
+        self.timers = runtime_context.get_internal_timer_service()
+        self.most = runtime_context.get_reducing_state(
+            ReducingStateDescriptor("most", Types.LONG(), max), namespace=Types.TIME_WINDOW()
+        )
+
+    def process_element(self, value: Any, context: KeyedContext) -> None:
+        start = value.id // SIZE * SIZE
+        window = TimeWindow(start, start + SIZE)
+        self.most.set_current_namespace(window)
+        self.most.add(value.id)
+        context.timer_service.register_event_time_timer(1000)
+        self.timers.register_event_time_timer(window, window.max_timestamp())
+        self.timers.register_processing_time_timer(window, value.id)
+        self.timers.delete_processing_time_timer(window, value.id - 7)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_windows_have_timers_however_the_function_is_run(
+    spark: SparkSession, rows: DataFrame, tmp_path: Path, way: tuple[bool, str]
+) -> None:
+    path = written(spark, rows, TimedWindows(), tmp_path, way)
+    savepoint = Savepoint.load(spark, path, uids=["windows"])
+    found = savepoint.read_table("windows.timers_2").collect()
+    assert {row.service for row in found} == {"window-timers"}
+    most = {
+        (key, start): max(ids)
+        for key in range(7)
+        for start in range(0, 200, SIZE)
+        if (ids := [one for one in range(start, start + SIZE) if one % 7 == key])
+    }
+    for domain, timestamps in (
+        ("EVENT_TIME", {place: place[1] + SIZE - 1 for place in most}),
+        ("PROCESSING_TIME", most),
+    ):
+        assert sorted(
+            (row.key, row.namespace.start, row.namespace.end, row.timestamp)
+            for row in found
+            if row.time_domain == domain
+        ) == sorted((key, start, start + SIZE, at) for (key, start), at in timestamps.items())
+    of_keys = savepoint.read_timers("windows").collect()
+    assert sorted((row.key, row.timestamp) for row in of_keys) == [(key, 1000) for key in range(7)]
+
+
+class FiringWindows(KeyedProcessFunction):
+    """Asks for timers of windows where only those of keys fire."""
+
+    def open(self, runtime_context: KeyedRuntimeContext) -> None:
+        runtime_context.get_internal_timer_service()
+
+    def process_element(self, value: Any, context: KeyedContext) -> Any: ...
+
+
+def test_timers_of_windows_do_not_fire_here_and_are_refused(rows: DataFrame) -> None:
+    keyed = OperatorTransformation.bootstrap_with(rows).assign_timestamps("id").key_by("key")
+    with pytest.raises(ValueError, match=r"only Flink fires: .* transform"):
+        keyed.process(FiringWindows(), "key BIGINT")
+    with pytest.raises(ValueError, match="only Flink fires"):
+        Backlog.of(keyed, FiringWindows(), "key BIGINT")
 
 
 def test_namespaces_may_be_numbers(spark: SparkSession, rows: DataFrame, tmp_path: Path) -> None:

@@ -60,7 +60,8 @@ class FunctionRows:
         Raises:
             ColumnTypeError: The keys of two inputs are of different types.
             UnstableKeyError: Equal keys may have different bytes.
-            ValueError: A column gives the key groups of one input, and none those of the other.
+            ValueError: A column gives the key groups of one input, and none those of the other;
+                or the function has timers in namespaces, and its timers fire.
         """
         first = inputs[0].key
         for one in inputs:
@@ -85,7 +86,20 @@ class FunctionRows:
             FunctionState.of(descriptor, first.snapshot, namespace)
             for descriptor, namespace in registered(copy, layout)
         )
-        return cls(inputs, task, states)
+        found = cls(inputs, task, states)
+        if not keeps_state:
+            found.expect_no_internal_timers()
+        return found
+
+    def expect_no_internal_timers(self) -> None:
+        """Raises ``ValueError`` if the function has timers in namespaces, which nothing would fire."""
+        for state in self.states:
+            if state.is_timers and state.namespace is not None:
+                raise ValueError(
+                    f"{type(self.task.function).__name__} has timers in namespaces,"
+                    f" {state.new.name!r}, which only Flink fires: make state of them with"
+                    " transform(…), or use context.timer_service"
+                )
 
     def plan(self) -> KeyedPlan:
         """The state that the function leaves, as what is to be written."""

@@ -29,6 +29,7 @@ from state_processor.jobs.new_state import NewState
 from state_processor.jobs.per_key import Place
 from state_processor.jobs.python_values import BATCH_ROWS, OutputRows
 from state_processor.state_backends import TimerService
+from state_processor.state_backends.timers import TIMER_STATE_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
     Ended = tuple[Place, list[Any]]
 
 _KEY_BYTES = "key bytes"
-
-_TIMERS = {TimerService.EVENT: "event", TimerService.PROCESSING: "processing"}
-_SERVICE = "user-timers"
 
 
 @dataclass(frozen=True)
@@ -69,10 +67,11 @@ class FunctionState:
     ) -> Self:
         """The state of a descriptor."""
         name = descriptor.name
-        if name in _TIMERS:
-            void = constructed.void_namespace()
-            return cls(NewState.of_timers(_SERVICE, _TIMERS[name], name, key, void))
         of_namespace = None if namespace is None else namespace.snapshot
+        if name.startswith(TIMER_STATE_PREFIX):
+            domain, _, service = name.removeprefix(TIMER_STATE_PREFIX).partition("_")
+            of_timers = of_namespace or constructed.void_namespace()
+            return cls(NewState.of_timers(service, domain, name, key, of_timers), of_namespace)
         return cls(NewState.of(descriptor, name, None, of_namespace), of_namespace)
 
     @property
@@ -84,6 +83,14 @@ class FunctionState:
     def arrow_type(self) -> pa.DataType:
         """The type of a column of what keys have in it."""
         return TIMESTAMPS if self.is_timers else arrow_type(self.new.stored)
+
+    def contents(self, found: Any) -> Any:
+        """What a row has of it, for what a snapshot has; of timers that is their timestamps."""
+        if not self.is_timers:
+            return found
+        if self.namespace is None:
+            return TimerService.timestamps(found)
+        return [(namespace, TimerService.timestamps(timers)) for namespace, timers in found or ()]
 
     def column(self, number: int) -> StateColumn:
         """How the column is encoded."""
@@ -142,10 +149,7 @@ class StateTable:
     def rows(self, ended: Iterable[Ended]) -> Iterator[tuple[Place, tuple[Any, ...]]]:
         """The rows of keys that have anything in these states."""
         for place, (key_bytes, key_group, *found) in ended:
-            values = [
-                TimerService.timestamps(found[index]) if state.is_timers else found[index]
-                for index, state in self.states
-            ]
+            values = [state.contents(found[index]) for index, state in self.states]
             if self.namespace is None:
                 if any(value is not None for value in values):
                     yield place, (key_bytes, key_group, *values)

@@ -118,6 +118,7 @@ class Backlog:
         _expect_bounded(keyed.inputs)
         row_types(schema, function)
         rows = FunctionRows.of(keyed.inputs, function, keyed.options, keeps_state=True)
+        rows.expect_no_internal_timers()
         return cls(rows, schema, out_of_orderness_ms)
 
     def watermark(self) -> int:

@@ -8,12 +8,14 @@ its own.
 from state_processor.state_backends.backend import KeyedStateBackend, processing_time
 from state_processor.state_backends.by_name import STATE_BACKENDS, state_backend
 from state_processor.state_backends.cached import CachedBackend
+from state_processor.state_backends.internal_timers import InternalTimerService
 from state_processor.state_backends.operator_state_store import OperatorStateStore
 from state_processor.state_backends.timers import TimerService
 
 __all__ = [
     "STATE_BACKENDS",
     "CachedBackend",
+    "InternalTimerService",
     "KeyedStateBackend",
     "OperatorStateStore",
     "TimerService",

@@ -24,8 +24,16 @@ MAX_WATERMARK: Final = 2**63 - 1
 EVENT_TIME, PROCESSING_TIME = "EVENT_TIME", "PROCESSING_TIME"
 
 # Flink: InternalTimeServiceManagerImpl. No state of a user has such a name.
-_EVENT = "_timer_state/event_user-timers"
-_PROCESSING = "_timer_state/processing_user-timers"
+TIMER_STATE_PREFIX: Final = "_timer_state/"
+_DOMAINS = {EVENT_TIME: "event", PROCESSING_TIME: "processing"}
+
+
+def timer_states(service: str) -> dict[str, str]:
+    """Time domain -> the state that has the timers of a service."""
+    return {domain: f"{TIMER_STATE_PREFIX}{word}_{service}" for domain, word in _DOMAINS.items()}
+
+
+_STATES = timer_states("user-timers")
 
 
 class TimerService:
@@ -37,8 +45,8 @@ class TimerService:
         backend: Keeps the timers.
     """
 
-    EVENT: Final = _EVENT
-    PROCESSING: Final = _PROCESSING
+    EVENT: Final = _STATES[EVENT_TIME]
+    PROCESSING: Final = _STATES[PROCESSING_TIME]
 
     def __init__(self, backend: KeyedStateBackend) -> None:
         self._clock = backend.clock
@@ -46,7 +54,7 @@ class TimerService:
             domain: cast(
                 "MapState", backend.state(MapStateDescriptor(name, Types.LONG(), Types.VOID()))
             )
-            for domain, name in ((EVENT_TIME, _EVENT), (PROCESSING_TIME, _PROCESSING))
+            for domain, name in _STATES.items()
         }
         self._due: dict[str, list[int]] = {EVENT_TIME: [], PROCESSING_TIME: []}
         # The time that each domain has reached, while timers fire.

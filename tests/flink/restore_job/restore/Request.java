@@ -9,6 +9,8 @@ import java.util.Map;
  *
  * @param savepoint the path of the folder with {@code _metadata}
  * @param ends whether the input ends at once, with the last watermark, so that everything fires
+ * @param watermark at which event time is from the beginning; null for none
+ * @param awaits how many rows are to be shown before the savepoint is taken
  * @param resave where the restored job takes a savepoint of its own; null for none
  * @param format of that savepoint
  * @param configuration Flink's, for this job
@@ -16,6 +18,8 @@ import java.util.Map;
 record Request(
         String savepoint,
         boolean ends,
+        Long watermark,
+        int awaits,
         String resave,
         String format,
         Map<String, String> configuration,
@@ -59,13 +63,14 @@ record Request(
     record Elements(String name, String mode, List<String> types) implements Serializable {}
 
     /**
-     * Windows of event time.
+     * Windows of time.
      *
-     * @param assigner {@code tumbling} or {@code session}
+     * @param assigner {@code tumbling}, {@code tumbling by clock} or {@code session}
      * @param size of a window, or the gap of a session, in ms
      * @param contents {@code reduce}, {@code aggregate} or {@code process}
      * @param type of an element, or of the accumulator
+     * @param lateness how long a window stays after its end, in ms
      */
-    record Windows(String assigner, long size, String contents, String type)
+    record Windows(String assigner, long size, String contents, String type, long lateness)
             implements Serializable {}
 }

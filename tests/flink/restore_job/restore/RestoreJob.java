@@ -18,6 +18,7 @@ import org.apache.flink.streaming.api.datastream.WindowedStream;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.streaming.api.windowing.assigners.EventTimeSessionWindows;
 import org.apache.flink.streaming.api.windowing.assigners.TumblingEventTimeWindows;
+import org.apache.flink.streaming.api.windowing.assigners.TumblingProcessingTimeWindows;
 import org.apache.flink.streaming.api.windowing.assigners.WindowAssigner;
 import org.apache.flink.streaming.api.windowing.windows.TimeWindow;
 
@@ -35,7 +36,7 @@ final class RestoreJob {
     static JobGraph graph(Request request, String inbox) {
         StreamExecutionEnvironment env =
                 StreamExecutionEnvironment.getExecutionEnvironment(configuration(request));
-        RestoreJob job = new RestoreJob(nothing(env, inbox, request.ends()));
+        RestoreJob job = new RestoreJob(nothing(env, inbox, request));
         for (Request.Operator operator : request.operators()) {
             job.stream(operator).uid(operator.uid());
         }
@@ -52,15 +53,17 @@ final class RestoreJob {
     }
 
     private static DataStream<Object> nothing(
-            StreamExecutionEnvironment env, String inbox, boolean ends) {
+            StreamExecutionEnvironment env, String inbox, Request request) {
         FileSource.FileSourceBuilder<String> builder =
                 FileSource.forRecordStreamFormat(new TextLineInputFormat(), new Path(inbox));
         FileSource<String> source =
-                (ends ? builder : builder.monitorContinuously(LOOK_EVERY)).build();
+                (request.ends() ? builder : builder.monitorContinuously(LOOK_EVERY)).build();
         return env.fromSource(source, WatermarkStrategy.noWatermarks(), "nothing")
                 .setParallelism(1)
                 .map(line -> (Object) line)
                 .returns(object(Types.STRING))
+                .setParallelism(1)
+                .transform("time", object(Types.STRING), new TimeOperator(request.watermark()))
                 .setParallelism(1);
     }
 
@@ -89,7 +92,9 @@ final class RestoreJob {
         TypeInformation<Object> output = object(Types.STRING);
         DataStream<Object> elements = nothing.map(value -> value).returns(type).setParallelism(1);
         WindowedStream<Object, Object, TimeWindow> windows =
-                keyed(elements, operator).window(assigner(operator.windows()));
+                keyed(elements, operator)
+                        .window(assigner(operator.windows()))
+                        .allowedLateness(Duration.ofMillis(operator.windows().lateness()));
         WindowFunction function = new WindowFunction(operator);
         return switch (operator.windows().contents()) {
             case "reduce" -> windows.reduce(KeyedStates::first, function, output);
@@ -104,6 +109,7 @@ final class RestoreJob {
         Duration size = Duration.ofMillis(windows.size());
         return switch (windows.assigner()) {
             case "tumbling" -> TumblingEventTimeWindows.of(size);
+            case "tumbling by clock" -> TumblingProcessingTimeWindows.of(size);
             case "session" -> EventTimeSessionWindows.withGap(size);
             default -> throw new IllegalArgumentException("no assigner " + windows.assigner());
         };

@@ -71,6 +71,7 @@ public final class RestoreServer {
             return null;
         }
         cluster.awaitRunning(job);
+        Rows.await(request.awaits());
         String savepoint = request.resave() == null ? null : savepoint(job, request);
         cluster.cancel(job);
         return savepoint;

@@ -1,5 +1,6 @@
 package restore;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -15,6 +16,8 @@ final class Rows {
     private static final ConcurrentLinkedQueue<Map<String, Object>> ROWS =
             new ConcurrentLinkedQueue<>();
 
+    private static final long PATIENCE = Duration.ofMinutes(2).toNanos();
+
     private Rows() {}
 
     /** A row of what comes in turn as names and values. */
@@ -26,6 +29,15 @@ final class Rows {
             row.put((String) fields[i], fields[i + 1]);
         }
         ROWS.add(row);
+    }
+
+    /** Waits until there are so many rows. */
+    static void await(int count) throws InterruptedException {
+        for (long end = System.nanoTime() + PATIENCE; ROWS.size() < count; Thread.sleep(20)) {
+            if (System.nanoTime() > end) {
+                throw new IllegalStateException(ROWS.size() + " rows, expected " + count);
+            }
+        }
     }
 
     /** All rows so far, which are forgotten. */
