@@ -255,7 +255,7 @@ class FormatError(SavepointError):
     Attributes:
         message: What was found and what was expected.
         path: The file, or the name of the bytes inside another file.
-        offset: The byte in it, from 0.
+        offset: The byte in it, from 0; -1 if it is none in particular.
         record: The index of its record among those that were decoded together; -1 = of none.
         state: The number of its state in its file; -1 = of none that is known.
     """
@@ -268,7 +268,8 @@ class FormatError(SavepointError):
     state = -1
 
     def __str__(self) -> str:
-        return self._placed(f"{self.path} at byte {self.offset}: {self.message}")
+        where = self.path if self.offset < 0 else f"{self.path} at byte {self.offset}"
+        return self._placed(f"{where}: {self.message}")
 
     # A dataclass is compared by value, which would take the hash away that `raise from` needs.
     __hash__ = Exception.__hash__

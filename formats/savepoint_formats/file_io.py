@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from savepoint_formats.errors import (
+    FormatError,
     NotASavepointError,
     SavepointNotFoundError,
     StateFileNotFoundError,
@@ -102,6 +103,7 @@ class StateFile:
         size: Bytes of the piece; None = to the end of the file.
         is_own: Whether it lies in a directory of the savepoint's own, or one that is allowed.
         problem: Why it was not followed, if that is why there is no location.
+        told_size: Bytes of the whole file as its handle says; None if the handle does not say.
     """
 
     path: str
@@ -111,12 +113,14 @@ class StateFile:
     size: int | None = None
     is_own: bool = True
     problem: str = ""
+    told_size: int | None = None
 
     def length(self) -> int:
-        """The number of bytes.
+        """The number of bytes that there have to be; a file may be cut, which reading tells.
 
         Raises:
             StateFileNotFoundError: The file is gone.
+            FormatError: It is longer than its handle says.
         """
         if self.data is not None:
             return len(self.data)
@@ -125,7 +129,12 @@ class StateFile:
         size = None if self.location is None else self.location.file_size()
         if size is None:
             raise self._missing()
-        return size
+        if self.told_size is None:
+            return size
+        if size > self.told_size:
+            message = f"{size} bytes in the file, expected {self.told_size} as its handle says"
+            raise FormatError(message, self.path, self.told_size)
+        return self.told_size
 
     def read(self, start: int = 0, end: int | None = None) -> bytes:
         """The bytes from ``start`` to ``end``, or as many as there are.
@@ -138,9 +147,11 @@ class StateFile:
             return self.data[start:end]
         limit = self.size if end is None else end if self.size is None else min(end, self.size)
         with self._opened() as file:
-            # A damaged handle may lead anywhere.
-            file.seek(min(self.start + start, file.size()))
-            return bytes(file.read(None if limit is None else max(limit - start, 0)))
+            # A damaged handle may lead anywhere, and memory is taken for all that is asked for.
+            first = min(self.start + start, file.size())
+            left = file.size() - first
+            file.seek(first)
+            return bytes(file.read(left if limit is None else min(max(limit - start, 0), left)))
 
     def chunks(self, size: int) -> Iterator[pa.Buffer]:
         """The bytes of a file, so many at a time, for who is to pass them on.
@@ -283,10 +294,10 @@ class SnapshotDirectory:
                 return StateFile("(empty)", data=b"")
             case KeyGroupsStream(_, stream):
                 return self.file(stream)
-            case RelativeFile(path):
-                return self._existing(path, [self._below(path)])
-            case FileStream(_, path):
-                return self._existing(path, self._candidates(path))
+            case RelativeFile(path, size):
+                return replace(self._existing(path, [self._below(path)]), told_size=size)
+            case FileStream(size, path):
+                return replace(self._existing(path, self._candidates(path)), told_size=size)
             case SegmentStream(start, size, _, path):
                 whole = self._existing(path, self._candidates(path))
                 return replace(whole, start=start, size=size)

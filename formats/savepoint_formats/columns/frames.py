@@ -82,6 +82,11 @@ class Frames:
         for state, (start, end) in zip(self.run_states.tolist(), borders, strict=True):
             yield state, slice(start, end)
 
+    def state_of(self, entry: int) -> int:
+        """The id of the state that has an entry."""
+        run = int(np.searchsorted(self.run_starts, entry, "right")) - 1
+        return int(self.run_states[run])
+
     def by_state(self) -> dict[int, npt.NDArray[np.int64]]:
         """The spans of each state that has entries, by its id."""
         parts: dict[int, list[npt.NDArray[np.int64]]] = {}
@@ -147,6 +152,20 @@ class FramesTable:
             wanted=wanted if status == CUT else 0,
         )
 
+    def add_section(self, start: int, end: int) -> Frames:
+        """Finds the entries of a section that lies between these positions, all of it.
+
+        Returns:
+            All entries found so far, those of earlier sections too.
+
+        Raises:
+            TruncatedError: It has no end mark.
+            FormatError: It is damaged, or does not end at its end mark.
+        """
+        found = self.add(FramesStart(start), end)
+        expect_end(self._chunk, found, end)
+        return found
+
     def _job(self, start: FramesStart, end: int) -> FramesJob:
         return FramesJob(
             data=self._chunk.address,
@@ -189,12 +208,16 @@ def section_frames(chunk: Chunk, position: int, states: int) -> Frames:
         TruncatedError: It has no end mark.
         FormatError: Bytes follow on it, or it is damaged.
     """
-    found = frames(chunk, FramesStart(position), states)
+    return FramesTable(chunk, states).add_section(position, len(chunk))
+
+
+def expect_end(chunk: Chunk, found: Frames, end: int) -> None:
+    """Raises an error unless the last section has its end mark, and that where it is to end."""
+    position = found.next.position
     if not found.is_end:
-        error = "the key group has no end mark"
-        raise chunk.error(error, found.next.position, TruncatedError)
-    if found.next.position != len(chunk):
-        left = len(chunk) - found.next.position
-        error = f"{left} bytes behind the end mark of the key group"
-        raise chunk.error(error, found.next.position, FormatError)
-    return found
+        error = chunk.error("the key group has no end mark", position, TruncatedError)
+        error.state = found.next.state
+        raise error
+    if position != end:
+        message = f"{end - position} bytes behind the end mark of the key group"
+        raise chunk.error(message, position, FormatError)

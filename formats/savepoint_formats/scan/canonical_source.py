@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -10,14 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.columns.chunk import Chunk
-from savepoint_formats.columns.frames import FramesStart, FramesTable, frames
-from savepoint_formats.errors import FormatError, TruncatedError, within
+from savepoint_formats.columns.frames import FramesStart
+from savepoint_formats.errors import within
 from savepoint_formats.scan.entry_source import (
     BATCH_SIZE,
     BLOCK_SIZE,
     EntrySource,
     SourceSettings,
 )
+from savepoint_formats.scan.section_frames import SectionFrames
 from savepoint_formats.scan.state_rows import EntrySpans
 from savepoint_formats.state_files.sections import (
     Section,
@@ -62,6 +62,7 @@ class CanonicalSource(EntrySource):
         self._file = file
         self._handle = handle
         self._is_compressed = is_compressed
+        self._frames = SectionFrames(states, self.prefix_size)
 
     def parts(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
         sections = sections_of(self._handle.groups, self._file, key_groups)
@@ -76,22 +77,9 @@ class CanonicalSource(EntrySource):
     def _part(self, names: frozenset[str], batch: tuple[Section, ...]) -> Part:
         data, starts, base = self._read(batch)
         chunk = Chunk(np.frombuffer(data, np.uint8), self._path_of(batch), base)
-        table = FramesTable(chunk, len(self.states))
-        for section, start, end in zip(batch, starts, [*starts[1:], len(data)], strict=True):
-            with self._in_section(section):
-                found = section_entries(table, chunk, start, end)
+        placed = zip(batch, starts, [*starts[1:], len(data)], strict=True)
+        found, _ = self._frames.of_sections(chunk, placed)
         return chunk, self._by_state(names, found)
-
-    @contextmanager
-    def _in_section(self, section: Section) -> Iterator[None]:
-        """Tells errors in the entries of a section what they are in."""
-        try:
-            yield
-        except FormatError as error:
-            if error.state >= 0:
-                error.within(f"state {self.states[error.state].name!r}")
-            error.within(f"key group {section.key_group}")
-            raise
 
     def _path_of(self, batch: tuple[Section, ...]) -> str:
         """What errors call the bytes of sections; decompressed, they have offsets of their own."""
@@ -142,10 +130,7 @@ class CanonicalSource(EntrySource):
                 else whole[position:stop]
             )
             chunk = Chunk(np.frombuffer(data, np.uint8), path, position)
-            with self._in_section(section):
-                found = frames(chunk, start, len(self.states))
-                if stop == end and not found.is_end:
-                    raise _no_end(chunk, found)
+            found = self._frames.of_block(chunk, start, replace(section, end=end), stop)
             if len(found):
                 yield chunk, self._by_state(names, found)
             if found.is_end:
@@ -153,22 +138,3 @@ class CanonicalSource(EntrySource):
             position += found.next.position
             start = FramesStart(0, found.next.state)
             size = max(BLOCK_SIZE, found.wanted)
-
-
-def section_entries(table: FramesTable, chunk: Chunk, start: int, end: int) -> Frames:
-    """Adds the entries of the section between two positions of a chunk to those found before.
-
-    Raises:
-        FormatError: The section is damaged.
-    """
-    found = table.add(FramesStart(start), end)
-    if not found.is_end:
-        raise _no_end(chunk, found)
-    return found
-
-
-def _no_end(chunk: Chunk, found: Frames) -> TruncatedError:
-    message = "the key group has no end mark"
-    error = TruncatedError(message, chunk.path, chunk.base + found.next.position)
-    error.state = found.next.state
-    return error

@@ -87,7 +87,7 @@ class HeapSource:
         """The entries of these states and key groups, a batch per key group."""
         for section in sections_of(self._handle.groups, self._file, key_groups):
             with within(f"key group {section.key_group}"):
-                part = HeapSection.of(self._file, section, is_compressed=self._is_compressed)
+                part = self._section(section)
                 rows = {
                     self._states[state_id].name: found
                     for state_id, found in self._entries(part, section)
@@ -101,11 +101,15 @@ class HeapSource:
         """The timers of these key groups, a state of one of them at a time."""
         for section in sections_of(self._handle.groups, self._file, key_groups):
             with within(f"key group {section.key_group}"):
-                part = HeapSection.of(self._file, section, is_compressed=self._is_compressed)
+                part = self._section(section)
                 for state_id, found in self._entries(part, section):
                     if not isinstance(found, StateRows):
                         name = self._states[state_id].name
                         yield TimerRows.of_key_group(name, found, section.key_group)
+
+    def _section(self, section: Section) -> HeapSection:
+        states, is_compressed = len(self._states), self._is_compressed
+        return HeapSection.of(self._file, section, states, is_compressed=is_compressed)
 
     def _identity(self, name: str) -> Program:
         return next(
@@ -134,7 +138,7 @@ class HeapSource:
 
     def _in_order(self, part: HeapSection) -> Iterator[tuple[int, Entries]]:
         while part.has_more():
-            state_id, count = part.next_state(len(self._states))
+            state_id, count = part.next_state()
             if count:
                 with within(f"state {self._states[state_id].name!r}"):
                     found, part.position = self._decoded(part, state_id, part.position, count)

@@ -9,10 +9,10 @@ import numpy as np
 
 from savepoint_formats.catalog import keyed_states
 from savepoint_formats.columns.chunk import Chunk
-from savepoint_formats.columns.frames import FramesTable
+from savepoint_formats.columns.frames import section_frames
 from savepoint_formats.errors import FormatError
 from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle, KeyedHandleType
-from savepoint_formats.scan.canonical_source import CanonicalSource, section_entries
+from savepoint_formats.scan.canonical_source import CanonicalSource
 from savepoint_formats.scan.changelog_source import ChangelogSource
 from savepoint_formats.scan.heap_source import HeapSource
 from savepoint_formats.scan.rocksdb_source import RocksDbSource
@@ -98,8 +98,7 @@ def is_canonical(file: StateFile, handle: KeyGroupsHandle, header: KeyedBackendH
             if header.is_compressed:
                 data = decompress(data, file.path, section.start)
             chunk = Chunk(np.frombuffer(data, np.uint8), file.path, section.start)
-            table = FramesTable(chunk, len(header.states))
-            section_entries(table, chunk, 0, len(chunk))
+            section_frames(chunk, 0, len(header.states))
     except FormatError:
         return False
     return True

@@ -14,7 +14,7 @@ from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.decode import decode
 from savepoint_formats.errors import within
 from savepoint_formats.layout import Layout, Repeated, Struct
-from savepoint_formats.state_files.header import HeaderBytes, OperatorBackendHeader
+from savepoint_formats.state_files.header import OperatorBackendHeader
 from savepoint_formats.state_files.operator_state import read_elements
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def read_operator_state(
         FormatError: The file is damaged; names state and subtask.
     """
     file = directory.file(split.handle.stream)
-    header = OperatorBackendHeader.parse(HeaderBytes.of_operator_state(directory, split.handle))
+    header = OperatorBackendHeader.of_handle(directory, split.handle)
     decoder = program(_stored(state), kryo)
     pieces = read_elements(
         file, split.handle, state.name, is_compressed=header.is_compressed, size=PIECE_SIZE

@@ -52,10 +52,11 @@ class RocksDbSource(EntrySource):
 
     def parts(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
         wanted = [state.name for state in self.states if state.name in names]
+        there = [state.name for state in self.states]
         max_parallelism = self.settings.max_parallelism
         with (
             within(f"key groups {key_groups}"),
-            RocksDbState(self._directory, self._handle, max_parallelism) as files,
+            RocksDbState(self._directory, self._handle, max_parallelism, there) as files,
         ):
             for part in files.batches(wanted, key_groups, size=BATCH_SIZE):
                 size = files.size(wanted, part) if len(part) == 1 else 0

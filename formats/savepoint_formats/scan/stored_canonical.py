@@ -6,7 +6,6 @@ over as it lies: runs of entries, each with the id of its state in front. Only t
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -15,13 +14,14 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.columns.chunk import Chunk
-from savepoint_formats.columns.frames import FramesStart, FramesTable, frames
+from savepoint_formats.columns.frames import FramesStart
 from savepoint_formats.columns.kernel import NO_STATE
 from savepoint_formats.columns.spans import Spans, bytes_of
 from savepoint_formats.columns.stored_entries import StoredEntries
-from savepoint_formats.errors import FormatError, TruncatedError
+from savepoint_formats.errors import within
 from savepoint_formats.key_groups import prefix_size
 from savepoint_formats.scan.entry_source import BATCH_SIZE
+from savepoint_formats.scan.section_frames import SectionFrames
 from savepoint_formats.scan.stored_state import RUN_SCHEMA, StatePiece
 from savepoint_formats.state_files.sections import batches_of, read_sections, sections_of
 from savepoint_formats.state_files.snappy import decompress
@@ -132,6 +132,7 @@ class StoredCanonical:
         self._prefix = prefix_size(max_parallelism)
         self._is_compressed = is_compressed
         self._block_size = block_size
+        self._frames = SectionFrames(states, self._prefix)
 
     def runs(
         self, state_ids: Mapping[str, int], key_groups: KeyGroupRange
@@ -183,19 +184,12 @@ class StoredCanonical:
 
     def _block(self, chunk: Chunk, sections: Sequence[Section]) -> EntryBlock:
         """All entries of sections in a chunk."""
-        table, counts = FramesTable(chunk, len(self._states)), [0]
-        for section in sections:
-            with self._in_section(section):
-                start, end = section.start - chunk.base, section.end - chunk.base
-                found = table.add(FramesStart(start), end)
-                if not found.is_end:
-                    raise _no_end(chunk, found)
-                counts.append(len(found.run_states))
-        groups = np.array([section.key_group for section in sections], np.uint16)
-        return EntryBlock(chunk, found, np.repeat(groups, np.diff(counts)))
+        base = chunk.base
+        placed = [(one, one.start - base, one.end - base) for one in sections]
+        return EntryBlock(chunk, *self._frames.of_sections(chunk, placed))
 
     def _decompressed(self, section: Section, content: bytes) -> EntryBlock:
-        with self._in_section(section):
+        with within(f"key group {section.key_group}"):
             data = np.frombuffer(decompress(content, self._file.path, section.start), np.uint8)
         path = f"{self._file.path}, decompressed from byte {section.start}"
         return self._block(Chunk(data, path), (replace(section, start=0, end=len(data)),))
@@ -216,11 +210,8 @@ class StoredCanonical:
         while not is_end:
             part = replace(section, start=position, end=min(position + size, section.end))
             chunk = self._continued(part, state)
-            with self._in_section(section):
-                found = frames(chunk, FramesStart(ID_SIZE, state), len(self._states))
-                is_end = found.is_end
-                if part.end == section.end and not is_end:
-                    raise _no_end(chunk, found)
+            found = self._frames.of_block(chunk, FramesStart(ID_SIZE, state), section, part.end)
+            is_end = found.is_end
             if found.next.state != NO_STATE and len(found):
                 chunk.data[found.spans[0, -1]] |= _IS_LAST
             groups = np.full(len(found.run_states), section.key_group, np.uint16)
@@ -234,21 +225,3 @@ class StoredCanonical:
         data[:ID_SIZE] = state >> 8 & 0xFF, state & 0xFF
         data[ID_SIZE:] = np.frombuffer(read_sections(self._file, (part,)), np.uint8)
         return Chunk(data, self._file.path, part.start - ID_SIZE)
-
-    @contextmanager
-    def _in_section(self, section: Section) -> Iterator[None]:
-        """Tells errors in the entries of a section what they are in."""
-        try:
-            yield
-        except FormatError as error:
-            if error.state >= 0:
-                error.within(f"state {self._states[error.state].name!r}")
-            error.within(f"key group {section.key_group}")
-            raise
-
-
-def _no_end(chunk: Chunk, found: Frames) -> TruncatedError:
-    message = "the key group has no end mark"
-    error = TruncatedError(message, chunk.path, chunk.base + found.next.position)
-    error.state = found.next.state
-    return error

@@ -58,14 +58,16 @@ class StoredHeap:
         """
         for section in sections_of(self._handle.groups, self._file, key_groups):
             with within(f"key group {section.key_group}"):
-                part = HeapSection.of(self._file, section, is_compressed=self._is_compressed)
+                part = HeapSection.of(
+                    self._file, section, len(self._states), is_compressed=self._is_compressed
+                )
                 yield from self._section(part, section, names)
 
     def _section(
         self, part: HeapSection, section: Section, names: frozenset[str]
     ) -> Iterator[StatePiece]:
         while part.has_more():
-            state_id, count = part.next_state(len(self._states))
+            state_id, count = part.next_state()
             if not count:
                 continue
             state = self._states[state_id]

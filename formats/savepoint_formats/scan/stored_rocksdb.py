@@ -54,9 +54,10 @@ class StoredRocksDb:
             StateFileNotFoundError: A file is gone.
             FormatError: A file is damaged.
         """
+        there = [state.name for state in self._states]
         with (
             within(f"key groups {key_groups}"),
-            RocksDbState(self._directory, self._handle, self._max_parallelism) as files,
+            RocksDbState(self._directory, self._handle, self._max_parallelism, there) as files,
         ):
             for state in self._states:
                 if state.name in names:

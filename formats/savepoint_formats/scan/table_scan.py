@@ -43,6 +43,7 @@ from savepoint_formats.scan.raw_state import (
 )
 from savepoint_formats.scan.scan_options import ScanOptions
 from savepoint_formats.scan.state_rows import key_layout
+from savepoint_formats.scan.subtasks import check_subtasks
 from savepoint_formats.scan.timer_rows import KEY_GROUP
 from savepoint_formats.scan.visible import (
     joined_instances,
@@ -180,17 +181,29 @@ class TableScan:
             ColumnNotFoundError: A column is wanted that there is not.
             StateNotFoundError: A flat view is wanted of what is no list or map.
             KeyTypeError: A key is wanted that is none of the table's.
+            FormatError: Subtasks have not the key groups that they must have.
         """
         self._check_options()
+        with within(*self._places):
+            check_subtasks(self.operator, self.directory.metadata_path)
         # Both are wanted later, and tell now what is wrong with the options.
         _ = self.schema, self._key_filter
         if self.kind.is_keyed:
             return list(self._keyed_splits(size))
         if self.kind.is_raw:
             return list(raw_splits(self.operator, self.kind, self.options.key_groups))
-        splits: list[Split] = list(self._operator_splits())
-        is_single = self.kind is StateKind.BROADCAST and not self.options.with_subtask
-        return splits[:1] if is_single else splits
+        splits = list(self._operator_splits())
+        if self.kind is StateKind.BROADCAST and not self.options.with_subtask:
+            # All subtasks have the same; one may not have the state yet.
+            name = self.table.states[0].name
+            found = [one for one in splits if name in {state.name for state in one.handle.states}]
+            splits = (found or splits)[:1]
+        return list(splits)
+
+    @property
+    def _places(self) -> tuple[str, str]:
+        operator = self.name or self.operator.uid or str(self.operator.operator_id)
+        return f"operator {operator}", f"table {self.table.name}"
 
     def _check_options(self) -> None:
         """Raises an error for what is asked of a table that it does not have."""
@@ -204,10 +217,10 @@ class TableScan:
             raise ColumnNotFoundError(f"{name} has no key groups to choose rows by")
 
     def _operator_splits(self) -> Iterator[OperatorStateSplit]:
-        name = self.table.states[0].name
+        # A handle that does not name the state leads to a file that must not have it either.
         for subtask in self.operator.subtasks:
             handle = subtask.managed_operator_state
-            if handle is not None and any(state.name == name for state in handle.states):
+            if handle is not None and handle.states:
                 yield OperatorStateSplit(subtask.index, handle)
 
     def _keyed_splits(self, size: int) -> Iterator[KeyedSplit | RawKeyedSplit]:
@@ -254,8 +267,7 @@ class TableScan:
             StateFileNotFoundError: A file is gone.
             FormatError: A file is damaged; names state, key group, operator, table and subtask.
         """
-        operator = self.name or self.operator.uid or str(self.operator.operator_id)
-        places = [f"operator {operator}", f"table {self.table.name}"]
+        places = [*self._places]
         if split.subtask != COORDINATOR:
             places.append(f"subtask {split.subtask}")
         with within(*places):

@@ -365,6 +365,19 @@ class OperatorBackendHeader:
         """Raises ``FormatError`` if the bytes are none of such a header."""
         return header.parse(cls.read)
 
+    @classmethod
+    def of_handle(cls, directory: SnapshotDirectory, handle: OperatorStateHandle) -> Self:
+        """The header of the file of a handle; raises ``FormatError`` if it has other states."""
+        data = HeaderBytes.of_operator_state(directory, handle)
+        header = cls.parse(data)
+        infos = (*header.list_states, *header.broadcast_states)
+        here = {(info.name, info.option(DISTRIBUTION_MODE)) for info in infos}
+        told = {(state.name, state.mode.name) for state in handle.states}
+        for name, mode in sorted(told ^ here):
+            where = "the file" if (name, mode) in here else "_metadata"
+            raise FormatError(f"state {name!r} ({mode}) is in {where} only", data.path, 0)
+        return header
+
     def write(self, view: DataOutputView) -> None:
         view.write_int(self.version)
         if self.version == OPERATOR_VERSION_COMPRESSED:

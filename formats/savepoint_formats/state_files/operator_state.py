@@ -15,9 +15,8 @@ Flink: ``OperatorStateRestoreOperation``, ``PartitionableListState``, ``HeapBroa
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain, pairwise, takewhile
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -73,7 +72,8 @@ def read_elements(
     Raises:
         StateFileNotFoundError: The file is gone.
         TruncatedError: The file ends before its elements do.
-        FormatError: An offset lies outside the file, or compressed bytes are damaged.
+        FormatError: An offset lies outside the file or in front of the one before, the file is
+            longer than its handle says, or compressed bytes are damaged.
     """
     for spans in _pieces(_spans(file, handle, state), size):
         base, end = spans[0][0], spans[-1][1]
@@ -90,22 +90,25 @@ def read_elements(
 
 
 def _spans(file: StateFile, handle: OperatorStateHandle, state: str) -> list[tuple[int, int]]:
-    """Where each element begins and ends, in the order of the handle."""
+    """Where each element begins and ends, in the order of the handle.
+
+    A file has its states one behind the other, and the elements of each in their order.
+    """
     wanted = next((entry.offsets for entry in handle.states if entry.name == state), ())
     if not wanted:
         return []
     length = file.length()
-    borders = sorted({offset for entry in handle.states for offset in entry.offsets})
-    if borders[0] < 0 or borders[-1] > length:
-        raise FormatError(
-            f"an element of an operator state at {borders[-1]}, expected 0 to {length}",
-            file.path,
-            min(max(borders[0], 0), length),
-        )
-    borders.append(length)
-    return [
-        (offset, borders[bisect_right(borders, offset)]) for offset in wanted if offset < length
-    ]
+    entries = sorted(
+        (entry for entry in handle.states if entry.offsets), key=lambda one: one.offsets
+    )
+    borders = [*chain.from_iterable(entry.offsets for entry in entries), length]
+    for offset, following in pairwise([0, *borders]):
+        if following < offset or following > length:
+            message = f"an element of an operator state at {following}, expected {offset} to"
+            raise FormatError(f"{message} {length}", file.path, min(max(following, 0), length))
+    before = takewhile(lambda entry: entry.name != state, entries)
+    first = sum(len(entry.offsets) for entry in before)
+    return list(pairwise(borders[first : first + len(wanted) + 1]))
 
 
 def _pieces(spans: list[tuple[int, int]], size: int) -> Iterator[list[tuple[int, int]]]:

@@ -10,12 +10,14 @@ Flink: ``RocksIncrementalSnapshotStrategy``, ``RocksNativeFullSnapshotStrategy``
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from savepoint_formats.errors import FormatError
 from savepoint_formats.key_groups import KeyGroupRange, prefix_size
 from savepoint_formats.state_files.entry_chunk import EntryChunk, key_group_prefix
 from savepoint_formats.state_files.sst import Sst
@@ -23,7 +25,7 @@ from savepoint_formats.state_files.sst_blocks import UnsupportedSstError
 from savepoint_formats.state_files.sst_scan import SstScan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -35,6 +37,9 @@ DEFAULT_CHUNK_SIZE = 1 << 24
 """Bytes of keys and values; large enough that the cost of a chunk does not count."""
 
 _SST_SUFFIX = ".sst"
+_FILE_NAME = re.compile(r"CURRENT|IDENTITY|(MANIFEST|OPTIONS)-\d+|\d+\.(sst|blob|log)")
+_DEFAULT = "default"
+"""The column family that every database has; Flink puts nothing into it."""
 
 # What tables become when they are decompressed, about.
 _EXPANSION = 3
@@ -49,6 +54,7 @@ class RocksDbState:
         directory: Where the savepoint is.
         handle: The handle.
         max_parallelism: That of the operator; the size of the key-group prefix depends on it.
+        names: The states of the header, if it is known: each table has to be of one of them.
 
     Example:
         >>> with RocksDbState(directory, handle, operator.max_parallelism) as state:
@@ -57,11 +63,16 @@ class RocksDbState:
     """
 
     def __init__(
-        self, directory: SnapshotDirectory, handle: IncrementalHandle, max_parallelism: int
+        self,
+        directory: SnapshotDirectory,
+        handle: IncrementalHandle,
+        max_parallelism: int,
+        names: Collection[str] | None = None,
     ) -> None:
         self._directory = directory
         self._handle = handle
         self._prefix_size = prefix_size(max_parallelism)
+        self._names = names
         self._scans: dict[str, SstScan] = {}
         self._resources = ExitStack()
         self.fallback_reasons: list[str] = []
@@ -166,11 +177,21 @@ class RocksDbState:
     @cached_property
     def _tables(self) -> tuple[Sst, ...]:
         files = self._handle.shared + self._handle.private
-        return tuple(
+        for file in files:
+            if not _FILE_NAME.fullmatch(file.name):
+                message = f"a file of the name {file.name!r}, which RocksDB gives to none"
+                raise FormatError(message, self._directory.file(file.stream).path, -1)
+        tables = tuple(
             Sst.open(self._directory.file(file.stream), file.stream.size)
             for file in files
             if file.name.endswith(_SST_SUFFIX)
         )
+        for table in tables:
+            if self._names is not None and table.column_family not in (*self._names, _DEFAULT):
+                message = f"entries of state {table.column_family!r}, expected one of "
+                message += ", ".join(map(repr, self._names))
+                raise FormatError(message, table.table.path, -1)
+        return tables
 
     @cached_property
     def _rocksdb(self) -> RocksDbDirectory:

@@ -1,7 +1,9 @@
 """Key-group sections: where each key group of a state file lies, and its bytes.
 
 Canonical and heap files have a section per key group, of which the handle tells the first byte
-only. A section ends where the next one begins, or the file.
+only. A section ends where the next one begins, or where the file ends as its handle says. So all
+bytes belong to the header or to a key group; a section that holds more or less than its own key
+group was displaced, and whoever reads it says so.
 """
 
 from __future__ import annotations
@@ -54,25 +56,30 @@ def sections_of(
 
     Raises:
         StateFileNotFoundError: The file is gone.
-        FormatError: An offset lies outside the file.
+        FormatError: An offset lies outside the file, or the file is longer than its handle says.
     """
-    starts = sorted(
-        (offset, key_group)
-        for key_group, offset in zip(groups.key_groups, groups.offsets, strict=True)
-        if offset > nothing
-    )
-    if not starts:
-        return ()
+    pairs = zip(groups.offsets, groups.key_groups, strict=True)
+    starts = sorted(pair for pair in pairs if pair[0] != nothing)
     size = file.length()
-    if starts[-1][0] > size:
-        message = f"key group {starts[-1][1]} begins behind the end of the file, at {size}"
-        raise FormatError(message, file.path, starts[-1][0])
+    _check(starts, size, file, is_raw=nothing == NOTHING_WRITTEN_RAW)
     borders = [*starts, (size, -1)]
     return tuple(
         Section(key_group, start, end)
         for (start, key_group), (end, _) in pairwise(borders)
         if key_group in wanted
     )
+
+
+def _check(starts: list[tuple[int, int]], size: int, file: StateFile, *, is_raw: bool) -> None:
+    """Raises ``FormatError`` for an offset that cannot be, or bytes that no key group has."""
+    for offset, key_group in (*starts[:1], *starts[-1:]):
+        if not 0 <= offset <= size:
+            message = f"key group {key_group} begins at {offset}, expected 0 to {size}"
+            raise FormatError(message, file.path, min(max(offset, 0), size))
+    first = starts[0][0] if starts else size
+    # Any other file begins with a header, of which is known where it ends.
+    if is_raw and first:
+        raise FormatError(f"{first} bytes that belong to no key group", file.path, 0)
 
 
 def batches_of(sections: Iterable[Section], size: int) -> Iterator[tuple[Section, ...]]:
@@ -98,5 +105,7 @@ def read_sections(file: StateFile, sections: tuple[Section, ...]) -> bytes:
     data = file.read(start, end)
     if len(data) != end - start:
         message = f"{len(data)} bytes of the {end - start} that the key groups have"
-        raise TruncatedError(message, file.path, start + len(data))
+        error = TruncatedError(message, file.path, start + len(data))
+        cut = next(one for one in sections if one.end > start + len(data))
+        raise error.within(f"key group {cut.key_group}")
     return data

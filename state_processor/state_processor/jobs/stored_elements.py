@@ -16,7 +16,6 @@ from savepoint_formats.state_files.header import (
     DISTRIBUTION_MODE,
     KEY_SERIALIZER,
     VALUE_SERIALIZER,
-    HeaderBytes,
     OperatorBackendHeader,
 )
 from savepoint_formats.state_files.operator_state import read_elements
@@ -91,7 +90,7 @@ def _handles(operator: Operator) -> list[tuple[int, OperatorStateHandle]]:
 
 
 def _header(operator: Operator, handle: OperatorStateHandle) -> OperatorBackendHeader:
-    return OperatorBackendHeader.parse(HeaderBytes.of_operator_state(operator.directory, handle))
+    return OperatorBackendHeader.of_handle(operator.directory, handle)
 
 
 @dataclass(frozen=True)

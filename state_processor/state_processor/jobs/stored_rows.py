@@ -15,6 +15,7 @@ from savepoint_formats.errors import within
 from savepoint_formats.metadata import KeyGroupsHandle
 from savepoint_formats.scan.entry_source import SourceSettings
 from savepoint_formats.scan.stored_runs import PassThrough, raw_timer_runs, stored_runs
+from savepoint_formats.scan.subtasks import check_subtasks
 from savepoint_formats.scan.table_scan import SPLIT_SIZE, pieces_of
 from state_processor.jobs.encode_keyed import RUNS, run_rows
 from state_processor.jobs.handed_runs import RunSource
@@ -114,6 +115,8 @@ def check_passage(
 
 
 def _splits(operator: Operator) -> Iterator[_Split]:
+    with within(f"operator {operator.name}"):
+        check_subtasks(operator.record, operator.directory.metadata_path)
     for subtask in operator.record.subtasks:
         managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
         for handle, is_raw in ((managed, False), (raw, True)):

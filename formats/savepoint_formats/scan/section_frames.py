@@ -1,0 +1,122 @@
+"""Entries of the sections of a canonical file, as far as their borders and prefixes go.
+
+The handle tells where the section of a key group begins; the section tells by its end mark where
+it ends, and each entry by its prefix of which key group it is. All of these have to agree: an
+offset that is damaged would move rows into another key group, or lose them.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from savepoint_formats.columns.frames import Frames, FramesStart, FramesTable, expect_end, frames
+from savepoint_formats.errors import FormatError
+from savepoint_formats.scan.keyed_batch import key_groups_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.catalog import State
+    from savepoint_formats.columns.chunk import Chunk
+    from savepoint_formats.state_files.sections import Section
+
+    Placed: TypeAlias = tuple[Section, int, int]
+    """A section, and where in a chunk it begins and ends."""
+
+
+class SectionFrames:
+    """Finds entries.
+
+    Args:
+        states: The states of the file, by id.
+        prefix_size: The bytes of the key-group prefix.
+    """
+
+    def __init__(self, states: Sequence[State], prefix_size: int) -> None:
+        self._states = states
+        self._prefix_size = prefix_size
+
+    def of_sections(
+        self, chunk: Chunk, sections: Iterable[Placed]
+    ) -> tuple[Frames, NDArray[np.uint16]]:
+        """All entries of these sections, one at least, and the key group of each run of entries.
+
+        Raises:
+            FormatError: A section is damaged, or is that of another key group.
+        """
+        table = FramesTable(chunk, len(self._states))
+        groups: list[int] = []
+        counts = [0]
+        placed = list(sections)
+        for section, start, end in placed:
+            with self._in_section(section):
+                found = table.add_section(start, end)
+            groups.append(section.key_group)
+            counts.append(len(found.run_states))
+        run_groups = np.repeat(np.array(groups, np.uint16), np.diff(counts))
+        sizes = np.diff(found.run_starts, append=len(found))
+        foreign = self._foreign(chunk, found, np.repeat(run_groups, sizes))
+        if foreign is not None:
+            entry, error = foreign
+            start = int(found.spans[0, entry])
+            (section,) = (one for one, first, end in placed if first <= start < end)
+            with self._in_section(section):
+                raise error
+        return found, run_groups
+
+    def of_block(self, chunk: Chunk, start: FramesStart, section: Section, stop: int) -> Frames:
+        """The entries of a part of a section that the chunk holds up to its end.
+
+        Args:
+            chunk: The part.
+            start: Where its first entry begins.
+            section: The section.
+            stop: Where the part ends in the file, or in the decompressed section.
+
+        Raises:
+            FormatError: The section is damaged, or is that of another key group.
+        """
+        with self._in_section(section):
+            found = frames(chunk, start, len(self._states))
+            if stop == section.end:
+                expect_end(chunk, found, len(chunk))
+            elif found.is_end:
+                expect_end(chunk, found, len(chunk) + section.end - stop)
+            foreign = self._foreign(chunk, found, np.uint16(section.key_group))
+            if foreign is not None:
+                raise foreign[1]
+        return found
+
+    def _foreign(
+        self, chunk: Chunk, found: Frames, groups: NDArray[np.uint16] | np.uint16
+    ) -> tuple[int, FormatError] | None:
+        """The first entry that is of another key group, and what is wrong with it."""
+        starts, ends, _, _ = found.spans
+        is_short = ends - starts < self._prefix_size
+        told = key_groups_at(chunk, starts, self._prefix_size)
+        foreign = np.flatnonzero(is_short | (told != groups))
+        if not len(foreign):
+            return None
+        entry = int(foreign[0])
+        message = f"a key of key group {told[entry]}"
+        if is_short[entry]:
+            message = f"a key of {ends[entry] - starts[entry]} bytes, without its key group"
+        error = chunk.error(message, int(starts[entry]), FormatError)
+        error.state = found.state_of(entry)
+        return entry, error
+
+    @contextmanager
+    def _in_section(self, section: Section) -> Iterator[None]:
+        """Tells errors in the entries of a section what they are in."""
+        try:
+            yield
+        except FormatError as error:
+            if error.state >= 0:
+                error.within(f"state {self._states[error.state].name!r}")
+            error.within(f"key group {section.key_group}")
+            raise

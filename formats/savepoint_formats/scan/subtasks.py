@@ -1,0 +1,44 @@
+"""The subtasks of an operator, and the key groups that each of them must have.
+
+Flink gives every subtask its key groups by one formula, and a handle says which it has. A handle
+that says otherwise is damaged: key groups would vanish, or be read twice.
+
+Flink: ``KeyGroupRangeAssignment.computeKeyGroupRangeForOperatorIndex``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats.errors import FormatError
+from savepoint_formats.key_groups import KeyGroupRange
+
+if TYPE_CHECKING:
+    from savepoint_formats.metadata import OperatorState
+
+
+def check_subtasks(operator: OperatorState, path: str) -> None:
+    """Raises ``FormatError`` for a subtask that cannot be, or has none of its own key groups.
+
+    Args:
+        operator: The operator.
+        path: What errors call the file that says all this: ``_metadata``.
+    """
+    seen: set[int] = set()
+    for subtask in operator.subtasks:
+        index = subtask.index
+        if index in seen or not 0 <= index < operator.parallelism:
+            again = " once more" if index in seen else ""
+            message = f"subtask {index}{again}, of parallelism {operator.parallelism}"
+            raise FormatError(message, path, -1)
+        seen.add(index)
+    everything = KeyGroupRange(0, operator.max_parallelism - 1)
+    for subtask in operator.subtasks:
+        own = KeyGroupRange.of_subtask(
+            subtask.index, operator.parallelism, operator.max_parallelism
+        )
+        for handle in (subtask.managed_keyed_state, subtask.raw_keyed_state):
+            # Each subtask has all key groups of local state.
+            if handle is not None and handle.key_groups not in (own, everything):
+                message = f"key groups {handle.key_groups}, expected {own}"
+                raise FormatError(message, path, -1).within(f"subtask {subtask.index}")
