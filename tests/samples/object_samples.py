@@ -31,9 +31,9 @@ def opened(path: str | Path, classes: Iterable[KryoClass] = ()) -> Savepoint:
     return Savepoint.open(str(SAMPLES / path), uids=UIDS, kryo_classes=classes)
 
 
-def by_id(savepoint: Savepoint, table: str) -> dict[int, dict[str, Any]]:
+def by_id(savepoint: Savepoint, table: str, **options: Any) -> dict[int, dict[str, Any]]:
     """The rows of a table, by the number of the last transaction."""
-    scan = savepoint.scan(table)
+    scan = savepoint.scan(table, **options)
     rows = [row for split in scan.splits() for one in scan.read(split) for row in one.to_pylist()]
     found = {row["id"]: row for row in rows}
     assert len(found) == len(rows)

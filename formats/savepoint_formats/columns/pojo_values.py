@@ -93,7 +93,7 @@ def _read_subclass(layout: Pojo, flags: int, view: DataInputView) -> tuple[str, 
     view.position = start
     raise view.error(
         f"a value of {class_name}, a subclass of {layout.class_name} that its serializer's"
-        " snapshot does not describe",
+        " snapshot does not describe: choose other columns, which can be read",
         UndecodableError,
     )
 

@@ -46,11 +46,13 @@ class SourceSettings:
         max_parallelism: That of the operator: the key-group prefix depends on it.
         kryo: What is known of the Kryo that wrote object graphs.
         portion_size: The largest key group in bytes that is decoded in one piece; None for any.
+        hidden: States of which nobody wants the values: they are null, and need not be decodable.
     """
 
     max_parallelism: int
     kryo: KryoDialect | None = None
     portion_size: int | None = PORTION_SIZE
+    hidden: frozenset[str] = frozenset()
 
 
 class EntrySource:
@@ -140,8 +142,11 @@ class EntrySource:
         )
 
     def _decoders(self, names: frozenset[str]) -> dict[str, EntryDecoder]:
+        settings = self.settings
         return {
-            state.name: EntryDecoder(state, self.prefix_size, self.settings.kryo)
+            state.name: EntryDecoder(
+                state, self.prefix_size, settings.kryo, is_hidden=state.name in settings.hidden
+            )
             for state in self.states
             if state.name in names
         }

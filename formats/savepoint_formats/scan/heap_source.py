@@ -16,7 +16,16 @@ from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.decode import decode, decode_sequence
 from savepoint_formats.columns.kryo_structs import column_type, is_struct
 from savepoint_formats.errors import FormatError, UndecodableError, within
-from savepoint_formats.layout import JavaObject, Kryo, Layout, Opaque, Struct, opaque_parts, parts
+from savepoint_formats.layout import (
+    JavaObject,
+    Kryo,
+    Layout,
+    Opaque,
+    Pojo,
+    Struct,
+    opaque_parts,
+    parts,
+)
 from savepoint_formats.scan.heap_borders import HeapBorders, HeapState, entry_starts
 from savepoint_formats.scan.keyed_batch import KeyedBatch
 from savepoint_formats.scan.state_rows import (
@@ -30,7 +39,7 @@ from savepoint_formats.state_files.heap import HeapSection
 from savepoint_formats.state_files.sections import Section, sections_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Container, Iterator, Sequence
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -73,7 +82,7 @@ class HeapSource:
             state_id for state_id, state in enumerate(states) if is_doubtful(state.stored)
         )
         self._decoders = {
-            state_id: HeapDecoder(state, settings.kryo)
+            state_id: HeapDecoder(state, settings.kryo, is_hidden=state.name in settings.hidden)
             for state_id, state in enumerate(states)
             if state.kind is not StateKind.TIMERS
         }
@@ -90,7 +99,7 @@ class HeapSource:
                 part = self._section(section)
                 rows = {
                     self._states[state_id].name: found
-                    for state_id, found in self._entries(part, section)
+                    for state_id, found in self._entries(part, section, self._decoders)
                     if isinstance(found, StateRows) and self._states[state_id].name in names
                 }
             if rows:
@@ -102,7 +111,7 @@ class HeapSource:
         for section in sections_of(self._handle.groups, self._file, key_groups):
             with within(f"key group {section.key_group}"):
                 part = self._section(section)
-                for state_id, found in self._entries(part, section):
+                for state_id, found in self._entries(part, section, self._timers):
                     if not isinstance(found, StateRows):
                         name = self._states[state_id].name
                         yield TimerRows.of_key_group(name, found, section.key_group)
@@ -118,12 +127,14 @@ class HeapSource:
             if self._states[state_id].name == name
         )
 
-    def _entries(self, part: HeapSection, section: Section) -> list[tuple[int, Entries]]:
-        """Every state of a key group that has entries."""
+    def _entries(
+        self, part: HeapSection, section: Section, wanted: Container[int]
+    ) -> list[tuple[int, Entries]]:
+        """These states of a key group that have entries, and others if they can be decoded."""
         try:
             return list(self._in_order(part))
         except FormatError as error:
-            if not self._doubtful:
+            if not self._may_be_passed(error):
                 raise
             borders = self._borders(part)
             if borders is None:
@@ -131,10 +142,15 @@ class HeapSource:
                 raise
         found = []
         for state in borders:
-            if state.count:
+            if state.count and state.id in wanted:
                 with within(f"state {self._states[state.id].name!r}"):
                     found.append((state.id, self._between(part, state, section.key_group)))
         return found
+
+    def _may_be_passed(self, error: FormatError) -> bool:
+        """Whether a state may be one that cannot be decoded, rather than damaged."""
+        stored = (self._states[state_id].stored for state_id in self._doubtful)
+        return isinstance(error, UndecodableError) or any(map(is_unknown, stored))
 
     def _in_order(self, part: HeapSection) -> Iterator[tuple[int, Entries]]:
         while part.has_more():
@@ -156,7 +172,7 @@ class HeapSource:
     # --- states that cannot be decoded --------------------------------------------------------
 
     def _borders(self, part: HeapSection) -> tuple[HeapState, ...] | None:
-        if any(is_doubtful(layout) for state in self._states for layout in _identity_parts(state)):
+        if any(is_unknown(layout) for state in self._states for layout in _identity_parts(state)):
             return None  # without its key nothing is known of an entry
 
         def skip(state_id: int, position: int, count: int) -> int:
@@ -210,13 +226,20 @@ class HeapSource:
 
 def is_doubtful(layout: Layout) -> bool:
     """Whether a value may be one that nobody can decode: its class is known to the value alone."""
+    if isinstance(layout, Pojo):
+        return True  # a subclass of which the snapshot says nothing
+    return is_unknown(layout) or any(map(is_doubtful, parts(layout)))
+
+
+def is_unknown(layout: Layout) -> bool:
+    """The same, but for subclasses of POJOs."""
     match layout:
         case Opaque() | JavaObject():
             return True
         case Kryo():
             return column_type(layout) is None or is_struct(layout)
         case _:
-            return any(map(is_doubtful, parts(layout)))
+            return any(map(is_unknown, parts(layout)))
 
 
 def _identity_parts(state: State) -> tuple[Layout, Layout]:

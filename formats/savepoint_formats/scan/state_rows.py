@@ -17,7 +17,15 @@ from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.decode import decode, decode_sequence
 from savepoint_formats.columns.state_entries import Delimited, NullableRest, Sized, entry_key
-from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Struct, VoidNamespace
+from savepoint_formats.layout import (
+    Layout,
+    MapOf,
+    Nullable,
+    Opaque,
+    Repeated,
+    Struct,
+    VoidNamespace,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,9 +98,18 @@ class EntryDecoder:
         state: The state.
         prefix_size: The bytes of the key-group prefix, which is no part of identities.
         kryo: What is known of the Kryo that wrote object graphs.
+        is_hidden: Whether values are null, as nobody wants them.
     """
 
-    def __init__(self, state: State, prefix_size: int, kryo: KryoDialect | None) -> None:
+    def __init__(
+        self,
+        state: State,
+        prefix_size: int,
+        kryo: KryoDialect | None,
+        *,
+        is_hidden: bool = False,
+    ) -> None:
+        self._is_hidden = is_hidden
         self._prefix_size = prefix_size
         key = entry_key(prefix_size, key_layout(state), namespace_layout(state))
         self.identity = program(Struct(key.names[1:], key.fields[1:]), kryo)
@@ -109,7 +126,10 @@ class EntryDecoder:
         Raises:
             FormatError: An entry is damaged.
         """
-        values = decode(self._values, chunk, entries.value_starts, entries.value_ends)
+        if self._is_hidden:
+            values = pa.nulls(len(entries.key_starts), self._values.type)
+        else:
+            values = decode(self._values, chunk, entries.value_starts, entries.value_ends)
         starts = entries.key_starts + self._prefix_size
         if self._map_keys is None:
             return StateRows(starts, entries.key_ends, values)
@@ -143,14 +163,19 @@ class HeapDecoder:
     Args:
         state: The state.
         kryo: What is known of the Kryo that wrote object graphs.
+        is_hidden: Whether values are null where they need not be decoded, as nobody wants them.
     """
 
-    def __init__(self, state: State, kryo: KryoDialect | None) -> None:
+    def __init__(self, state: State, kryo: KryoDialect | None, *, is_hidden: bool = False) -> None:
+        self._is_hidden = is_hidden
         key, namespace = key_layout(state), namespace_layout(state)
         self.identity = program(Struct(("namespace", "key"), (namespace, key)), kryo)
         self._values = program(state.stored, kryo)
         sizes = (Sized(namespace), Sized(key), Sized(state.stored))
         self._sizes = program(Struct(("namespace", "key", "value"), sizes), kryo)
+        rest = Opaque("", "it ends with its entry")
+        parts = (Sized(namespace), Sized(key), Sized(rest))
+        self._identity_sizes = program(Struct(("namespace", "key", "value"), parts), kryo)
 
     def rows(self, chunk: Chunk, position: int, count: int) -> tuple[StateRows, int]:
         """Decodes ``count`` entries from a position on; tells where they end.
@@ -185,9 +210,12 @@ class HeapDecoder:
         Raises:
             FormatError: An entry is damaged.
         """
-        sizes = decode(self._sizes, chunk, starts, ends)
+        sizes = decode(self._identity_sizes, chunk, starts, ends)
         identity = _numbers(sizes, "namespace") + _numbers(sizes, "key")
-        values = decode(self._values, chunk, starts + identity, ends, along=along)
+        if self._is_hidden:
+            values = pa.nulls(len(starts), self._values.type)
+        else:
+            values = decode(self._values, chunk, starts + identity, ends, along=along)
         return StateRows(starts, starts + identity, values)
 
 

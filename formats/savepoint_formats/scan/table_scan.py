@@ -291,13 +291,27 @@ class TableScan:
 
     def _keyed(self, split: KeyedSplit) -> Iterator[dict[str, pa.Array]]:
         settings = SourceSettings(
-            self.operator.max_parallelism, self.kryo, self.options.portion_size
+            self.operator.max_parallelism,
+            self.kryo,
+            self.options.portion_size,
+            self._hidden_states(),
         )
         key = key_layout(self.table.states[0])
         source = keyed_source(self.directory, split.handle, key, settings)
         if self.kind is StateKind.TIMERS:
             return self._timers(source, split.key_groups)
         return self._rows(source, split.key_groups)
+
+    def _hidden_states(self) -> frozenset[str]:
+        """The states of which no column is wanted; they still tell which keys there are."""
+        if self.options.flat is not None or self.options.merge:
+            return frozenset()
+        shown = self.schema.names
+        found = {
+            state.name for column, state in self._columns() if state and column.name not in shown
+        }
+        kinds = {state.name: state.kind for state in self.table.states}
+        return frozenset(name for name in found if kinds[name] is StateKind.VALUE)
 
     def _rows(
         self, source: KeyedSource, key_groups: KeyGroupRange

@@ -9,6 +9,7 @@ import pytest
 from object_samples import IDS, OBJECTS, by_id, opened, plain_state, timers
 
 from savepoint_formats.columns import kryo_class
+from savepoint_formats.errors import UndecodableError
 
 pytestmark = pytest.mark.parametrize("sample", OBJECTS)
 
@@ -114,3 +115,13 @@ def test_an_interface_is_described_by_its_classes(sample: str) -> None:
 def test_timers_beside_objects_are_read(sample: str) -> None:
     for uid in ("baskets", "crates", "shapes"):
         assert timers(opened(sample), uid) == list(range(40))
+
+
+def test_pojos_of_unknown_subclasses_hide_neither_timers_nor_other_columns(sample: str) -> None:
+    savepoint = opened(sample)
+    assert timers(savepoint, "payments") == list(range(40))
+    found = by_id(savepoint, "payments.keyed_state", columns=("key", "id", "memo"))
+    assert found == {number: plain_state(number) for number in IDS}
+    if "hashmap" in sample:
+        with pytest.raises(UndecodableError, match=r"a value of shop\.CardPayment.*other columns"):
+            by_id(savepoint, "payments.keyed_state")
