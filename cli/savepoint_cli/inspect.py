@@ -25,6 +25,18 @@ def _uids(_context: click.Context, _parameter: click.Parameter, path: Path | Non
     return [line for line in lines if line and not line.startswith("#")]
 
 
+def _key_types(
+    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for one in given:
+        uid, equals, text = one.rpartition("=")
+        if not (uid and equals and text):
+            raise click.BadParameter(f"{one!r}, expected a uid and a type, as summarize=STRING")
+        found[uid] = text
+    return found
+
+
 output_option = click.option(
     "--output",
     type=click.Choice([form.value for form in OutputFormat]),
@@ -64,6 +76,14 @@ def inspection(command: Callable[..., None]) -> Callable[..., None]:
             metavar="PREFIX",
             help="A directory or URI of another store, where files may lie. Repeatable.",
         ),
+        click.option(
+            "--key-type",
+            "key_types",
+            multiple=True,
+            metavar="UID=TYPE",
+            callback=_key_types,
+            help="The type of an operator's keys, where no file tells it: STRING. Repeatable.",
+        ),
         click.argument("path"),
     ):
         command = decorate(command)
@@ -77,10 +97,15 @@ def open_savepoint(
     *,
     allow_paths: tuple[str, ...],
     strict_paths: bool,
+    key_types: dict[str, str],
 ) -> Savepoint:
     """The savepoint that the shared options are about."""
     return Savepoint.open(
-        path, uids=(*uids, *listed_uids), allow_paths=allow_paths, strict_paths=strict_paths
+        path,
+        uids=(*uids, *listed_uids),
+        allow_paths=allow_paths,
+        strict_paths=strict_paths,
+        key_types=key_types,
     )
 
 

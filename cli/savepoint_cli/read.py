@@ -76,6 +76,6 @@ def query(output: Output, path: str, sql: str, rows: int, **uids: Any) -> None:
     opened = open_savepoint(path, **uids)
     spark = local_session()
     names = tuple(operator.uid for operator in opened.operators() if operator.uid)
-    paths = {name: uids[name] for name in ("allow_paths", "strict_paths")}
+    paths = {name: uids[name] for name in ("allow_paths", "strict_paths", "key_types")}
     Savepoint.load(spark, path, uids=names, **paths).register()
     output.values("", *query_rows(spark, sql, rows))

@@ -183,6 +183,7 @@ class OperatorCatalog:
         directory: SnapshotDirectory,
         operator: OperatorState,
         kryo: KryoDialect | None = None,
+        key: Layout | None = None,
     ) -> OperatorCatalog:
         """Reads the headers of the operator's state files, and hardly anything else of them.
 
@@ -190,8 +191,9 @@ class OperatorCatalog:
             directory: Where the savepoint is.
             operator: The operator.
             kryo: What is known of the Kryo that wrote object graphs.
+            key: The layout of keys, for changelogs where no file and no timer tells it.
         """
-        reader = _CatalogReader(directory, kryo, {}, [], set())
+        reader = _CatalogReader(directory, kryo, {}, [], set(), given_key=key)
         for subtask in operator.subtasks:
             reader.read(subtask)
         reader.read_changelogs(operator.subtasks)
@@ -220,6 +222,7 @@ class _CatalogReader:
     problems: list[str]
     seen: set[bytes]
     key: Layout | None = None
+    given_key: Layout | None = None
 
     def read(self, subtask: SubtaskState) -> None:
         for handle in base_handles(subtask.managed_keyed_state):
@@ -244,7 +247,8 @@ class _CatalogReader:
             except SavepointError as error:
                 self.problems.append(f"subtask {subtask.index}: {error}")
         timers = (keyed_state(info, _UNKNOWN_KEY) for info in infos)
-        key = self.key or _key_of(self.states.values()) or _key_of(timers) or _UNKNOWN_KEY
+        told = self.key or _key_of(self.states.values()) or _key_of(timers)
+        key = told or self.given_key or _UNKNOWN_KEY
         for info in infos:
             self.add(keyed_state(info, key))
 
@@ -331,7 +335,11 @@ def _raw_timers(service: TimerService, domain: str) -> State:
     return State(name, StateKind.TIMERS, timer, service.key, timer_namespace(timer))
 
 
-_UNKNOWN_KEY = Opaque("", "no file of the operator names the serializer of its keys")
+_UNKNOWN_KEY = Opaque(
+    "",
+    "no file of the operator names the serializer of its keys; tell their type by key_types,"
+    " --key-type or keyTypes",
+)
 
 
 def _key_of(states: Iterable[State]) -> Layout | None:

@@ -34,7 +34,7 @@
     ├── KeyGroupError                 a key group that the operator does not have
     ├── SubtaskError                  a subtask that the operator does not have
     ├── NullKeyError                  a key that is to be written is null
-    ├── KeyTypeError                  a key is looked for that no row of the table can have
+    ├── KeyTypeError                  no row can have such a key, or nobody tells the keys' type
     ├── StateTypeError                subtasks differ in the type of a state
     ├── HashCodeError                 a function of the user gives no hash code for each key
     ├── UnstableHashError             nobody but the writing JVM knows the key's hash code
@@ -241,7 +241,7 @@ class NullKeyError(SavepointError, ValueError):
 
 
 class KeyTypeError(SavepointError, ValueError):
-    """A key is looked for that is none of the type of the table's keys."""
+    """A key that is none of the type of the table's keys; or nobody tells what type that is."""
 
 
 class StateTypeError(SavepointError):

@@ -11,6 +11,7 @@
 | table           | ``<uid>.<table>``; may be left out where there is but one                 |
 | uids            | uids of operators, with commas between them or as a JSON list             |
 | kryoClasses     | a JSON list of classes that Kryo wrote, each as ``kryo_class`` takes it   |
+| keyTypes        | a JSON object of uids and types of keys: ``{"summarize": "STRING"}``      |
 | allowPaths      | directories and URIs, as a list of uids is written: other stores than the |
 |                 | savepoint's are asked for its files only below these                      |
 | strictPaths     | ``true`` follows nothing else out of the savepoint's own directories      |
@@ -52,6 +53,7 @@ from savepoint_formats.errors import TableNotFoundError
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.printable import printable
 from savepoint_formats.scan import KeyedSplit, Split, TableScan
+from state_processor.key_types import key_types_of
 from state_processor.savepoint import Savepoint
 from state_processor.schema import spark_schema, to_spark
 
@@ -108,6 +110,7 @@ class SavepointDataSource(DataSource):
             kryo_classes=classes,
             allow_paths=_names("allowPaths", self.options.get("allowPaths")) or (),
             strict_paths=_is_true(self.options, "strictPaths"),
+            key_types=key_types_of(self.options.get("keyTypes", "{}")),
         )
         return savepoint.scan(_table_name(savepoint, self.options), **scan_options(self.options))
 

@@ -23,17 +23,20 @@ from state_processor.description import (
     TableDescription,
     describe_files,
 )
+from state_processor.key_types import key_serializers
 from state_processor.savepoint_writer import SavepointWriter
 from state_processor.session import tasks_at_once
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from pyspark.sql import SparkSession
 
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.scan import TableScan
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from state_processor.key_types import GivenType
     from state_processor.planned_operator import StateTransformation
     from state_processor.spark_savepoint import SparkSavepoint
 
@@ -47,12 +50,14 @@ class Operator:
         uid: Its uid, if the savepoint or the user told it.
         directory: Where its files are.
         kryo: How Kryo's bytes are to be read.
+        key_type: The serializer of its keys that the user told, for where no file does.
     """
 
     record: OperatorState
     uid: str | None
     directory: SnapshotDirectory = field(repr=False)
     kryo: KryoDialect | None = field(default=None, repr=False)
+    key_type: TypeSerializerSnapshot | None = field(default=None, repr=False)
 
     @property
     def id(self) -> str:
@@ -67,7 +72,8 @@ class Operator:
     @cached_property
     def catalog(self) -> OperatorCatalog:
         """Its states. Reads the headers of its state files, once."""
-        return OperatorCatalog.of(self.directory, self.record, self.kryo)
+        key = None if self.key_type is None else self.key_type.layout()
+        return OperatorCatalog.of(self.directory, self.record, self.kryo, key)
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -115,6 +121,7 @@ class Savepoint:
         kryo_classes: Iterable[KryoClass] = (),
         allow_paths: Iterable[str] = (),
         strict_paths: bool = False,
+        key_types: Mapping[str, GivenType] | None = None,
     ) -> Self:
         """Opens a savepoint or checkpoint of any Flink release from 1.8 on.
 
@@ -129,6 +136,9 @@ class Savepoint:
                 store (scheme and host, or bucket) are followed only below these.
             strict_paths: Follow nothing else out of the directories of the savepoint and of its
                 checkpoint, not even on its own store.
+            key_types: Uid or hash of an operator -> the type of its keys, as ``Types.STRING()`` or
+                as the text ``"STRING"``. It counts where no file of the operator tells it: in
+                checkpoints of a changelog that was never materialized and has no timers.
 
         Raises:
             SavepointNotFoundError: Nothing is there, or a directory without ``_metadata``.
@@ -145,8 +155,15 @@ class Savepoint:
         metadata = CheckpointMetadata.read(view)
         names = _names_by_id(metadata, uids, path)
         kryo = _kryo(metadata, tuple(kryo_classes))
+        keys = key_serializers(key_types or {}, metadata.operators, path)
         operators = tuple(
-            Operator(record, names.get(record.operator_id) or record.uid or None, directory, kryo)
+            Operator(
+                record,
+                names.get(record.operator_id) or record.uid or None,
+                directory,
+                kryo,
+                keys.get(record.operator_id),
+            )
             for record in metadata.operators
         )
         return cls(path, metadata, directory, kryo, operators)
@@ -161,6 +178,7 @@ class Savepoint:
         kryo_classes: Iterable[KryoClass] = (),
         allow_paths: Iterable[str] = (),
         strict_paths: bool = False,
+        key_types: Mapping[str, GivenType] | None = None,
     ) -> SparkSavepoint:
         """Opens a savepoint whose tables are to be DataFrames.
 
@@ -171,6 +189,7 @@ class Savepoint:
             kryo_classes: As for ``open``.
             allow_paths: As for ``open``.
             strict_paths: As for ``open``.
+            key_types: As for ``open``.
 
         Raises:
             SavepointError: As ``open`` does.
@@ -181,8 +200,12 @@ class Savepoint:
         """
         from state_processor.spark_savepoint import SparkSavepoint  # noqa: PLC0415  # Spark is slow
 
-        paths = {"allow_paths": allow_paths, "strict_paths": strict_paths}
-        return SparkSavepoint.of(spark, path, uids, kryo_classes, paths)
+        options = {
+            "allow_paths": allow_paths,
+            "strict_paths": strict_paths,
+            "key_types": key_types,
+        }
+        return SparkSavepoint.of(spark, path, uids, kryo_classes, options)
 
     @staticmethod
     def create(

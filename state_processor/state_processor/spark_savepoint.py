@@ -15,6 +15,7 @@ from state_processor.data_source import FORMAT, SavepointDataSource, path_option
 from state_processor.jobs.keyed_reader import KeyedReaderJob
 from state_processor.jobs.per_key import ReaderPlan, row_types, to_dataframe
 from state_processor.jobs.window_reader import WindowReaderJob
+from state_processor.key_types import key_types_json
 from state_processor.merged_rows import read_merged
 from state_processor.metadata_function import register_metadata_function
 from state_processor.row_choice import RowChoice, option_text
@@ -62,11 +63,11 @@ class SparkSavepoint(StateChanges, Savepoint):
         path: str,
         uids: Iterable[str],
         kryo_classes: Iterable[KryoClass] = (),
-        paths: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> Self:
         """Opens a savepoint for a session; see ``Savepoint.load``."""
         uids = tuple(uids)
-        found = Savepoint.open(path, uids=uids, kryo_classes=kryo_classes, **(paths or {}))
+        found = Savepoint.open(path, uids=uids, kryo_classes=kryo_classes, **(options or {}))
         spark.dataSource.register(SavepointDataSource)
         register_metadata_function(spark)
         return cls(
@@ -130,6 +131,9 @@ class SparkSavepoint(StateChanges, Savepoint):
         known |= path_options(self.directory.rules)
         if self.kryo.classes:
             known["kryoClasses"] = kryo_classes_json(self.kryo.classes)
+        keys = {one.id: one.key_type for one in self.operators() if one.key_type is not None}
+        if keys:
+            known["keyTypes"] = key_types_json(keys)
         return {
             **known,
             "table": table,

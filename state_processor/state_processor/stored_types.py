@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.catalog import base_handles, raw_keyed_handle
-from savepoint_formats.errors import StateNotFoundError
+from savepoint_formats.errors import KeyTypeError, StateNotFoundError
 from savepoint_formats.metadata import ChangelogHandle
 from savepoint_formats.scan.stored_raw_timers import raw_timer_infos
 from savepoint_formats.state_files.changelog import read_registrations
 from savepoint_formats.state_files.header import (
     VALUE_SERIALIZER,
+    BackendStateType,
     HeaderBytes,
     KeyedBackendHeader,
 )
@@ -42,6 +43,7 @@ class StoredTypes:
 
         Raises:
             StateNotFoundError: It has no keyed state.
+            KeyTypeError: Nobody tells the type of its keys.
             FormatError: A header is damaged.
         """
         headers = [KeyedBackendHeader.parse(found) for found in _headers(operator)]
@@ -51,13 +53,26 @@ class StoredTypes:
         timers = {info.name: info for info in _raw_timers(operator)}
         if not states and not timers:
             raise StateNotFoundError(f"operator {operator.name} has no keyed state")
+        found = tuple({**states, **timers}.values())
         if headers:
-            key = headers[0].key_serializer.snapshot
-        else:
-            timer = next(iter(timers.values())).serializer(VALUE_SERIALIZER)
-            assert timer is not None  # every queue has one
-            key = timer.nested[0]
-        return cls(key, tuple({**states, **timers}.values()))
+            return cls(headers[0].key_serializer.snapshot, found)
+        key = _key_of_timers(found) or operator.key_type
+        if key is None:
+            raise KeyTypeError(
+                f"no file of operator {operator.name} tells the type of its keys, which a new"
+                f" savepoint has to: tell it, as key_types={{{operator.name!r}: Types.STRING()}}"
+                f" or --key-type {operator.name}=STRING"
+            )
+        return cls(key, found)
+
+
+def _key_of_timers(states: tuple[StateMetaInfo, ...]) -> TypeSerializerSnapshot | None:
+    """The serializer of keys, if there are timers: theirs begins with it."""
+    for info in states:
+        timer = info.serializer(VALUE_SERIALIZER)
+        if info.type is BackendStateType.PRIORITY_QUEUE and timer is not None and timer.nested:
+            return timer.nested[0]
+    return None
 
 
 def _registered(operator: Operator) -> Iterator[StateMetaInfo]:

@@ -1,0 +1,110 @@
+"""Types of keys that the user knows, where no file of an operator tells them.
+
+A checkpoint of a changelog that was never materialized has no header, and changes do not tell the
+serializer of keys. Timers do; where there are none, only the user knows it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.errors import OperatorNotFoundError
+from savepoint_formats.operator_id import OperatorId
+from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from savepoint_formats.metadata import OperatorState
+    from state_processor.types import TypeInformation
+
+    GivenType = TypeInformation | TypeSerializerSnapshot | str
+
+
+def key_serializers(
+    given: Mapping[str, GivenType], operators: Iterable[OperatorState], path: str
+) -> dict[OperatorId, TypeSerializerSnapshot]:
+    """The serializers of keys that the user gave, by the operator.
+
+    Args:
+        given: Uid or hash -> type, as a call such as ``Types.STRING()`` or as its text.
+        operators: The operators of the savepoint.
+        path: What errors call the savepoint.
+
+    Raises:
+        OperatorNotFoundError: No operator has one of the uids.
+        TypeError: What is given is no type.
+        ValueError: A text is none of a type.
+    """
+    records = list(operators)
+    known = {name: one.operator_id for one in records for name in _names(one)}
+    found: dict[OperatorId, TypeSerializerSnapshot] = {}
+    for uid, one in given.items():
+        operator_id = known.get(uid, OperatorId.from_uid(uid))
+        if operator_id not in known.values():
+            raise OperatorNotFoundError.among(path, uid, (_names(record)[0] for record in records))
+        found[operator_id] = _serializer(one)
+    return found
+
+
+def _names(record: OperatorState) -> list[str]:
+    return [name for name in (record.uid, str(record.operator_id)) if name]
+
+
+def _serializer(given: GivenType) -> TypeSerializerSnapshot:
+    if isinstance(given, TypeSerializerSnapshot):
+        return given
+    # Types know Spark, which opening a savepoint does without.
+    from state_processor.type_names import parse_type  # noqa: PLC0415
+    from state_processor.types import TypeInformation  # noqa: PLC0415
+
+    if isinstance(given, str):
+        return parse_type(given).snapshot
+    if not isinstance(given, TypeInformation):
+        raise TypeError(
+            f"a key type that is a {type(given).__name__}, expected a call such as Types.STRING()"
+        )
+    return given.snapshot
+
+
+def key_types_json(given: Mapping[str, TypeSerializerSnapshot]) -> str:
+    """Serializers by uid as the option ``keyTypes`` of the data source."""
+    return json.dumps({uid: {"serializer": _hex(one)} for uid, one in given.items()})
+
+
+def _hex(snapshot: TypeSerializerSnapshot) -> str:
+    view = DataOutputView()
+    snapshot.write(view)
+    return view.to_bytes().hex()
+
+
+def key_types_of(text: str) -> dict[str, GivenType]:
+    """The option ``keyTypes``: a JSON object of uids and types.
+
+    Raises:
+        ValueError: It is none.
+
+    Example:
+        >>> key_types_of('{"summarize": "STRING"}')
+        {'summarize': 'STRING'}
+    """
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError(f"option 'keyTypes' is {text!r}, expected a JSON object of uids and types")
+    return {uid: _given(uid, one) for uid, one in found.items()}
+
+
+def _given(uid: str, value: object) -> GivenType:
+    match value:
+        case str():
+            return value
+        case {"serializer": str(data)}:
+            view = SnapshotView(bytes.fromhex(data), f"the key type of {uid!r}")
+            return TypeSerializerSnapshot.read(view)
+        case _:
+            raise ValueError(f"the key type of {uid!r} is {value!r}, expected a text")

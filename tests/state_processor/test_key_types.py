@@ -1,0 +1,86 @@
+"""Types of keys that the user tells, for changelogs of which no file tells them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from changelog_jobs import TIMERS, put, registrations
+from hand_made import change, changelog, encoded, in_memory, operator_with, registration
+
+from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.errors import KeyTypeError, OperatorNotFoundError, UndecodableError
+from savepoint_formats.layout import Text
+from savepoint_formats.metadata import CheckpointMetadata
+from state_processor import Savepoint, Types
+from state_processor.key_types import key_types_json, key_types_of
+from state_processor.stored_types import StoredTypes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hand_made import Record
+
+# A user key and a value with what may be the end of a key in it: only its type tells.
+PARTS = (encoded(Text(), "a"), b"\0", encoded(Text(), "\0\1"), encoded(Text(), "v"))
+ENTRY = change(5, 2, *PARTS)
+
+
+def savepoint_of(folder: Path, *more: Record) -> str:
+    """A checkpoint of a changelog that was never materialized."""
+    records = [registrations()[0], *more, put("a", 7)]
+    operator = operator_with(changelog(in_memory(records)))
+    view = DataOutputView()
+    CheckpointMetadata.new((operator,)).write(view)
+    (folder / "_metadata").write_bytes(view.to_bytes())
+    return str(folder)
+
+
+def rows(savepoint: Savepoint) -> list[dict[str, object]]:
+    scan = savepoint.scan("a.keyed_state")
+    batches = [batch for split in scan.splits() for batch in scan.read(split)]
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize("told", [Types.STRING(), "STRING", "string"], ids=str)
+def test_keys_have_the_type_that_the_user_tells(told: object, tmp_path: Path) -> None:
+    path = savepoint_of(tmp_path)
+    found = Savepoint.open(path, uids=["a"], key_types={"a": told})  # type: ignore[dict-item]
+    assert rows(found) == [{"key": "a", "value": 7}]
+    types = StoredTypes.of(found.operator("a"))
+    assert types.key == Types.STRING().snapshot
+    assert [state.name for state in types.states] == ["value"]
+
+
+def test_what_is_to_be_written_needs_a_type_of_keys(tmp_path: Path) -> None:
+    found = Savepoint.open(savepoint_of(tmp_path), uids=["a"])
+    with pytest.raises(KeyTypeError, match=r"--key-type a=STRING"):
+        StoredTypes.of(found.operator("a"))
+
+
+def test_timers_tell_it_better_than_the_user(tmp_path: Path) -> None:
+    timers = (-1, registration(5, "_timer_state/event_t", "TIMERS", TIMERS))
+    found = Savepoint.open(savepoint_of(tmp_path, timers), uids=["a"], key_types={"a": "LONG"})
+    assert rows(found) == [{"key": "a", "value": 7}]
+    assert StoredTypes.of(found.operator("a")).key.layout() == Text()
+
+
+def test_the_entries_of_maps_are_told_from_their_keys(tmp_path: Path) -> None:
+    path = savepoint_of(tmp_path, registrations()[2], (put("a", 7)[0], ENTRY))
+    with pytest.raises(UndecodableError, match="a key of unknown size"):
+        rows(Savepoint.open(path, uids=["a"]))
+    (row,) = rows(Savepoint.open(path, uids=["a"], key_types={"a": "STRING"}))
+    assert row == {"key": "a", "value": 7, "map": [("\0\1", "v")]}
+
+
+def test_an_operator_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(OperatorNotFoundError, match="no operator 'b'"):
+        Savepoint.open(savepoint_of(tmp_path), key_types={"b": "LONG"})
+
+
+def test_the_option_of_the_data_source_says_the_same() -> None:
+    snapshot = Types.LIST(Types.STRING()).snapshot
+    assert key_types_of(key_types_json({"a": snapshot})) == {"a": snapshot}
+    assert key_types_of('{"a": "STRING"}') == {"a": "STRING"}
+    with pytest.raises(ValueError, match="option 'keyTypes'"):
+        key_types_of("[1]")
