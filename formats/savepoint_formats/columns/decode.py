@@ -22,9 +22,13 @@ if TYPE_CHECKING:
 
     from savepoint_formats.columns.chunk import Chunk
     from savepoint_formats.columns.program import Column, Program
+    from savepoint_formats.data_view import DataInputView
     from savepoint_formats.layout import Layout
 
     Positions = npt.NDArray[np.int64]
+
+_MOST_DISTRUSTED = 16
+"""Described objects of a record that are tried without their descriptions, one after the other."""
 
 MAX_MEMORY = 256 << 20
 """Of the buffers of one walk; an array of more records is put together from several."""
@@ -169,11 +173,8 @@ class _Decoding:
                 raise ValueError(f"{error} of {len(self.chunk)} bytes")
         view = self.chunk.view(start, end)
         try:
-            reader = EntryReader(view, self.program.kryo)
-            value = reader.read(self.program.layout)
-            if self.spans:
-                self._expect_end(reader, end)
-            elif reader.is_lost:
+            reader, value = self._read(self.program.layout, view, end)
+            if not self.spans and reader.is_lost:
                 view.position = 0
                 raise view.error(reader.reason, UndecodableError)
         except FormatError as error:
@@ -184,6 +185,27 @@ class _Decoding:
         self.refused_values.append(value)
         self.record += 1
         self.position = start + view.position
+
+    def _read(
+        self, layout: Layout, view: DataInputView, end: int, *, is_whole: bool = False
+    ) -> tuple[EntryReader, Any]:
+        """A value; a described object is not believed where what lies behind it does not fit."""
+        start, distrusted = view.position, set[int]()
+        while True:
+            reader = EntryReader(view, self.program.kryo)
+            reader.distrusted = distrusted
+            try:
+                value = reader.read(layout)
+                if self.spans or is_whole:
+                    self._expect_end(reader, end)
+                return reader, value
+            except FormatError:
+                last = reader.described
+                has_end = self.spans is not None or is_whole
+                if last is None or not has_end or len(distrusted) >= _MOST_DISTRUSTED:
+                    raise
+                distrusted.add(last.view.base + last.start)
+                view.position = start
 
     def _expect_end(self, reader: EntryReader, end: int) -> None:
         reader.expect_end()
@@ -200,9 +222,7 @@ class _Decoding:
     def _piece(self, layout: Layout, start: int, end: int) -> Any:
         view = self.chunk.view(start, end)
         try:
-            reader = EntryReader(view, self.program.kryo)
-            value = reader.read(layout)
-            self._expect_end(reader, end)
+            _, value = self._read(layout, view, end, is_whole=True)
         except FormatError as error:
             if self.spans:
                 is_around = (self.spans[0] <= start) & (start <= self.spans[1])

@@ -43,6 +43,9 @@ def read_kryo_value(layout: Kryo, reader: ValueReader) -> Value:
     start, column = view.position, column_type(layout)
     if column is None:
         return _read_undescribed(layout, reader)
+    if view.base + start in reader.distrusted:
+        reason = f"{layout.class_name}: what lies behind its fields does not fit"
+        return undecoded_struct(layout, reader.undecoded(reason))
     try:
         graph = read_kryo(layout, view, kryo)
         end = view.position

@@ -86,6 +86,7 @@ class ValueReader:
         undecoded_values: The bytes and the reason of each value that could not be decoded.
         is_lost: Whether one of them took all bytes up to the end of the frame.
         described: The last object of a class that the user described.
+        distrusted: Where objects lie whose description does not fit what follows them.
     """
 
     def __init__(self, view: DataInputView, kryo: KryoDialect | None = None) -> None:
@@ -95,6 +96,7 @@ class ValueReader:
         self.is_lost = False
         self._depth = 0
         self.described: DescribedObject | None = None
+        self.distrusted: set[int] = set()
 
     def read(self, layout: Layout) -> Value:
         """The next value."""

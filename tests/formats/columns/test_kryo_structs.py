@@ -27,7 +27,16 @@ from savepoint_formats.columns.state_entries import Delimited, EntryReader
 from savepoint_formats.columns.undecoded import notes
 from savepoint_formats.data_view import DataInputView
 from savepoint_formats.errors import UndecodableError
-from savepoint_formats.layout import Framed, Kryo, Layout, Long, Repeated, Struct, with_kryo_classes
+from savepoint_formats.layout import (
+    Framed,
+    Kryo,
+    Layout,
+    Long,
+    Nullable,
+    Repeated,
+    Struct,
+    with_kryo_classes,
+)
 
 FIELDS = {
     "name": TEXT,
@@ -172,6 +181,20 @@ def test_a_field_that_was_forgotten_spoils_no_other_record(wrap: Any) -> None:
         "bytes": whole + b"\4",
         "reason": "com.acme.Point: 1 bytes are left behind its fields",
     }
+
+
+def test_a_field_that_was_forgotten_shifts_nothing_behind_it() -> None:
+    layout = Struct(("p", "n"), (point("x"), Nullable(Long())))
+    whole = bytes.fromhex(named(POINT) + "01 02")
+    records = [whole + bytes(9), whole + b"\4" + bytes(9)]
+    ends = np.cumsum([len(one) for one in records])
+    chunk = Chunk(np.frombuffer(b"".join(records), np.uint8))
+    found = decode(program(layout, dialect(point("x"))), chunk, np.append(0, ends[:-1]), ends)
+    right, wrong = found.to_pylist()
+    assert right == {"p": {"x": 1, "$undecoded": None}, "n": 0}
+    assert (wrong["p"]["x"], wrong["n"]) == (None, None)
+    assert wrong["p"]["$undecoded"]["bytes"] == records[1]
+    assert wrong["p"]["$undecoded"]["reason"].endswith("; these bytes are also those of 'n'")
 
 
 def test_a_field_that_was_forgotten_in_a_list_of_entries() -> None:
