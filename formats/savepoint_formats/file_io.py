@@ -91,6 +91,16 @@ class Location:
         return int(info.size) if info.type == fs.FileType.File else None
 
 
+def absolute(path: str) -> str:
+    """What leads to the same place as a local path, or a URI, whatever the working directory is."""
+    return os.path.abspath(path) if is_local(path) else path
+
+
+def is_local(path: str) -> bool:
+    """Whether it is a local path, which may be a relative one, and no URI."""
+    return scheme_of(path) == "file" and not path.startswith("file:")
+
+
 @dataclass(frozen=True, slots=True)
 class StateFile:
     """A file, or a piece of one, that a handle leads to.
@@ -231,6 +241,11 @@ class SnapshotDirectory:
             )
         parent = Location(location.filesystem, posixpath.dirname(location.path))
         return cls(parent, posixpath.dirname(uri) or ".", rules)
+
+    @property
+    def absolute_uri(self) -> str:
+        """What leads to the directory whatever the working directory has become since."""
+        return self.location.path if is_local(self.uri) else self.uri
 
     @property
     def metadata_path(self) -> str:

@@ -122,7 +122,7 @@ class SparkSavepoint(StateChanges, Savepoint):
         reader = self.spark.read.format(FORMAT)
         for name, value in self._options(table, options).items():
             reader = reader.option(name, value)
-        return reader.load(self.path)
+        return reader.load(self.directory.absolute_uri)
 
     def _options(self, table: str, options: dict[str, Any]) -> dict[str, str]:
         """The options of the data source as text; those that are None are left out."""
@@ -377,7 +377,7 @@ class SparkSavepoint(StateChanges, Savepoint):
             for table in operator.tables:
                 full = f"{operator.name}.{table.name}"
                 name = unused(f"{sql_name(operator.name)}.{sql_name(table.name)}", names)
-                options = {**self._options(full, {}), "savepoint": self.path}
+                options = {**self._options(full, {}), "savepoint": self.directory.absolute_uri}
                 create_view(self.spark, name, self.scan(full).schema, options)
                 names[name] = full
         return names

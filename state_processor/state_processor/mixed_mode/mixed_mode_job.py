@@ -25,7 +25,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.file_io import Location
+from savepoint_formats.file_io import Location, absolute
 from state_processor.jobs.function_rows import FunctionRows
 from state_processor.jobs.per_key import row_types
 from state_processor.keyed_transformation import KeyedStateTransformation
@@ -127,8 +127,10 @@ class MixedModeJob:
         expect_function(function, past)
         row_types(settings.schema, function)
         StreamFunction(function, live, settings).check()
-        _expect_plain(directory)
-        return cls(function, past, live, settings, directory.rstrip("/"), rows.options)
+        # Spark's working directory may be another one than that of this process.
+        place = absolute(directory).rstrip("/")
+        _expect_plain(place)
+        return cls(function, past, live, settings, place, rows.options)
 
     def start(
         self,

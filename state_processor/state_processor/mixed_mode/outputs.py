@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from savepoint_formats.file_io import absolute
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -33,6 +35,10 @@ class ParquetOutput:
     """
 
     path: str
+
+    def __post_init__(self) -> None:
+        # Spark's working directory may be another one than that of this process.
+        object.__setattr__(self, "path", absolute(self.path))
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
         """Writes the rows of a batch, in the place of those that it has already."""
