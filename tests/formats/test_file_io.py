@@ -14,7 +14,7 @@ from savepoint_formats.errors import (
     StateFileNotFoundError,
     TruncatedError,
 )
-from savepoint_formats.file_io import SnapshotDirectory
+from savepoint_formats.file_io import SnapshotDirectory, absolute
 from savepoint_formats.metadata import (
     EmptySegment,
     FileStream,
@@ -144,3 +144,19 @@ def test_a_checkpoint_in_s3(s3_server: S3Server, scheme: str) -> None:
     assert directory.file(RelativeFile("a b", 1)).read() == b"chk-1/a b"
     assert directory.file(FileStream(1, f"s3://{bucket}/job-1/shared/sst")).read(0, 6) == b"shared"
     assert directory.list_files() == {"_metadata": 15, "a b": 9}
+
+
+def test_a_relative_path_is_that_of_the_moment_when_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "savepoint").mkdir()
+    monkeypatch.chdir(tmp_path)
+    directory = SnapshotDirectory.of("savepoint")
+    monkeypatch.chdir("/")
+    assert directory.uri == "savepoint"
+    assert directory.absolute_uri == str(tmp_path / "savepoint")
+
+
+@pytest.mark.parametrize("uri", ["s3://jobs/a", "file:/jobs/a", "/jobs/a"])
+def test_what_is_absolute_stays_as_it_is(uri: str) -> None:
+    assert absolute(uri) == uri

@@ -236,22 +236,6 @@ class TestSql:
         Savepoint.load(spark, savepoint.path).register()
         assert spark.sql("SELECT * FROM summarize.keyed_state").count() == 24
 
-    def test_a_relative_path_is_that_of_the_moment_when_it_was_given(
-        self, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        sample = copy_of(Sample("currency-2.2.1-hashmap-native"), tmp_path)
-        monkeypatch.chdir(tmp_path)
-        path = str(Path(sample.path).relative_to(tmp_path))
-        savepoint = Savepoint.load(spark, path)
-        writer = savepoint.remove_operator("summarize")
-        monkeypatch.chdir("/")
-        assert savepoint.path == path
-        assert savepoint.read_keyed_state("summarize").count() == 24
-        savepoint.register()
-        assert spark.sql("SELECT * FROM summarize.keyed_state").count() == 24
-        writer.write(str(tmp_path / "without"))
-        assert Savepoint.open(str(tmp_path / "without")).operators()
-
 
 def test_a_notebook_shows_the_tables(load: Load) -> None:
     html: Any = load("currency-1.20.5-hashmap-native")._repr_html_()
