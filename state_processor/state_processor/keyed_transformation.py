@@ -12,6 +12,7 @@ from savepoint_formats.errors import ColumnTypeError, StateNotFoundError
 from savepoint_formats.snapshots import constructed
 from state_processor.column_types import column_of, fitted
 from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, NAMESPACE
+from state_processor.jobs.grouped_rows import Grouping
 from state_processor.jobs.keyed_rows import Key, KeyedRows
 from state_processor.jobs.keyed_write import KeyedPlan
 from state_processor.jobs.new_state import NewState
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from state_processor.windowed_transformation import WindowedStateTransformation
 
 USER_TIMERS = "user-timers"
+
+_TIMESTAMP = "timestamp of the timer"
 
 NOT_CONNECTED = (
     "local keyed rows can't be connected: they stay in the partition of their input, where rows of"
@@ -193,7 +196,9 @@ class KeyedStateTransformation:
 
         Args:
             event_time: The column of event-time timers: timestamps in ms since the epoch, a
-                ``BIGINT`` or an array of them.
+                ``BIGINT`` or an array of them. Timers are a set, as in Flink: one that is given
+                several times is there once. Where there are timers alone, a key may have several
+                rows.
             processing_time: The column of processing-time timers.
             service: The timer service; that of a process function by default.
 
@@ -281,14 +286,32 @@ class KeyedStateTransformation:
         """
         if not self.states:
             raise ValueError("no column becomes state: add with_state(descriptor)")
-        # Timers are a set: each may have a row of its own.
-        is_keyed_once = any(state.kind is not StateKind.TIMERS for state in self.states)
-        data, namespaces = self.merged(self.key.columns), self._namespaces()
-        rows = KeyedRows(data, self.key, self.states, namespaces, is_keyed_once)
+        if all(state.kind is StateKind.TIMERS for state in self.states):
+            rows = self._rows_of_timers()
+        else:
+            data = self.merged(self.key.columns)
+            rows = (KeyedRows(data, self.key, self.states, self._namespaces(data)),)
         infos = tuple(state.info for state in self.states)
-        return OperatorPlan(KeyedPlan(self.key.snapshot, infos, (rows,)))
+        return OperatorPlan(KeyedPlan(self.key.snapshot, infos, rows))
 
-    def _namespaces(self) -> tuple[Column, TypeSerializerSnapshot] | None:
+    def _rows_of_timers(self) -> tuple[KeyedRows, ...]:
+        """Rows of timers alone: a key may have several, and they may say the same, as timers are a set."""
+        names = [*self.key.columns, *([NAMESPACE] if self._namespaces(self.data) else [])]
+        given = [] if self.key.key_groups is None else [self.key.key_groups]
+        columns = [column_of(self.data, name)[0] for name in dict.fromkeys((*names, *given))]
+        rows = []
+        for state in self.states:
+            timestamps = state.values(self.data)
+            if timestamps is not None:
+                data = self.data.select(*columns, F.explode(timestamps).alias(_TIMESTAMP))
+                data = Grouping.of(data, (*names, _TIMESTAMP)).distinct()
+                of_timers, namespaces = replace(state, column=_TIMESTAMP), self._namespaces(data)
+                found = KeyedRows(data, self.key, (of_timers,), namespaces, is_keyed_once=False)
+                rows.append(found)
+        nothing = KeyedRows(self.data.limit(0), self.key, self.states, is_keyed_once=False)
+        return tuple(rows) or (nothing,)
+
+    def _namespaces(self, data: DataFrame) -> tuple[Column, TypeSerializerSnapshot] | None:
         """The column of namespaces, of state that has any: that of ``like`` an operator of windows."""
         serializers = dict.fromkeys(filter(None, (state.namespace for state in self.states)))
         if not serializers:
@@ -300,7 +323,7 @@ class KeyedStateTransformation:
                 f" of them, {NAMESPACE!r}: write them one by one, with with_state of the savepoint"
             )
         (serializer,) = serializers
-        return fitted(self.data, NAMESPACE, serializer.layout(), "the namespace"), serializer
+        return fitted(data, NAMESPACE, serializer.layout(), "the namespace"), serializer
 
     def merged(self, group: tuple[str, ...]) -> DataFrame:
         """The rows, merged where there are rules for it."""
@@ -322,4 +345,4 @@ class KeyedStateTransformation:
         ]
         times = {state.last_access for state in self.states if state.last_access}
         latest = [F.max(column_of(self.data, name)[0]).alias(name) for name in times]
-        return self.data.groupBy(*group).agg(*merged, *latest)
+        return Grouping.of(self.data, group).aggregated(*merged, *latest)

@@ -188,6 +188,48 @@ class TestKeyedState:
         found = written(spark, keyed, tmp_path).read_timers("operator")
         assert sorted(row.timestamp for row in found.collect()) == [10, 20]
 
+    @pytest.mark.parametrize("is_alone", [True, False])
+    def test_a_timer_is_there_once_however_often_it_is_given(
+        self, spark: SparkSession, tmp_path: Path, is_alone: bool
+    ) -> None:
+        given = [(1, [5, 5, 7]), (2, [5])] + ([(1, [8, 7])] if is_alone else [])
+        data = spark.createDataFrame(given, "key BIGINT, at ARRAY<BIGINT>").withColumn(
+            "due", F.col("at")
+        )
+        keyed = OperatorTransformation.bootstrap_with(data).key_by("key")
+        if not is_alone:
+            keyed = keyed.with_state(ValueStateDescriptor("key", Types.LONG()))
+        keyed = keyed.with_timers(event_time="at", processing_time="due")
+        found = written(spark, keyed, tmp_path).read_timers("operator").collect()
+        expected = [(1, 5), (1, 7), (2, 5)] + ([(1, 8)] if is_alone else [])
+        for domain in ("EVENT_TIME", "PROCESSING_TIME"):
+            timers = [(row.key, row.timestamp) for row in found if row.time_domain == domain]
+            assert sorted(timers) == sorted(expected)
+
+    def test_keys_that_flink_tells_apart_stay_two(
+        self, spark: SparkSession, tmp_path: Path
+    ) -> None:
+        given = [(key, 5, 1) for key in (0.0, -0.0, 0.0, float("nan"))]
+        data = spark.createDataFrame(given, "key DOUBLE, at BIGINT, count BIGINT")
+        keyed = OperatorTransformation.bootstrap_with(data).key_by("key")
+        count = keyed.with_state(ValueStateDescriptor("count", Types.LONG()), merge="sum")
+        path = str(tmp_path / "savepoint")
+        writer = Savepoint.create(spark).with_operator("timers", keyed.with_timers(event_time="at"))
+        writer.with_operator("counts", count).write(path)
+        savepoint = Savepoint.load(spark, path, uids=["timers", "counts"])
+        timers = savepoint.read_timers("timers").collect()
+        assert sorted((str(row.key), row.timestamp) for row in timers) == [
+            ("-0.0", 5),
+            ("0.0", 5),
+            ("nan", 5),
+        ]
+        counts = savepoint.read_keyed_state("counts").collect()
+        assert sorted((str(row.key), row["count"]) for row in counts) == [
+            ("-0.0", 1),
+            ("0.0", 2),
+            ("nan", 1),
+        ]
+
     def test_rows_of_a_key_are_merged_by_a_rule(self, spark: SparkSession, tmp_path: Path) -> None:
         data = spark.createDataFrame(
             [(1, 2.0, [1]), (1, 3.0, [2]), (2, 4.0, [3])],

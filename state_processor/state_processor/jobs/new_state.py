@@ -158,7 +158,9 @@ def _timestamps(data: DataFrame, name: str, what: str) -> Column:
     if fits(found, LongType()):
         return F.when(column.isNotNull(), F.array(column.cast(LongType())))
     if fits(found, ArrayType(LongType())):
-        return F.filter(column.cast(ArrayType(LongType())), lambda one: one.isNotNull())
+        timestamps = column.cast(ArrayType(LongType()))
+        # Flink: timers are a set.
+        return F.array_distinct(F.filter(timestamps, lambda one: one.isNotNull()))
     raise ColumnTypeError(
         f"column {name!r} is {found.simpleString()}, but {what} takes timestamps in ms:"
         " bigint, or an array of them"
