@@ -310,7 +310,7 @@ class TestHeader:
         error = error_of(savepoint, "summarize.keyed_state")
         assert isinstance(error, StateTypeError)
         assert file.name in str(error)
-        assert "values are binary here, double elsewhere; in state 'total'" in str(error)
+        assert "reason: string> here, double elsewhere; in state 'total'" in str(error)
 
     def test_no_header_is_told_with_the_operator(self, tmp_path: Path) -> None:
         savepoint = copy_of(CANONICAL, tmp_path)
