@@ -166,6 +166,23 @@ class PlannedOperator:
             return None
         return "a function, as given" if isfunction(change.hash_code) else str(change.hash_code)
 
+    @property
+    def is_made_anew(self) -> bool:
+        """Whether nothing of it is what an operator of the source has."""
+        return self.transformation is not None and self.change is None
+
+    def dropped_states(self) -> tuple[str, ...]:
+        """The states of the source's operator that one made anew does not have, as ``uid.state``."""
+        if self.source is None or not self.is_made_anew:
+            return ()
+        from state_processor.jobs.operator_plan import OperatorPlan  # noqa: PLC0415  # Spark is slow
+
+        made = self.transformation
+        plan = made.plan() if isinstance(made, PlannedTransformation) else made
+        kept = plan.state_names() if isinstance(plan, OperatorPlan) else frozenset()
+        names = dict.fromkeys(state.name for state in self.source.catalog.states)
+        return tuple(f"{self.source.name}.{name}" for name in names if name not in kept)
+
     def check(self) -> None:
         """Reads what passes through as ``write`` would, and writes nothing.
 

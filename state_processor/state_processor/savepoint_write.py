@@ -120,11 +120,15 @@ class SavepointWrite:
             )
 
     def _left_out(self) -> tuple[str, ...]:
-        """The operators of the source that the savepoint does not have."""
+        """What the source has and the savepoint does not: operators, and states of others."""
         if self.source is None:
             return ()
-        taken = {one.source.id for one in self.operators if one.source is not None}
-        return tuple(one.name for one in self.source.operators() if one.id not in taken)
+        taken = {one.source.id: one for one in self.operators if one.source is not None}
+        return tuple(
+            name
+            for one in self.source.operators()
+            for name in (taken[one.id].dropped_states() if one.id in taken else (one.name,))
+        )
 
     def _untouched(self) -> dict[OperatorId, OperatorState]:
         """The operators that are copied: the id that each will have, the record it has."""

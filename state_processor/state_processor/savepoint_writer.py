@@ -114,12 +114,17 @@ class SavepointWriter(StateChanges):
         Raises:
             ValueError: There is no transformation, or there are two of keyed state or of one name;
                 or not 1 <= parallelism <= max parallelism <= 32768.
+            OperatorExistsError: It was added or overwritten before.
 
         Example:
             >>> writer.with_operator("totals", transformation).write("s3://jobs/new")
         """
         operator_id, known = identity(uid)
         found = next((one for one in self.operators if one.operator_id == operator_id), None)
+        if found is not None and found.is_made_anew:
+            raise OperatorExistsError(
+                f"operator {found.name} is made already: give all of its state to one with_operator"
+            )
         if max_parallelism is None:
             max_parallelism = found.max_parallelism if found else self.max_parallelism
         if parallelism is None:

@@ -37,7 +37,8 @@ class PlannedSavepoint:
         metadata_version: The version of its ``_metadata``.
         copied_files: The number of files that are copied.
         copied_size: Their bytes.
-        left_out: The operators of the savepoint that it is based on, but that it does not have.
+        left_out: What the savepoint that it is based on has, but it has not: operators, and of
+            operators that are made anew the states that are not, as ``uid.state``.
         operators: What it consists of.
     """
 
@@ -60,7 +61,8 @@ class WrittenSavepoint:
         files: The number of its files, ``_metadata`` among them.
         size: Their bytes.
         seconds: How long it took.
-        left_out: The operators of the savepoint that it is based on, but that it does not have.
+        left_out: What the savepoint that it is based on has, but it has not: operators, and of
+            operators that are made anew the states that are not, as ``uid.state``.
         operators: What it consists of.
     """
 

@@ -48,6 +48,13 @@ class OperatorPlan:
             raise ValueError(f"operator state {twice[0]!r} was added twice")
         return cls(keyed[0] if keyed else None, rows)
 
+    def state_names(self) -> frozenset[str]:
+        """The names of all states that it has."""
+        keyed = () if self.keyed is None else self.keyed.states
+        return frozenset(one.name for one in keyed) | {
+            one.state.name for one in self.operator_states
+        }
+
     def with_states(self, other: OperatorPlan) -> OperatorPlan:
         """The plan with what another one has for the same keys."""
         keyed = self.keyed or other.keyed
