@@ -11,6 +11,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -19,7 +20,7 @@ from state_processor.sql_names import quoted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column
 
 _SIZE = "spark.sql.execution.arrow.maxBytesPerBatch"
 _ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -49,35 +50,39 @@ class LargeRowError(Exception):
     """A row is larger than ``of_small_rows`` lets pass."""
 
 
-@contextmanager
-def arrow_batches_of(size: int, spark: SparkSession) -> Iterator[None]:
-    """Has the queries that begin meanwhile hand batches of about a size to Python.
+def in_arrow_batches_of(size: int, data: DataFrame) -> DataFrame:
+    """The same rows, whose query hands batches of about a size to Python.
 
     Args:
         size: The most bytes of a batch, unless a row alone has more.
-        spark: The session; it has its own setting again afterwards.
+        data: The rows; their session keeps its own setting. Over Spark Connect, which lets nobody
+            copy a session, that setting holds.
     """
-    with _settings(spark, {_SIZE: min(size, _NO_LIMIT)}):
-        yield
+    return _with_settings(data, {_SIZE: min(size, _NO_LIMIT)})
+
+
+def in_batches_of_small_rows(data: DataFrame) -> DataFrame:
+    """The same rows, whose query hands rows to Python that ``of_small_rows`` let pass.
+
+    Args:
+        data: The rows, as for ``in_arrow_batches_of``. Collect them in ``large_rows_told``.
+    """
+    return _with_settings(data, {_SIZE: _NO_LIMIT, _ROWS: _SMALL_ROWS})
 
 
 @contextmanager
-def batches_of_small_rows(spark: SparkSession) -> Iterator[None]:
-    """Has the queries that begin meanwhile hand rows to Python that ``of_small_rows`` let pass.
-
-    Args:
-        spark: The session; it has its own settings again afterwards.
+def large_rows_told() -> Iterator[None]:
+    """Tells why ``of_small_rows`` has ended a query.
 
     Raises:
         LargeRowError: There is a row that does not pass: run the query again, without this.
     """
-    with _settings(spark, {_SIZE: _NO_LIMIT, _ROWS: _SMALL_ROWS}):
-        try:
-            yield
-        except PySparkException as error:
-            if _LARGE_ROW not in str(error):
-                raise
-            raise LargeRowError(_LARGE_ROW) from error
+    try:
+        yield
+    except PySparkException as error:
+        if _LARGE_ROW not in str(error):
+            raise
+        raise LargeRowError(_LARGE_ROW) from error
 
 
 def of_small_rows(data: DataFrame) -> DataFrame | None:
@@ -115,14 +120,18 @@ def _sizes(column: Column, kind: T.DataType) -> Iterator[Column]:
         yield F.coalesce(F.octet_length(column), F.lit(0)).cast("bigint")
 
 
-@contextmanager
-def _settings(spark: SparkSession, wanted: dict[str, int]) -> Iterator[None]:
-    before = {name: spark.conf.get(name) for name in wanted}
-    for name, value in wanted.items():
-        spark.conf.set(name, str(value))
-    try:
-        yield
-    finally:
-        for name, setting in before.items():
-            assert setting is not None  # it has a default
-            spark.conf.set(name, setting)
+def _with_settings(data: DataFrame, settings: dict[str, int]) -> DataFrame:
+    """The same rows, planned in a copy of their session that has other settings.
+
+    Spark reads settings as stages begin, hence while other queries of the session do so too.
+    """
+    if not hasattr(data, "_jdf"):
+        return data
+    # Spark copies a session for each of its own streams in this way.
+    spark = data.sparkSession
+    copy = type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
+    for name, value in settings.items():
+        copy.conf.set(name, str(value))
+    datasets = getattr(spark._jvm, "org.apache.spark.sql.classic.Dataset")
+    plan = data._jdf.queryExecution().analyzed()
+    return DataFrame(datasets.ofRows(copy._jsparkSession, plan), copy)

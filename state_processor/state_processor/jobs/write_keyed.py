@@ -20,7 +20,11 @@ from savepoint_formats.errors import DuplicateKeyError
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.metadata import KeyGroupRangeOffsets, RelativeFile
 from savepoint_formats.state_files.canonical_file import CanonicalFile
-from state_processor.jobs.arrow_batches import arrow_batches_of, batches_of_small_rows
+from state_processor.jobs.arrow_batches import (
+    in_arrow_batches_of,
+    in_batches_of_small_rows,
+    large_rows_told,
+)
 from state_processor.jobs.encode_keyed import HASH_SIZE
 from state_processor.jobs.handed_runs import HandedRuns
 from state_processor.jobs.task_errors import typed_errors
@@ -87,12 +91,14 @@ class KeyedFiles:
             SavepointError: What a task has raised.
             LargeRowError: They are said to be made of small rows, and are not.
         """
-        spark = found.sparkSession
-        small = batches_of_small_rows(spark) if is_of_small_rows else None
         routed = found.repartitionById(self.parallelism, self.owner())
         files = routed.sortWithinPartitions(*self.order).mapInArrow(self._task, _WRITTEN)
-        with typed_errors(), small or arrow_batches_of(_BATCH_SIZE, spark):
-            written = [row.asDict() for row in files.collect()]
+        if is_of_small_rows:
+            made = in_batches_of_small_rows(files)
+        else:
+            made = in_arrow_batches_of(_BATCH_SIZE, files)
+        with typed_errors(), large_rows_told():
+            written = [row.asDict() for row in made.collect()]
         # Spark begins no task where it sees beforehand that there are no rows.
         if not written:
             written = [self._written(0, ())]

@@ -20,13 +20,12 @@ Flink: FLIP-327.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as F
 
-from state_processor.jobs.arrow_batches import arrow_batches_of
+from state_processor.jobs.arrow_batches import in_arrow_batches_of
 from state_processor.jobs.encode_keyed import RUNS
 from state_processor.jobs.function_rows import FunctionRows
 from state_processor.jobs.handed_runs import RunSource
@@ -177,9 +176,9 @@ class Backlog:
     def _write_rows(self, path: str, max_parallelism: int, tally: BacklogTally) -> None:
         made = self._made(max_parallelism, tally)
         size = self.rows.task.options.sort_memory
-        memory = arrow_batches_of(size, made.sparkSession) if size else nullcontext()
-        with typed_errors(), memory:
-            made.write.parquet(path)
+        rows = in_arrow_batches_of(size, made) if size else made
+        with typed_errors():
+            rows.write.parquet(path)
 
     def _made(self, max_parallelism: int, tally: BacklogTally) -> DataFrame:
         """The table of ``backlog_rows``."""

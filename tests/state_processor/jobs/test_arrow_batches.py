@@ -12,7 +12,9 @@ from pyspark.sql import functions as F
 from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
 from state_processor.jobs.arrow_batches import (
     LargeRowError,
-    batches_of_small_rows,
+    in_arrow_batches_of,
+    in_batches_of_small_rows,
+    large_rows_told,
     of_small_rows,
 )
 
@@ -61,8 +63,8 @@ def test_small_rows_pass(spark: SparkSession, columns: str) -> None:
     passed = of_small_rows(data)
     assert passed is not None
     assert passed.schema.simpleString() == data.schema.simpleString()
-    with batches_of_small_rows(spark):
-        assert passed.collect() == data.collect()
+    with large_rows_told():
+        assert in_batches_of_small_rows(passed).collect() == data.collect()
 
 
 @pytest.mark.parametrize("columns", LARGE)
@@ -70,10 +72,9 @@ def test_a_large_row_ends_the_query(spark: SparkSession, columns: str) -> None:
     data = table(spark, columns)
     passed = of_small_rows(data)
     assert passed is not None
-    before = [spark.conf.get(name) for name in SETTINGS]
-    with pytest.raises(LargeRowError), batches_of_small_rows(spark):
-        passed.mapInArrow(same, data.schema).collect()
-    assert [spark.conf.get(name) for name in SETTINGS] == before
+    ended = in_batches_of_small_rows(passed.mapInArrow(same, data.schema))
+    with pytest.raises(LargeRowError), large_rows_told():
+        ended.collect()
 
 
 @pytest.mark.parametrize("columns", UNKNOWN)
@@ -85,13 +86,23 @@ def test_whether_arrays_and_maps_are_small_takes_too_long_to_tell(
 
 def test_a_batch_has_some_rows_however_small_they_are(spark: SparkSession) -> None:
     data = table(spark, "id", 2500)
-    with batches_of_small_rows(spark):
-        found = data.mapInArrow(counted, "rows BIGINT").collect()
+    found = in_batches_of_small_rows(data.mapInArrow(counted, "rows BIGINT")).collect()
     assert [row.rows for row in found] == [1000, 1000, 500]
 
 
+def test_settings_are_of_a_query_and_never_of_its_session(spark: SparkSession) -> None:
+    before = [spark.conf.get(name) for name in SETTINGS]
+    data = table(spark, "id", 2500).mapInArrow(counted, "rows BIGINT")
+    first = in_batches_of_small_rows(data)
+    second = in_arrow_batches_of(1, data)
+    assert [spark.conf.get(name) for name in SETTINGS] == before
+    # One begins, then the other, and they end in the same order.
+    assert [len(one.collect()) for one in (first, second, data)] == [3, 2500, 1]
+    assert [spark.conf.get(name) for name in SETTINGS] == before
+
+
 def test_other_errors_stay_what_they_are(spark: SparkSession) -> None:
-    with pytest.raises(PySparkException, match="no size"), batches_of_small_rows(spark):
+    with pytest.raises(PySparkException, match="no size"), large_rows_told():
         spark.sql("SELECT raise_error('no size')").collect()
 
 
