@@ -55,8 +55,10 @@ def show(
     savepoint show s3://jobs/orders/savepoint-1a2b summarize.keyed_state --key 42
     """
     savepoint = open_savepoint(path, **uids)
-    scan = savepoint.scan(table, columns=columns or None, keys=keys or None, merge=merge or None)
     with usage_errors():
+        scan = savepoint.scan(
+            table, columns=columns or None, keys=keys or None, merge=merge or None
+        )
         names = scan.schema.names
     output.values(f"Rows of {table}", names, first_rows(scan, rows, where))
 

@@ -9,6 +9,7 @@ import click
 
 from savepoint_cli import progress
 from savepoint_cli.inspect import inspection, open_savepoint, output_option
+from savepoint_cli.local import usage_errors
 from savepoint_cli.modify import destination, write_savepoint
 from state_processor import local_session
 
@@ -49,7 +50,8 @@ def export_table(
 
     added = {name: options.pop(name) for name in ("with_key_group", "with_times")}
     savepoint = open_savepoint(path, **options)
-    scan = savepoint.scan(table, columns=columns or None, keys=keys or None, **added)
+    with usage_errors():
+        scan = savepoint.scan(table, columns=columns or None, keys=keys or None, **added)
     with progress.steps(f"Writing {out}", len(tuple(scan.splits()))) as on_split:
         output.page(write_table(scan, out, form, overwrite=overwrite, on_split=on_split))
 

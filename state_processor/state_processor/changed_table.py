@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.layout import as_records, without_ttl
-from savepoint_formats.scan import ScanOptions, TableScan
+from savepoint_formats.scan import ReadOptions, TableScan
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from state_processor.column_types import column_of, fitted, spark_type
 from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, NAMESPACE
@@ -108,7 +108,7 @@ class ChangedTable:
 
     def data(self) -> DataFrame:
         """The rows after all changes, as users see them; times of access are columns beside."""
-        options = ScanOptions(with_key_group=self.is_keyed, with_times=self.is_keyed)
+        options = ReadOptions(with_key_group=self.is_keyed, with_times=self.is_keyed)
         record = self.operator.record
         scan = TableScan(
             self.operator.directory, record, self.table, options, self.operator.kryo,

@@ -24,6 +24,7 @@
 | withScope       | ``true`` adds the column ``scope``: ``keyed`` or ``local``                |
 | merge           | a JSON object, of local state: state -> rule that merges its instances    |
 | withTimes       | ``true`` shows values with TTL as ``struct<timestamp, value>``            |
+| portionSize     | bytes of a key group from which on it is decoded in portions              |
 | splitSize       | about how many bytes a Spark partition has                                |
 | filterPushdown  | ``true`` prunes key groups by equality and IN on ``key``; needs           |
 |                 | ``spark.sql.python.filterPushdown.enabled``                               |
@@ -50,12 +51,12 @@ from pyspark.sql.datasource import (
 
 from savepoint_formats.columns.kryo_descriptions import kryo_classes_of
 from savepoint_formats.errors import TableNotFoundError
-from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.printable import printable
 from savepoint_formats.scan import KeyedSplit, Split, TableScan
 from state_processor.key_types import key_types_of
 from state_processor.savepoint import Savepoint
 from state_processor.schema import spark_schema, to_spark
+from state_processor.source_options import SourceOptions, flag_of, names_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -92,47 +93,32 @@ class SavepointDataSource(DataSource):
         scan = self._scan()
         names = tuple(schema.fieldNames())
         if names != tuple(scan.schema.names):
-            scan = replace(scan, options=replace(scan.options, columns=names))
+            scan = replace(scan, options=scan.options.of_columns(names))
         for wanted, found in zip(schema, spark_schema(scan.schema), strict=True):
             if wanted.dataType.simpleString() != found.dataType.simpleString():
                 type_name = found.dataType.simpleString()
                 raise ValueError(f"column {found.name!r} is {type_name}: cast it after reading")
-        kind = PushdownReader if _is_true(self.options, "filterPushdown") else SavepointReader
-        return kind(scan, _split_size(self.options))
+        options = SourceOptions.parse(self.options)
+        kind = PushdownReader if options.filter_pushdown else SavepointReader
+        return kind(scan, options.split_size)
 
     def _scan(self) -> TableScan:
         """The scan that the options ask for."""
-        uids = _names("uids", self.options.get("uids")) or ()
+        uids = names_of("uids", self.options["uids"]) if "uids" in self.options else ()
         classes = kryo_classes_of(self.options.get("kryoClasses", "[]"))
+        options = self.options
         savepoint = Savepoint.open(
-            _path(self.options),
+            _path(options),
             uids=uids,
             kryo_classes=classes,
-            allow_paths=_names("allowPaths", self.options.get("allowPaths")) or (),
-            strict_paths=_is_true(self.options, "strictPaths"),
+            allow_paths=names_of("allowPaths", options["allowPaths"])
+            if "allowPaths" in options
+            else (),
+            strict_paths=flag_of("strictPaths", options.get("strictPaths", "false")),
             key_types=key_types_of(self.options.get("keyTypes", "{}")),
         )
-        return savepoint.scan(_table_name(savepoint, self.options), **scan_options(self.options))
-
-
-def scan_options(options: Mapping[str, str]) -> dict[str, Any]:
-    """Options of the data source as those of ``ScanOptions``.
-
-    Raises:
-        ValueError: An option can't be read.
-    """
-    keys = options.get("keys")
-    return {
-        "columns": _names("columns", options.get("columns")),
-        "keys": None if keys is None else tuple(_json_list("keys", keys)),
-        "key_groups": _key_groups(options.get("keyGroups")),
-        "flat": options.get("flat"),
-        "with_key_group": _is_true(options, "withKeyGroup"),
-        "with_subtask": _is_true(options, "withSubtask"),
-        "with_times": _is_true(options, "withTimes"),
-        "with_scope": _is_true(options, "withScope"),
-        "merge": _rules(options.get("merge")),
-    }
+        operator, table = savepoint.table(_table_name(savepoint, options))
+        return operator.scan(table, SourceOptions.parse(options).read)
 
 
 def path_options(rules: PathRules) -> dict[str, str]:
@@ -160,62 +146,6 @@ def _table_name(savepoint: Savepoint, options: Mapping[str, str]) -> str:
     raise TableNotFoundError(
         f"{savepoint.path} has {len(tables)} tables: name one by the option 'table'; it has: {known}"
     )
-
-
-def _names(name: str, text: str | None) -> tuple[str, ...] | None:
-    if text is None:
-        return None
-    if text.lstrip().startswith("["):
-        return tuple(map(str, _json_list(name, text)))
-    return tuple(one.strip() for one in text.split(","))
-
-
-def _is_true(options: Mapping[str, str], name: str) -> bool:
-    text = options.get(name, "false").lower()
-    if text not in ("true", "false"):
-        raise ValueError(f"option {name!r} is {text!r}, expected true or false")
-    return text == "true"
-
-
-def _json_list(name: str, text: str) -> list[Any]:
-    found = _json(name, text)
-    if not isinstance(found, list):
-        raise ValueError(f"option {name!r} is {text!r}, expected a JSON list")
-    return found
-
-
-def _json(name: str, text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"option {name!r} is no JSON: {text!r}") from error
-
-
-def _rules(text: str | None) -> dict[str, str] | None:
-    """The rules that merge local state, by the states' names."""
-    if text is None:
-        return None
-    found = _json("merge", text)
-    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
-        raise ValueError(f'option \'merge\' is {text!r}, expected such as {{"count": "sum"}}')
-    return found
-
-
-def _key_groups(text: str | None) -> KeyGroupRange | None:
-    if text is None:
-        return None
-    start, _, end = text.partition("-")
-    try:
-        return KeyGroupRange(int(start), int(end or start))
-    except ValueError as error:
-        raise ValueError(f"option 'keyGroups' is {text!r}, expected 3 or 0-15") from error
-
-
-def _split_size(options: Mapping[str, str]) -> int | None:
-    text = options.get("splitSize")
-    if text is not None and not (text.isdecimal() and int(text)):
-        raise ValueError(f"option 'splitSize' is {text!r}, expected a number of bytes")
-    return None if text is None else int(text)
 
 
 class SavepointReader(DataSourceReader):

@@ -16,7 +16,7 @@ from savepoint_formats.hashing.inferred_hash_codes import (
     inferred_hash_code,
 )
 from savepoint_formats.hashing.shape_columns import shape_hashes, structure
-from savepoint_formats.scan import ScanOptions, TableScan
+from savepoint_formats.scan import ReadOptions, TableScan
 from savepoint_formats.tables import KEY
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _sample(operator: Operator) -> tuple[pa.Array, NDArray[np.uint16]]:
 
 
 def _key_batches(operator: Operator) -> Iterator[pa.RecordBatch]:
-    options = ScanOptions(columns=(KEY, _KEY_GROUP), with_key_group=True)
+    options = ReadOptions(columns=(KEY, _KEY_GROUP), with_key_group=True)
     for table in operator.tables:
         if not table.states[0].kind.is_keyed or KEY not in {one.name for one in table.columns}:
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self, Unpack
 
 from savepoint_formats.catalog import OperatorCatalog
 from savepoint_formats.columns.kryo_dialect import KryoDialect, KryoVersion
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.metadata import OperatorState
-    from savepoint_formats.scan import TableScan
+    from savepoint_formats.scan import ReadOptions, TableScan
+    from savepoint_formats.scan.scan_options import ScanArguments
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from state_processor.key_types import GivenType
     from state_processor.planned_operator import StateTransformation
@@ -93,6 +94,12 @@ class Operator:
         unread = "".join(f"; could not be read: {problem}" for problem in self.catalog.problems)
         message = f"operator {self.name} has no table {name!r}; it has: {known}{unread}"
         raise StateNotFoundError(message)
+
+    def scan(self, table: Table, options: ReadOptions) -> TableScan:
+        """How one of its tables is read."""
+        from savepoint_formats.scan import TableScan  # noqa: PLC0415  # numba is slow
+
+        return TableScan(self.directory, self.record, table, options, self.kryo, self.name)
 
 
 @dataclass(frozen=True, repr=False)
@@ -328,34 +335,29 @@ class Savepoint:
                 return operator, operator.table(name[dot + 1 :])
         raise OperatorNotFoundError.among(self.path, name.partition(".")[0], self._names())
 
-    def scan(self, table: str, **options: Any) -> TableScan:
+    def scan(self, table: str, **options: Unpack[ScanArguments]) -> TableScan:
         """How a table is read, as Arrow and without Spark.
 
         Args:
             table: Its full name, ``<operator>.<table>``.
-            options: What of it is read, by the names of ``ScanOptions``; all by default.
+            options: What of it is read, by the names of ``ReadOptions``; all by default.
 
         Raises:
             OperatorNotFoundError: There is no such operator; the message lists those there are.
             StateNotFoundError: The operator has no such table; the message lists its tables.
+            TypeError: There is no such option, or it has a wrong type.
+            ValueError: An option has a value that it can't have.
 
         Example:
-            >>> scan = savepoint.scan("summarize.keyed_state")
+            >>> scan = savepoint.scan("summarize.keyed_state", columns=["key", "total"])
             >>> for split in scan.splits():
             ...     for batch in scan.read(split):
             ...         print(batch.num_rows)
         """
-        from savepoint_formats.scan import ScanOptions, TableScan  # noqa: PLC0415  # numba is slow
+        from savepoint_formats.scan import ReadOptions  # noqa: PLC0415  # numba is slow
 
         operator, found = self.table(table)
-        return TableScan(
-            self.directory,
-            operator.record,
-            found,
-            ScanOptions(**options),
-            self.kryo,
-            operator.name,
-        )
+        return operator.scan(found, ReadOptions.of(options))
 
     def files(self) -> list[FileDescription]:
         """Every file of the savepoint, who refers to it, and whether it is missing."""

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Unpack
 
 from savepoint_formats.catalog import StateKind
 from savepoint_formats.columns.kryo_descriptions import kryo_classes_json
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.printable import html_printable
+from savepoint_formats.scan import ReadOptions
 from savepoint_formats.tables import KEYED_STATE, TIMERS, WINDOW_STATE
 from state_processor.data_source import FORMAT, SavepointDataSource, path_options
 from state_processor.jobs.keyed_reader import KeyedReaderJob
-from state_processor.jobs.per_key import ReaderPlan, row_types, to_dataframe
+from state_processor.jobs.per_key import ReaderPlan, keys_of_function, row_types, to_dataframe
 from state_processor.jobs.window_reader import WindowReaderJob
 from state_processor.key_types import key_types_json
 from state_processor.merged_rows import read_merged
 from state_processor.metadata_function import register_metadata_function
-from state_processor.row_choice import RowChoice, option_text
 from state_processor.savepoint import Savepoint
 from state_processor.savepoint_writer import SavepointWriter
+from state_processor.source_options import SourceOptions
 from state_processor.sql_names import sql_name, unused
 from state_processor.sql_views import create_view
 from state_processor.state_changes import StateChanges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from typing import Self
 
     from pyspark.sql import DataFrame, SparkSession
@@ -34,12 +35,14 @@ if TYPE_CHECKING:
 
     from savepoint_formats.columns.key_hash import HashKeys
     from savepoint_formats.layout import KryoClass
+    from savepoint_formats.scan.scan_options import ReadArguments
     from state_processor.functions import (
         KeyedStateReaderFunction,
         ReaderFunction,
         WindowReaderFunction,
     )
     from state_processor.merged_rows import ReadMerge
+    from state_processor.source_options import TableArguments
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
@@ -104,50 +107,55 @@ class SparkSavepoint(StateChanges, Savepoint):
             max_parallelism=max_parallelism, parallelism=parallelism, hash_codes=hash_codes
         )
 
-    def read_table(self, table: str, **options: Any) -> DataFrame:
+    def read_table(self, table: str, **options: Unpack[TableArguments]) -> DataFrame:
         """Any table by its full name.
 
         Args:
             table: ``<operator>.<table>``, the operator by its uid or hash.
-            options: Options of the data source, by their names there.
+            options: What of it is read, by the names of ``ReadOptions``, or by those of the data
+                source, which are the same in camel case; and ``split_size``, about how many bytes
+                a Spark partition has.
 
         Raises:
             OperatorNotFoundError: There is no such operator; the message lists those there are.
             StateNotFoundError: The operator has no such table; the message lists its tables.
+            ColumnNotFoundError: A column is wanted that there is not.
+            KeyTypeError: A key is none of the table's.
+            TypeError: There is no such option, or it has a wrong type.
+            ValueError: An option has a value that it can't have.
 
         Example:
-            >>> savepoint.read_table("summarize.keyed_state", withKeyGroup=True).show()
+            >>> savepoint.read_table("summarize.keyed_state", with_key_group=True).show()
         """
-        self.table(table)
-        reader = self.spark.read.format(FORMAT)
-        for name, value in self._options(table, options).items():
-            reader = reader.option(name, value)
-        return reader.load(self.directory.absolute_uri)
+        asked = SourceOptions.of(options)
+        operator, found = self.table(table)
+        # Told here, an error is what it is; from the data source it comes as one of Spark's.
+        operator.scan(found, asked.read).check()
+        given = self._source_options(table, asked)
+        return self.spark.read.format(FORMAT).options(**given).load(self.directory.absolute_uri)
 
-    def _options(self, table: str, options: dict[str, Any]) -> dict[str, str]:
-        """The options of the data source as text; those that are None are left out."""
-        given = {name: option_text(value) for name, value in options.items() if value is not None}
-        known = {"uids": json.dumps(self.uids)} if self.uids else {}
-        known |= path_options(self.directory.rules)
+    def _source_options(self, table: str, asked: SourceOptions) -> dict[str, str]:
+        """The options of the data source, as texts."""
+        given = {"table": table, **path_options(self.directory.rules)}
+        if self.uids:
+            given["uids"] = json.dumps(self.uids)
         if self.kryo.classes:
-            known["kryoClasses"] = kryo_classes_json(self.kryo.classes)
+            given["kryoClasses"] = kryo_classes_json(self.kryo.classes)
         keys = {one.id: one.key_type for one in self.operators() if one.key_type is not None}
         if keys:
-            known["keyTypes"] = key_types_json(keys)
-        return {
-            **known,
-            "table": table,
-            "filterPushdown": str(self.spark.conf.get(PUSHDOWN, "false")),
-            **given,
-        }
+            given["keyTypes"] = key_types_json(keys)
+        if asked.filter_pushdown is None:
+            is_on = self.spark.conf.get(PUSHDOWN, "false") == "true"
+            asked = replace(asked, filter_pushdown=is_on)
+        return {**given, **asked.texts()}
 
-    def read_list_state(self, uid: str, name: str, *, with_subtask: bool = False) -> DataFrame:
+    def read_list_state(self, uid: str, name: str, **options: Unpack[ReadArguments]) -> DataFrame:
         """A list state of an operator, a row per element.
 
         Args:
             uid: The operator's uid, or its hash.
             name: The state.
-            with_subtask: Adds the column ``subtask``.
+            options: As for ``read_table``; ``with_subtask`` adds the column ``subtask``.
 
         Returns:
             Column ``value`` of the element's type.
@@ -155,13 +163,14 @@ class SparkSavepoint(StateChanges, Savepoint):
         Raises:
             OperatorNotFoundError: No operator has this uid; the message lists those there are.
             StateNotFoundError: It has no such state, or one of another kind.
+            TypeError, ValueError: An option is wrong.
 
         Example:
             >>> savepoint.read_list_state("buffer", "elements").show()
         """
-        return self._operator_state(uid, name, StateKind.OPERATOR_LIST, with_subtask)
+        return self._operator_state(uid, name, StateKind.OPERATOR_LIST, options)
 
-    def read_union_state(self, uid: str, name: str, *, with_subtask: bool = False) -> DataFrame:
+    def read_union_state(self, uid: str, name: str, **options: Unpack[ReadArguments]) -> DataFrame:
         """A union list state of an operator, a row per element, each once.
 
         Arguments, columns and errors are those of ``read_list_state``.
@@ -169,12 +178,15 @@ class SparkSavepoint(StateChanges, Savepoint):
         Example:
             >>> savepoint.read_union_state("buffer", "offsets").show()
         """
-        return self._operator_state(uid, name, StateKind.UNION_LIST, with_subtask)
+        return self._operator_state(uid, name, StateKind.UNION_LIST, options)
 
-    def read_broadcast_state(self, uid: str, name: str, *, with_subtask: bool = False) -> DataFrame:
+    def read_broadcast_state(
+        self, uid: str, name: str, **options: Unpack[ReadArguments]
+    ) -> DataFrame:
         """A broadcast state of an operator, a row per entry.
 
-        Every subtask has a copy; one of them is read, or each of them with its ``subtask``.
+        Every subtask has a copy; one of them is read, or ``with_subtask`` each of them. Arguments
+        and errors are those of ``read_list_state``.
 
         Returns:
             Columns ``key`` and ``value``.
@@ -182,10 +194,10 @@ class SparkSavepoint(StateChanges, Savepoint):
         Example:
             >>> savepoint.read_broadcast_state("currency_converter", "rates").show()
         """
-        return self._operator_state(uid, name, StateKind.BROADCAST, with_subtask)
+        return self._operator_state(uid, name, StateKind.BROADCAST, options)
 
     def _operator_state(
-        self, uid: str, name: str, kind: StateKind, with_subtask: bool
+        self, uid: str, name: str, kind: StateKind, options: ReadArguments
     ) -> DataFrame:
         operator = self.operator(uid)
         states = [state for state in operator.catalog.states if not state.kind.is_keyed]
@@ -197,7 +209,7 @@ class SparkSavepoint(StateChanges, Savepoint):
                 f"{kind.value} state {name!r} of {operator.name} {what}; it has: {known}"
             )
         table = next(t.name for t in operator.tables if t.states == (found,))
-        return self.read_table(f"{operator.name}.{table}", withSubtask=with_subtask)
+        return self.read_table(f"{operator.name}.{table}", **options)
 
     def read_keyed_state(
         self,
@@ -205,11 +217,7 @@ class SparkSavepoint(StateChanges, Savepoint):
         reader: KeyedStateReaderFunction | None = None,
         *,
         schema: StructType | str | None = None,
-        columns: Sequence[str] | None = None,
-        keys: Sequence[Any] | None = None,
-        flat: str | None = None,
-        with_key_group: bool = False,
-        with_times: bool = False,
+        **options: Unpack[ReadArguments],
     ) -> DataFrame:
         """All keyed state of an operator as one table, a row per key; or what a function makes of it.
 
@@ -217,16 +225,15 @@ class SparkSavepoint(StateChanges, Savepoint):
 
         Args:
             uid: The operator's uid, or its hash.
-            reader: A function that is called for each key. Of the arguments below it takes
-                ``schema`` and ``keys``: what it reads it says itself.
+            reader: A function that is called for each key. Of the options it takes ``keys``
+                alone: what it reads it says itself.
             schema: The columns that the function gives, as DDL or a ``StructType``.
-            columns: Names of columns, in the order wanted; all by default.
-            keys: Only rows of these keys; reads no key groups but theirs.
-            flat: Name of a list or map state: a row per element (``list_index``,
-                ``list_value``) or entry (``map_key``, ``map_value``) instead of one per key.
-            with_key_group: Adds the column ``key_group``.
-            with_times: Values with TTL are a struct of ``timestamp``, the time of their last
-                access, and ``value``.
+            options: As for ``read_table``: ``columns``, in the order wanted; ``keys``, which reads
+                no key groups but theirs; ``key_groups``; ``flat``, a list or map state of which
+                there is a row per element (``list_index``, ``list_value``) or entry (``map_key``,
+                ``map_value``) instead of one per key; ``with_key_group`` adds the column
+                ``key_group``; ``with_times`` makes values with TTL a struct of ``timestamp``, the
+                time of their last access, and ``value``.
 
         Returns:
             Column ``key``, then a column per state: a value, reducing or aggregating state has
@@ -238,26 +245,21 @@ class SparkSavepoint(StateChanges, Savepoint):
             StateNotFoundError: The operator has no keyed state, or none that the function asks for.
             KeyTypeError: A key is none of the operator's.
             ValueError: A function without a schema, or with arguments that it does not take.
-            TypeError: ``keys`` or ``columns`` is a single one.
+            TypeError: There is no such option, or it has a wrong type: one key instead of a list.
 
         Example:
             >>> savepoint.read_keyed_state("summarize").where("total > 100").show()
             >>> savepoint.read_keyed_state("summarize", Totals(), schema="key INT, total DOUBLE")
         """
-        choice = RowChoice(columns, keys, flat, with_key_group, with_times)
         if reader is not None or schema is not None:
-            return self._by_function(KeyedReaderJob, uid, reader, schema, choice)
-        return self.read_table(f"{self.operator(uid).name}.{KEYED_STATE}", **choice.options())
+            return self._by_function(KeyedReaderJob, uid, reader, schema, options)
+        return self.read_table(f"{self.operator(uid).name}.{KEYED_STATE}", **options)
 
     def read_local_state(
         self,
         uid: str,
         merge: Mapping[str, ReadMerge] | None = None,
-        *,
-        columns: Sequence[str] | None = None,
-        keys: Sequence[Any] | None = None,
-        flat: str | None = None,
-        with_key_group: bool = False,
+        **options: Unpack[ReadArguments],
     ) -> DataFrame:
         """All local keyed state of an operator as one table, a row per subtask and key.
 
@@ -266,10 +268,7 @@ class SparkSavepoint(StateChanges, Savepoint):
             merge: State -> how its instances in a row become one value: by a rule (``sum``,
                 ``min``, ``max``, ``concat``), by a function of two values or an object with one
                 called ``merge``, or by an expression over the columns of the row.
-            columns: As for ``read_keyed_state``; so are the arguments below.
-            keys: Only rows of these keys.
-            flat: Name of a list or map state: a row per element or entry.
-            with_key_group: Adds the column ``key_group``.
+            options: As for ``read_keyed_state``.
 
         Returns:
             Columns ``subtask`` and ``key``, then a column per state: an array of the instances of
@@ -281,12 +280,12 @@ class SparkSavepoint(StateChanges, Savepoint):
             StateNotFoundError: The operator has no local state, or none that is to be merged.
             ColumnTypeError: A rule cannot merge values of a state's type.
             ValueError: There is no such rule, or a list is to be merged.
+            TypeError: As ``read_keyed_state``.
 
         Example:
             >>> savepoint.read_local_state("count_words", {"count": "sum"}).show()
         """
-        choice = RowChoice(columns, keys, flat, with_key_group)
-        return read_merged(self, f"{self.operator(uid).name}.{KEYED_STATE}", choice, merge or {})
+        return read_merged(self, f"{self.operator(uid).name}.{KEYED_STATE}", merge or {}, options)
 
     def read_window_state(
         self,
@@ -294,10 +293,7 @@ class SparkSavepoint(StateChanges, Savepoint):
         reader: WindowReaderFunction | None = None,
         *,
         schema: StructType | str | None = None,
-        columns: Sequence[str] | None = None,
-        keys: Sequence[Any] | None = None,
-        flat: str | None = None,
-        with_key_group: bool = False,
+        **options: Unpack[ReadArguments],
     ) -> DataFrame:
         """Keyed state that has a namespace, as that of windows: a row per key and namespace.
 
@@ -305,10 +301,7 @@ class SparkSavepoint(StateChanges, Savepoint):
             uid: The operator's uid, or its hash.
             reader: A function that is called for each key and window.
             schema: The columns that the function gives, as DDL or a ``StructType``.
-            columns: As for ``read_keyed_state``; so are the arguments below.
-            keys: Only rows of these keys.
-            flat: Name of a list or map state: a row per element or entry.
-            with_key_group: Adds the column ``key_group``.
+            options: As for ``read_keyed_state``.
 
         Returns:
             Columns ``key`` and ``namespace`` (of a time window: ``start`` and ``end`` in ms, the
@@ -326,10 +319,9 @@ class SparkSavepoint(StateChanges, Savepoint):
             >>> savepoint.read_window_state("tumbling").show()
             >>> savepoint.read_window_state("session", Sizes(), schema="key STRING, elements INT")
         """
-        choice = RowChoice(columns, keys, flat, with_key_group)
         if reader is not None or schema is not None:
-            return self._by_function(WindowReaderJob, uid, reader, schema, choice)
-        return self.read_table(f"{self.operator(uid).name}.{WINDOW_STATE}", **choice.options())
+            return self._by_function(WindowReaderJob, uid, reader, schema, options)
+        return self.read_table(f"{self.operator(uid).name}.{WINDOW_STATE}", **options)
 
     def _by_function(
         self,
@@ -337,17 +329,21 @@ class SparkSavepoint(StateChanges, Savepoint):
         uid: str,
         reader: ReaderFunction | None,
         schema: StructType | str | None,
-        choice: RowChoice,
+        options: ReadArguments,
     ) -> DataFrame:
         if reader is None:
             raise ValueError("a schema is that of the rows a reader function gives: add the reader")
-        keys = choice.keys_of_function()
+        keys = keys_of_function(ReadOptions.of(options))
         row_type, arrow_schema = row_types(schema, reader)
         plan = ReaderPlan(self, self.operator(uid), reader, keys)
         return to_dataframe(self.spark, job.of(plan, arrow_schema), row_type)
 
-    def read_timers(self, uid: str) -> DataFrame:
+    def read_timers(self, uid: str, **options: Unpack[ReadArguments]) -> DataFrame:
         """The timers of an operator.
+
+        Args:
+            uid: The operator's uid, or its hash.
+            options: As for ``read_table``.
 
         Returns:
             Columns ``key``, ``namespace`` if they have one, ``timestamp`` (ms), ``time_domain``
@@ -356,7 +352,7 @@ class SparkSavepoint(StateChanges, Savepoint):
         Example:
             >>> savepoint.read_timers("stateful").groupBy("time_domain").count().show()
         """
-        return self.read_table(f"{self.operator(uid).name}.{TIMERS}")
+        return self.read_table(f"{self.operator(uid).name}.{TIMERS}", **options)
 
     def register(self) -> dict[str, str]:
         """Makes each operator a database of Spark SQL, and each table a view in it.
@@ -377,7 +373,10 @@ class SparkSavepoint(StateChanges, Savepoint):
             for table in operator.tables:
                 full = f"{operator.name}.{table.name}"
                 name = unused(f"{sql_name(operator.name)}.{sql_name(table.name)}", names)
-                options = {**self._options(full, {}), "savepoint": self.directory.absolute_uri}
+                options = {
+                    **self._source_options(full, SourceOptions()),
+                    "savepoint": self.directory.absolute_uri,
+                }
                 create_view(self.spark, name, self.scan(full).schema, options)
                 names[name] = full
         return names

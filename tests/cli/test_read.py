@@ -71,6 +71,11 @@ class TestShow:
         rows = lines("show", CURRENCY, "summarize.keyed_state", *columns, "--key", "-7")
         assert [list(row.items()) for row in rows] == [[("count", 14), ("key", -7)]]
 
+    def test_a_column_that_is_named_twice_is_a_wrong_call(self) -> None:
+        twice = ("--column", "key", "--column", "key")
+        code, output = run("show", CURRENCY, "summarize.keyed_state", *twice)
+        assert (code, "column 'key' is wanted twice" in output) == (2, True)
+
     def test_rows_of_keys(self) -> None:
         keys = ("--key", "", "--key", "𝄞 clef", "--key", "nobody")
         rows = lines("show", STATES, "stateful.keyed_state", *keys, "--column", "key")

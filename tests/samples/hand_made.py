@@ -27,7 +27,7 @@ from savepoint_formats.metadata import (
 )
 from savepoint_formats.metadata.keyed_handles import ChangeSetStream, StateChange
 from savepoint_formats.operator_id import OperatorId
-from savepoint_formats.scan import ScanOptions, TableScan
+from savepoint_formats.scan import ReadOptions, TableScan
 from savepoint_formats.tables import tables_of
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ def rows(operator: OperatorState, table: str, **options: Any) -> list[dict[str, 
     catalog = OperatorCatalog.of(directory, operator)
     assert catalog.problems == ()
     tables = {one.name: one for one in tables_of(catalog.states)}
-    scan = TableScan(directory, operator, tables[table], ScanOptions(**options))
+    scan = TableScan(directory, operator, tables[table], ReadOptions.of(options))
     return [
         row for split in scan.splits() for batch in scan.read(split) for row in batch.to_pylist()
     ]

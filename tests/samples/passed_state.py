@@ -13,7 +13,7 @@ from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.frames import section_frames
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.metadata import ChangelogHandle, InlineStream, SubtaskState
-from savepoint_formats.scan import ScanOptions, TableScan
+from savepoint_formats.scan import ReadOptions, TableScan
 from savepoint_formats.scan.entry_source import SourceSettings
 from savepoint_formats.scan.stored_raw_timers import raw_timer_infos
 from savepoint_formats.scan.stored_runs import PassThrough, raw_timer_runs, stored_runs
@@ -157,7 +157,7 @@ def rows_by_table(
     found: dict[str, list[str]] = {}
     for table in tables_of(catalog.states):
         if table.states[0].kind.is_keyed:
-            scan = TableScan(directory, operator, table, ScanOptions(**options), kryo)
+            scan = TableScan(directory, operator, table, ReadOptions.of(options), kryo)
             found[table.name] = sorted(
                 repr(row)
                 for split in scan.splits()

@@ -86,6 +86,22 @@ class TestOptions:
         ]
         assert in_order(told(frame.toArrow())) == in_order(expected)
 
+    def test_a_schema_leaves_out_what_an_option_adds(self, spark: SparkSession) -> None:
+        reader = spark.read.format("savepoint").option("table", "summarize.keyed_state")
+        frame = reader.option("withKeyGroup", "true").schema("key INT").load(CURRENCY.path)
+        assert frame.columns == ["key"]
+        assert frame.count() == 24
+
+    def test_of_a_table_of_the_catalog(self, spark: SparkSession) -> None:
+        spark.sql("DROP TABLE IF EXISTS of_the_catalog")
+        spark.sql(
+            "CREATE TABLE of_the_catalog (count INT, key INT) USING savepoint COMMENT 'totals'"
+            f" OPTIONS (savepoint '{CURRENCY.path}', table 'summarize.keyed_state')"
+        )
+        options = f"`savepoint` = '{CURRENCY.path}', `table` = 'summarize.keyed_state'"
+        assert spark.sql(f"SELECT * FROM of_the_catalog WITH ({options})").count() == 24
+        spark.sql("DROP TABLE of_the_catalog")
+
     def test_keys(self, spark: SparkSession) -> None:
         frame = keyed_state(spark, keys='["", " ", "nobody"]', splitSize=1)
         assert partitions(frame) == 3
@@ -134,6 +150,7 @@ class TestWrongOptions:
             ({"splitSize": "0"}, "option 'splitSize' is '0', expected a number of bytes"),
             ({"splitSize": "1 MB"}, "option 'splitSize' is '1 MB', expected a number of bytes"),
             ({"flat": "last_id"}, "'last_id' is no list or map"),
+            ({"kyes": '["a"]'}, "no option 'kyes': did you mean 'keys'"),
         ],
     )
     def test_say_what_is_expected(

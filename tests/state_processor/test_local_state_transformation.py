@@ -89,8 +89,10 @@ def test_what_has_a_time_to_live_has_one_in_each_instance(
         ValueStateDescriptor("count", Types.LONG()).with_ttl(), last_access="at"
     )
     savepoint = written(spark, timed, tmp_path / "out")
-    options = {"withTimes": True, "columns": ["count"], "keys": ["b"]}
-    (row,) = savepoint.read_table("counts.keyed_state", **options).collect()
+    found = savepoint.read_table(
+        "counts.keyed_state", withTimes=True, columns=["count"], keys=["b"]
+    )
+    (row,) = found.collect()
     assert [(one.timestamp.timestamp(), one.value) for one in row["count"]] == [(3, 3)]
     shown = savepoint.read_local_state("counts", {"count": "max"}, keys=["a"]).orderBy("subtask")
     assert [row["count"] for row in shown.collect()] == [1, 2]

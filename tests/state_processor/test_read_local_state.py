@@ -18,7 +18,6 @@ from state_processor import (
     Savepoint,
     ValueStateDescriptor,
 )
-from state_processor.data_source import scan_options
 from state_processor.functions import KeyedStateReaderFunction
 
 if TYPE_CHECKING:
@@ -107,12 +106,6 @@ def test_ordinary_state_has_a_scope_where_it_is_asked_for(samples: Path) -> None
     assert "scope" not in savepoint.scan("summarize.keyed_state").schema.names
     with pytest.raises(StateNotFoundError, match="no local keyed state"):
         _ = savepoint.scan("summarize.keyed_state", merge={"total": "sum"}).schema
-
-
-@pytest.mark.parametrize("text", ["sum", "[1]", '{"count": 1}'])
-def test_an_option_that_is_no_object_of_rules_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="merge"):
-        scan_options({"merge": text})
 
 
 def test_what_is_told_of_the_savepoint_says_local(local: SparkSavepoint) -> None:

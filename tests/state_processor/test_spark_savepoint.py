@@ -11,7 +11,13 @@ from changed_metadata import renamed
 from pyspark.errors import PySparkException
 from sample_rows import Rows, Sample, copy_of, file_of, in_order, told, with_columns
 
-from savepoint_formats.errors import OperatorNotFoundError, StateNotFoundError
+from savepoint_formats.errors import (
+    ColumnNotFoundError,
+    OperatorNotFoundError,
+    SavepointError,
+    StateNotFoundError,
+)
+from savepoint_formats.key_groups import KeyGroupRange
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -177,6 +183,64 @@ class TestErrors:
         file.unlink()
         with pytest.raises(PySparkException, match=f"{file.name} does not exist"):
             frame.collect()
+
+
+READS: list[tuple[str, tuple[str, ...]]] = [
+    ("read_table", ("stateful.keyed_state",)),
+    ("read_keyed_state", ("stateful",)),
+    ("read_timers", ("stateful",)),
+    ("read_list_state", ("buffer", "elements")),
+    ("read_union_state", ("buffer", "offsets")),
+]
+
+
+class TestOptions:
+    @pytest.mark.parametrize(("read", "arguments"), READS)
+    @pytest.mark.parametrize(
+        ("wrong", "error", "message"),
+        [
+            ({"kyes": ["a"]}, TypeError, "no option 'kyes': did you mean 'keys'"),
+            ({"keys": "customer-001"}, TypeError, r"expected a list: keys=\['customer-001'\]"),
+            ({"columns": ["totl"]}, ColumnNotFoundError, "no column 'totl'; it has: "),
+            ({"keys": [[1]]}, SavepointError, "no key of type string|has no column 'key'"),
+            ({"splitSize": 0}, ValueError, "split_size is 0, expected a number of bytes"),
+        ],
+    )
+    def test_that_are_wrong_are_told_where_they_are_given(
+        self,
+        load: Load,
+        read: str,
+        arguments: tuple[str, ...],
+        wrong: dict[str, Any],
+        error: type[Exception],
+        message: str,
+    ) -> None:
+        with pytest.raises(error, match=message):
+            getattr(load("states-2.2.1-hashmap-native"), read)(*arguments, **wrong)
+
+    def test_of_windows_and_local_state_are_checked_too(self, load: Load) -> None:
+        windows = load("windows-2.2.1-hashmap-native")
+        with pytest.raises(TypeError, match="did you mean 'flat'"):
+            windows.read_window_state("tumbling", fla="a")  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match="did you mean 'flat'"):
+            windows.read_local_state("tumbling", fla="a")  # type: ignore[call-arg]
+
+    def test_add_a_column_to_those_that_are_named(self, load: Load) -> None:
+        savepoint = load("states-2.2.1-rocksdb-native")
+        for found in (
+            savepoint.read_table(
+                "stateful.keyed_state", columns=["last_id"], keys=[""], with_key_group=True
+            ),
+            savepoint.read_keyed_state(
+                "stateful", columns=["last_id"], keys=[""], with_key_group=True
+            ),
+        ):
+            assert found.columns == ["last_id", "key_group"]
+            assert [row.last_id for row in found.collect()] == [213]
+        one = savepoint.read_keyed_state("stateful", key_groups=KeyGroupRange(0, 99))
+        other = savepoint.read_keyed_state("stateful", key_groups="100-299")
+        assert one.count() + other.count() == savepoint.read_keyed_state("stateful").count()
+        assert 0 < one.count() < savepoint.read_keyed_state("stateful").count()
 
 
 class TestSql:

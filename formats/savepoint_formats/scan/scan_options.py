@@ -1,25 +1,48 @@
-"""What of a table is read."""
+"""What of a table is read: the same options, checked in the same way, wherever one is asked for."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Self, TypedDict
 
+from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.scan.entry_source import PORTION_SIZE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Sequence
 
     from savepoint_formats.columns.merge_rules import MergeInstances
-    from savepoint_formats.key_groups import KeyGroupRange
+
+
+class ReadArguments(TypedDict, total=False):
+    """``ReadOptions`` as the arguments of a call, which may be lists."""
+
+    columns: Sequence[str] | None
+    keys: Iterable[Any] | None
+    key_groups: KeyGroupRange | int | str | None
+    flat: str | None
+    with_key_group: bool
+    with_subtask: bool
+    with_scope: bool
+    with_times: bool
+    portion_size: int | None
+
+
+class ScanArguments(ReadArguments, total=False):
+    """The same, with how instances of local state are merged."""
+
+    merge: Mapping[str, str | MergeInstances] | None
 
 
 @dataclass(frozen=True, slots=True)
-class ScanOptions:
+class ReadOptions:
     """What of a table is read.
 
     Attributes:
-        columns: Names of columns, in the order wanted; all by default.
+        columns: Names of columns, in the order wanted; all by default. What is added by the
+            attributes below comes behind them, unless it is among them.
         keys: Only rows of these keys, as ``to_pylist`` would give them.
         key_groups: Only rows of these key groups.
         flat: Name of a list or map state of a table of keyed state: a row per element or entry.
@@ -29,7 +52,11 @@ class ScanOptions:
         merge: State -> what merges its instances, a rule by its name or a function; of local state.
         with_times: Values with TTL are ``struct<timestamp, value>``.
         portion_size: Bytes of the largest key group that is decoded as a whole; a larger one is
-            decoded in portions of that size.
+            decoded in portions of that size. None for any.
+
+    Raises:
+        TypeError: One of them has a wrong type, such as a text for a list of keys.
+        ValueError: One has a value that it can't have.
     """
 
     columns: tuple[str, ...] | None = None
@@ -41,4 +68,154 @@ class ScanOptions:
     with_scope: bool = False
     merge: Mapping[str, str | MergeInstances] | None = None
     with_times: bool = False
-    portion_size: int = PORTION_SIZE
+    portion_size: int | None = PORTION_SIZE
+
+    def __post_init__(self) -> None:
+        for name, (is_right, expected) in _EXPECTED.items():
+            value = getattr(self, name)
+            if not is_right(value):
+                raise TypeError(f"{name} is {value!r}, expected {expected}")
+        if self.portion_size is not None and self.portion_size < 1:
+            raise ValueError(f"portion_size is {self.portion_size}, expected a number of bytes")
+        self._check_columns()
+
+    def _check_columns(self) -> None:
+        names = self.columns
+        if names is None:
+            return
+        if not names:
+            raise ValueError("columns is empty, expected names: leave it out for all columns")
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise ValueError(f"column {twice[0]!r} is wanted twice: name it once in columns")
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> Self:
+        """The options that the arguments of a call ask for.
+
+        Args:
+            arguments: Their names as here, or as the data source has them: ``withKeyGroup``. A
+                list may be any iterable but a text; key groups may be a number, or ``'0-15'``.
+
+        Raises:
+            TypeError: There is no such option, or it has a wrong type.
+            ValueError: It has a value that it can't have.
+
+        Example:
+            >>> ReadOptions.of({"keys": ["a"], "withKeyGroup": True}).with_key_group
+            True
+        """
+        given = named(arguments, [field.name for field in fields(cls)])
+        for name in ("columns", "keys"):
+            if name in given:
+                given[name] = _as_tuple(name, given[name])
+        if "key_groups" in given:
+            given["key_groups"] = key_groups_of(given["key_groups"])
+        return cls(**given)
+
+    def of_columns(self, names: tuple[str, ...]) -> Self:
+        """The options for these columns and no others."""
+        others: dict[str, Any] = {
+            f"with_{name}": False for name in self.added() if name not in names
+        }
+        return replace(self, columns=names, **others)
+
+    def added(self) -> tuple[str, ...]:
+        """The names of the columns that are asked for besides those that a table has."""
+        return tuple(name for name in _ADDED if getattr(self, f"with_{name}"))
+
+
+_ADDED = ("key_group", "subtask", "scope")
+
+
+def named(arguments: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:
+    """Arguments by their names in snake case, whether they are written so or as ``camelCase``.
+
+    Raises:
+        TypeError: One is none of the known, or is given in both ways.
+    """
+    by_name = {camel_case(name): name for name in known} | {name: name for name in known}
+    found: dict[str, Any] = {}
+    for given, value in arguments.items():
+        if given not in by_name:
+            raise TypeError(unknown_option(given, known))
+        if by_name[given] in found:
+            raise TypeError(f"option {by_name[given]!r} is given twice")
+        found[by_name[given]] = value
+    return found
+
+
+def camel_case(name: str) -> str:
+    """A name as options of Spark are written: ``withKeyGroup``."""
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+def unknown_option(name: str, known: Sequence[str]) -> str:
+    """What is told of an option that there is not."""
+    meant = get_close_matches(name.casefold(), known, 1)
+    hint = f": did you mean {meant[0]!r}?" if meant else ""
+    return f"there is no option {name!r}{hint}; there are: {', '.join(sorted(known))}"
+
+
+def key_groups_of(value: object) -> Any:
+    """Key groups as a range, of which a number or a text tells; anything else as it is.
+
+    Raises:
+        ValueError: The text or the number tells of none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return value
+    start, _, end = str(value).partition("-")
+    try:
+        return KeyGroupRange(int(start), int(end or start))
+    except ValueError as error:
+        raise ValueError(f"key_groups is {value!r}, expected such as 3 or '0-15'") from error
+
+
+def _as_tuple(name: str, value: Any) -> Any:
+    if isinstance(value, str | bytes):
+        # A text is iterable, too: letters, which nobody means.
+        raise TypeError(f"{name} is {value!r}, expected a list: {name}=[{value!r}]")
+    is_list = isinstance(value, Iterable) and not isinstance(value, Mapping)
+    return tuple(value) if is_list else value
+
+
+def _is_names(value: object) -> bool:
+    return isinstance(value, tuple) and all(isinstance(one, str) for one in value)
+
+
+def _is_rules(value: object) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(state, str) and (isinstance(rule, str) or callable(rule))
+        for state, rule in value.items()
+    )
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _or_none(is_right: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: value is None or is_right(value)
+
+
+_FLAG = (_is_flag, "True or False")
+_EXPECTED: dict[str, tuple[Callable[[object], bool], str]] = {
+    "columns": (_or_none(_is_names), "a list of names"),
+    "keys": (_or_none(lambda value: isinstance(value, tuple)), "a list of keys"),
+    "key_groups": (
+        _or_none(lambda value: isinstance(value, KeyGroupRange)),
+        "key groups, such as 3 or '0-15'",
+    ),
+    "flat": (_or_none(lambda value: isinstance(value, str)), "the name of a list or map state"),
+    "with_key_group": _FLAG,
+    "with_subtask": _FLAG,
+    "with_scope": _FLAG,
+    "merge": (_or_none(_is_rules), "rules by the names of states, such as {'count': 'sum'}"),
+    "with_times": _FLAG,
+    "portion_size": (
+        _or_none(lambda value: isinstance(value, int) and not isinstance(value, bool)),
+        "a number of bytes",
+    ),
+}

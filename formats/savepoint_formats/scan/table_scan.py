@@ -41,7 +41,7 @@ from savepoint_formats.scan.raw_state import (
     raw_splits,
     read_raw_state,
 )
-from savepoint_formats.scan.scan_options import ScanOptions
+from savepoint_formats.scan.scan_options import ReadOptions
 from savepoint_formats.scan.state_rows import key_layout
 from savepoint_formats.scan.subtasks import check_subtasks
 from savepoint_formats.scan.timer_rows import KEY_GROUP
@@ -101,7 +101,7 @@ class TableScan:
     directory: SnapshotDirectory
     operator: OperatorState
     table: Table
-    options: ScanOptions = field(default_factory=ScanOptions)
+    options: ReadOptions = field(default_factory=ReadOptions)
     kryo: KryoDialect | None = None
     name: str = ""
 
@@ -114,7 +114,9 @@ class TableScan:
     def schema(self) -> pa.Schema:
         """The schema of the batches."""
         fields = {field.name: field for field in self._fields()}
-        names = self.options.columns or tuple(fields)
+        wanted = tuple(fields) if self.options.columns is None else self.options.columns
+        added = (name for name in self.options.added() if name in fields and name not in wanted)
+        names = (*wanted, *added)
         unknown = [name for name in names if name not in fields]
         if unknown:
             known = ", ".join(fields)
@@ -183,11 +185,7 @@ class TableScan:
             KeyTypeError: A key is wanted that is none of the table's.
             FormatError: Subtasks have not the key groups that they must have.
         """
-        self._check_options()
-        with within(*self._places):
-            check_subtasks(self.operator, self.directory.metadata_path)
-        # Both are wanted later, and tell now what is wrong with the options.
-        _ = self.schema, self._key_filter
+        self.check()
         if self.kind.is_keyed:
             return list(self._keyed_splits(size))
         if self.kind.is_raw:
@@ -205,8 +203,12 @@ class TableScan:
         operator = self.name or self.operator.uid or str(self.operator.operator_id)
         return f"operator {operator}", f"table {self.table.name}"
 
-    def _check_options(self) -> None:
-        """Raises an error for what is asked of a table that it does not have."""
+    def check(self) -> None:
+        """Tells what is asked of a table that it does not have; reads nothing.
+
+        Raises:
+            SavepointError: As ``splits`` does.
+        """
         name, kind = self.table.name, self.kind
         if self.options.flat is not None and (not kind.is_keyed or kind is StateKind.TIMERS):
             raise StateNotFoundError(
@@ -215,6 +217,10 @@ class TableScan:
         has_groups = kind.is_keyed or kind is StateKind.RAW_KEYED
         if self.options.key_groups is not None and not has_groups:
             raise ColumnNotFoundError(f"{name} has no key groups to choose rows by")
+        with within(*self._places):
+            check_subtasks(self.operator, self.directory.metadata_path)
+        # Both are wanted later, and tell now what is wrong with the options.
+        _ = self.schema, self._key_filter
 
     def _operator_splits(self) -> Iterator[OperatorStateSplit]:
         # A handle that does not name the state leads to a file that must not have it either.

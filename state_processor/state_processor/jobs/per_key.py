@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +20,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.scan import ScanOptions
+from savepoint_formats.scan import ReadOptions
 from savepoint_formats.tables import Column, tables_of
 from state_processor.data_source import SplitPartition
 from state_processor.functions import RuntimeContext
@@ -237,8 +237,25 @@ class ReaderPlan:
         return replace(
             self.savepoint.scan(f"{self.operator.name}.{whole.name}"),
             table=replace(table, columns=tuple(columns)),
-            options=ScanOptions(keys=self.keys, with_key_group=True),
+            options=ReadOptions(keys=self.keys, with_key_group=True),
         )
+
+
+def keys_of_function(options: ReadOptions) -> tuple[Any, ...] | None:
+    """The keys that a function is called for; None for all.
+
+    Raises:
+        ValueError: More was asked for, which a function decides itself, or does not see.
+    """
+    others = replace(options, keys=None)
+    default = ReadOptions()
+    names = [one.name for one in fields(options)]
+    if refused := [name for name in names if getattr(others, name) != getattr(default, name)]:
+        raise ValueError(
+            "a reader function takes no arguments but 'schema' and 'keys';"
+            f" leave {', '.join(refused)} to reads without a function"
+        )
+    return options.keys
 
 
 def row_types(schema: StructType | str | None, function: object) -> tuple[StructType, pa.Schema]:

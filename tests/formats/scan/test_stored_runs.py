@@ -28,7 +28,7 @@ from savepoint_formats.java_hash import java_hash
 from savepoint_formats.key_groups import KeyGroupRange, key_group
 from savepoint_formats.layout import Text
 from savepoint_formats.metadata import CheckpointMetadata
-from savepoint_formats.scan import ScanOptions, TableScan
+from savepoint_formats.scan import ReadOptions, TableScan
 from savepoint_formats.scan.entry_source import SourceSettings
 from savepoint_formats.scan.stored_runs import PassThrough, stored_runs
 
@@ -99,7 +99,7 @@ def test_each_key_is_in_its_key_group(sample: str, max_parallelism: int) -> None
 def rows_of_keys(operator: Operator, record: OperatorState) -> Iterator[dict[str, Any]]:
     """The rows of the table of keyed state, if the operator had these files."""
     table = operator.table("keyed_state")
-    scan = TableScan(operator.directory, record, table, ScanOptions(with_key_group=True))
+    scan = TableScan(operator.directory, record, table, ReadOptions(with_key_group=True))
     for split in scan.splits():
         for batch in scan.read(split):
             yield from batch.select(["key", "key_group"]).to_pylist()

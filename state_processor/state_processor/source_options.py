@@ -1,0 +1,238 @@
+"""What the data source ``savepoint`` is asked for, and how its options say it as texts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Self
+
+from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.scan.scan_options import (
+    ReadOptions,
+    ScanArguments,
+    camel_case,
+    key_groups_of,
+    named,
+    unknown_option,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class TableArguments(ScanArguments, total=False):
+    """``SourceOptions`` as the arguments of a call, by either of their names."""
+
+    split_size: int | None
+    filter_pushdown: bool | None
+    keyGroups: KeyGroupRange | int | str | None  # noqa: N815  # as the data source has it
+    withKeyGroup: bool  # noqa: N815
+    withSubtask: bool  # noqa: N815
+    withScope: bool  # noqa: N815
+    withTimes: bool  # noqa: N815
+    portionSize: int | None  # noqa: N815
+    splitSize: int | None  # noqa: N815
+    filterPushdown: bool | None  # noqa: N815
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What of a table is read, and how Spark reads it.
+
+    Attributes:
+        read: What is read.
+        split_size: About how many bytes a Spark partition has; None for what a scan chooses.
+        filter_pushdown: Whether key groups are pruned by conditions on ``key``; None if nobody
+            says so, which is no.
+    """
+
+    read: ReadOptions = field(default_factory=ReadOptions)
+    split_size: int | None = None
+    filter_pushdown: bool | None = None
+
+    def __post_init__(self) -> None:
+        size = self.split_size
+        if size is not None and (isinstance(size, bool) or not isinstance(size, int)):
+            raise TypeError(f"split_size is {size!r}, expected a number of bytes")
+        if size is not None and size < 1:
+            raise ValueError(f"split_size is {size}, expected a number of bytes")
+        if not isinstance(self.filter_pushdown, bool | None):
+            raise TypeError(f"filter_pushdown is {self.filter_pushdown!r}, expected True or False")
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> Self:
+        """The options that the arguments of a call ask for.
+
+        Raises:
+            TypeError: There is no such option, or it has a wrong type.
+            ValueError: It has a value that it can't have.
+        """
+        given = named(arguments, _NAMES)
+        own = {name: given.pop(name) for name in _OWN if name in given}
+        return cls(ReadOptions.of(given), **own)
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str]) -> Self:
+        """The options out of those of the data source, whose names may be of any case.
+
+        Raises:
+            ValueError: There is no such option, or it can't be read.
+        """
+        given = {}
+        for name, text in _given(texts).items():
+            if (known := _BY_PLAIN_NAME.get(_plain_name(name))) is not None:
+                given[known] = _parsed(known, text)
+            elif name.casefold() not in _OF_SAVEPOINTS:
+                raise ValueError(unknown_option(name, [*map(camel_case, _NAMES), *_SHOWN]))
+        return cls.of(given)
+
+    def texts(self) -> dict[str, str]:
+        """The options as those of the data source; what is as by default is left out.
+
+        Raises:
+            TypeError: State is to be merged by a function, which is no text.
+        """
+        default = SourceOptions()
+        given = {name: (getattr(self, name), getattr(default, name)) for name in _OWN}
+        given |= {
+            name: (getattr(self.read, name), getattr(default.read, name)) for name in _OF_READ
+        }
+        return {
+            camel_case(name): _text(value)
+            for name, (value, before) in given.items()
+            if value != before
+        }
+
+
+_OF_READ = tuple(one.name for one in fields(ReadOptions))
+_OWN = ("split_size", "filter_pushdown")
+_NAMES = (*_OF_READ, *_OWN)
+_SHOWN = (
+    "table",
+    "uids",
+    "kryoClasses",
+    "keyTypes",
+    "savepoint",
+    "allowPaths",
+    "strictPaths",
+)
+_OF_SAVEPOINTS = {"path", *map(str.casefold, _SHOWN)}
+"""The options that say which table of which savepoint is read."""
+
+
+def _plain_name(name: str) -> str:
+    """A name without what differs between ``withKeyGroup``, ``WITHKEYGROUP``, ``with_key_group``."""
+    return name.replace("_", "").casefold()
+
+
+_BY_PLAIN_NAME = {_plain_name(name): name for name in _NAMES}
+
+_CATALOG_MARK, _CATALOG_PREFIX = "provider", "option."
+
+
+def _given(texts: Mapping[str, str]) -> dict[str, str]:
+    """What the user gave. A table of the catalog brings properties, such as its owner, besides."""
+    if _CATALOG_MARK not in texts:
+        return dict(texts)
+    return {
+        name.removeprefix(_CATALOG_PREFIX): text
+        for name, text in texts.items()
+        if name.startswith(_CATALOG_PREFIX)
+    }
+
+
+def _parsed(name: str, text: str) -> Any:
+    """An option out of its text."""
+    match name:
+        case "columns":
+            return names_of(camel_case(name), text)
+        case "keys":
+            return _json_list(name, text)
+        case "key_groups":
+            return _key_groups(text)
+        case "flat":
+            return text
+        case "merge":
+            return _rules(text)
+        case "split_size" | "portion_size":
+            return _size(camel_case(name), text)
+        case _:
+            return flag_of(camel_case(name), text)
+
+
+def _text(value: Any) -> str:
+    """An option as a text, of which ``_parsed`` makes it again."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case str() | int():
+            return str(value)
+        case KeyGroupRange(start, end):
+            return f"{start}-{end}"
+        case tuple():
+            return json.dumps(value, default=_plain)
+    if not all(isinstance(rule, str) for rule in value.values()):
+        raise TypeError("merge has a function, which only read_local_state takes; name a rule here")
+    return json.dumps(dict(value))
+
+
+def _plain(value: Any) -> str:
+    """What JSON has no word for, as the option ``keys`` takes it."""
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def names_of(name: str, text: str) -> tuple[str, ...]:
+    """Names with commas between them, or as a JSON list.
+
+    Raises:
+        ValueError: They begin as a JSON list and are none.
+    """
+    if text.lstrip().startswith("["):
+        return tuple(map(str, _json_list(name, text)))
+    return tuple(one.strip() for one in text.split(","))
+
+
+def flag_of(name: str, text: str) -> bool:
+    """A text that says yes or no.
+
+    Raises:
+        ValueError: It says neither.
+    """
+    if text.lower() not in ("true", "false"):
+        raise ValueError(f"option {name!r} is {text!r}, expected true or false")
+    return text.lower() == "true"
+
+
+def _json_list(name: str, text: str) -> list[Any]:
+    found = _json(name, text)
+    if not isinstance(found, list):
+        raise ValueError(f"option {name!r} is {text!r}, expected a JSON list")
+    return found
+
+
+def _json(name: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"option {name!r} is no JSON: {text!r}") from error
+
+
+def _rules(text: str) -> dict[str, str]:
+    """The rules that merge local state, by the states' names."""
+    found = _json("merge", text)
+    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+        raise ValueError(f'option \'merge\' is {text!r}, expected such as {{"count": "sum"}}')
+    return found
+
+
+def _key_groups(text: str) -> Any:
+    try:
+        return key_groups_of(text)
+    except ValueError as error:
+        raise ValueError(f"option 'keyGroups' is {text!r}, expected 3 or 0-15") from error
+
+
+def _size(name: str, text: str) -> int:
+    if not (text.isdecimal() and int(text)):
+        raise ValueError(f"option {name!r} is {text!r}, expected a number of bytes")
+    return int(text)
