@@ -21,7 +21,11 @@ def _output(_context: click.Context, _parameter: click.Parameter, value: OutputF
 def _uids(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> list[str]:
     if path is None:
         return []
-    lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise click.BadParameter(f"{path} is no UTF-8: byte {error.start}") from error
+    lines = (line.strip() for line in text.splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 
 

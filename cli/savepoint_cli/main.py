@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from savepoint_cli import inspect, local, modify, read, transfer
-from savepoint_formats.errors import SavepointError
+from savepoint_formats.errors import SavepointError, SavepointWarning
+from savepoint_formats.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class SavepointGroup(click.Group):
-    """Turns what is wrong with a savepoint into one line and exit code 1."""
+    """Turns what is wrong with a savepoint into one line and exit code 1; warnings into lines."""
 
     def invoke(self, ctx: click.Context) -> object:
         """Runs a command; anything but a ``SavepointError`` is a fault of ours, and shows."""
-        try:
-            return super().invoke(ctx)
-        except SavepointError as error:
-            raise click.ClickException(str(error)) from error
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", SavepointWarning)
+            warnings.showwarning = _show(warnings.showwarning)
+            try:
+                return super().invoke(ctx)
+            except SavepointError as error:
+                raise click.ClickException(str(error)) from error
+
+
+def _show(show_others: Callable[..., None]) -> Callable[..., None]:
+    """Shows what should be known of a savepoint as one line; all other warnings as they are."""
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, SavepointWarning):
+            click.echo(f"Warning: {printable(str(message))}", err=True)
+        else:
+            show_others(message, category, *where, **more)
+
+    return show
 
 
 @click.group(cls=SavepointGroup)

@@ -59,7 +59,7 @@ class Output:
             self._print_json(record)
             return
         grid = Table.grid(padding=(0, 2))
-        for name in filter(lambda name: _is_told(name, [record]), _plain_fields(record)):
+        for name in filter(lambda name: _is_told(name, [record]), _plain_fields([record])):
             grid.add_row(name.replace("_", " "), _cell(name, getattr(record, name)))
         self._console.print(grid)
         for title, records in nested:
@@ -93,7 +93,7 @@ class Output:
             self._console.print(escape(f"{title}: none"))
             return
         table = self._table(title)
-        names = [name for name in _plain_fields(records[0]) if _is_told(name, records)]
+        names = [name for name in _plain_fields(records) if _is_told(name, records)]
         for name in names:
             is_number = isinstance(getattr(records[0], name), int)
             heading = name.replace("_", " ")
@@ -108,11 +108,12 @@ def escape(text: str, keep: str = "") -> str:
     return markup.escape(printable(text, keep=keep))
 
 
-def _plain_fields(record: Any) -> Iterable[str]:
+def _plain_fields(records: Sequence[Any]) -> Iterable[str]:
     """The names of the fields that hold no records."""
-    for field in fields(record):
-        value = getattr(record, field.name)
-        if not (isinstance(value, tuple) and any(map(is_dataclass, value))):
+    for field in fields(records[0]):
+        values = (getattr(record, field.name) for record in records)
+        tuples = (value for value in values if isinstance(value, tuple))
+        if not any(is_dataclass(one) for value in tuples for one in value):
             yield field.name
 
 

@@ -79,5 +79,6 @@ def query(output: Output, path: str, sql: str, rows: int, **uids: Any) -> None:
     spark = local_session()
     names = tuple(operator.uid for operator in opened.operators() if operator.uid)
     paths = {name: uids[name] for name in ("allow_paths", "strict_paths", "key_types")}
-    Savepoint.load(spark, path, uids=names, **paths).register()
-    output.values("", *query_rows(spark, sql, rows))
+    savepoint = Savepoint.load(spark, path, uids=names, **paths)
+    savepoint.register()
+    output.values("", *query_rows(spark, sql, rows, savepoint.unread_views()))

@@ -12,6 +12,7 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING
 
+from savepoint_formats.catalog_problem import CatalogProblem
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_scope import KeyScope
 from savepoint_formats.layout import (
@@ -169,13 +170,13 @@ class OperatorCatalog:
         states: All states of all subtasks, in the order of their files.
         keyed_size: Bytes of the streams that hold keyed state and timers.
         operator_size: Bytes of the other streams: operator state, coordinator, channels.
-        problems: A line per file that could not be read, so that states may be missing here.
+        problems: The files that could not be read, so that states may be missing here.
     """
 
     states: tuple[State, ...]
     keyed_size: int
     operator_size: int
-    problems: tuple[str, ...] = ()
+    problems: tuple[CatalogProblem, ...] = ()
 
     @classmethod
     def of(
@@ -219,20 +220,21 @@ class _CatalogReader:
     directory: SnapshotDirectory
     kryo: KryoDialect | None
     states: dict[tuple[bool, bool, str], State]
-    problems: list[str]
+    problems: list[CatalogProblem]
     seen: set[bytes]
     key: Layout | None = None
     given_key: Layout | None = None
 
     def read(self, subtask: SubtaskState) -> None:
         for handle in base_handles(subtask.managed_keyed_state):
-            self._read(subtask, partial(self._keyed_states, handle))
+            self._read(subtask.index, partial(self._keyed_states, handle))
         handles = subtask.managed_operator_state
         if handles is not None and handles.states:
-            self._read(subtask, partial(self._operator_states, handles))
+            names = tuple(state.name for state in handles.states)
+            self._read(subtask.index, partial(self._operator_states, handles), names)
         raw_keyed = raw_keyed_handle(subtask)
         if raw_keyed is not None:
-            self._read(subtask, partial(self._raw_keyed_states, raw_keyed))
+            self._read(subtask.index, partial(self._raw_keyed_states, raw_keyed))
         if subtask.raw_operator_state is not None:
             self.add(_raw_state(StateKind.RAW_OPERATOR))
 
@@ -245,7 +247,7 @@ class _CatalogReader:
                 if isinstance(handle, ChangelogHandle):
                     infos += [one.info for one in read_registrations(self.directory, handle)]
             except SavepointError as error:
-                self.problems.append(f"subtask {subtask.index}: {error}")
+                self.problems.append(CatalogProblem(subtask.index, error, is_keyed=True))
         timers = (keyed_state(info, _UNKNOWN_KEY) for info in infos)
         told = self.key or _key_of(self.states.values()) or _key_of(timers)
         key = told or self.given_key or _UNKNOWN_KEY
@@ -256,13 +258,15 @@ class _CatalogReader:
         """Adds a state; keyed and operator states may have the same names."""
         self.states.setdefault((state.kind.is_keyed, state.kind.is_raw, state.name), state)
 
-    def _read(self, subtask: SubtaskState, states: Callable[[], Iterable[State]]) -> None:
-        """Adds the states of one file."""
+    def _read(
+        self, subtask: int, states: Callable[[], Iterable[State]], names: tuple[str, ...] = ()
+    ) -> None:
+        """Adds the states of one file; ``names`` are those of operator states."""
         try:
             for state in states():
                 self.add(state)
         except SavepointError as error:
-            self.problems.append(f"subtask {subtask.index}: {error}")
+            self.problems.append(CatalogProblem(subtask, error, names, not names))
 
     def _keyed_states(self, handle: BaseHandle) -> tuple[State, ...]:
         data = HeaderBytes.of_keyed_state(self.directory, handle)

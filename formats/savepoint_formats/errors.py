@@ -44,7 +44,12 @@
     ├── TableFileError                a file of rows can't be read as its format, or as its types
     └── DescriptionError              a description of what is to be imported has a mistake
 
-A wrong call is a ``ValueError`` or a ``TypeError``, as anywhere in Python.
+A wrong call is a ``ValueError`` or a ``TypeError``, as anywhere in Python. What does not stop a call
+but should be known is a warning::
+
+    SavepointWarning
+    ├── UnreadTableWarning        a table is left out, as its files are missing or damaged
+    └── UnknownUidWarning         a uid was given that no operator of the savepoint has
 """
 
 from __future__ import annotations
@@ -82,6 +87,18 @@ class SavepointError(Exception):
     def _placed(self, message: str) -> str:
         # Names in it come from the savepoint; no terminal and no log is to obey them.
         return printable(f"{message}; in {', '.join(self.places)}" if self.places else message)
+
+
+class SavepointWarning(UserWarning):
+    """The root of warnings: a call goes on, but not with all that it was asked for."""
+
+
+class UnreadTableWarning(SavepointWarning):
+    """A table is left out, as its files are missing or damaged."""
+
+
+class UnknownUidWarning(SavepointWarning):
+    """A uid was given that no operator of the savepoint has."""
 
 
 @contextmanager

@@ -96,7 +96,7 @@ class OperatorDescription:
             catalog.keyed_size,
             catalog.operator_size,
             tuple(StateDescription.of(operator.name, state) for state in catalog.states),
-            catalog.problems,
+            tuple(map(str, catalog.problems)),
         )
 
 
@@ -153,21 +153,31 @@ def _keyed_formats(metadata: CheckpointMetadata) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class TableDescription:
-    """A table, by its full name, and what it shows."""
+    """A table, by its full name, and what it shows.
+
+    ``problems`` say which files of it are missing or damaged: its rows can't be read then. A table
+    of which no file can be read has no columns here.
+    """
 
     table: str
     columns: tuple[str, ...]
     states: tuple[str, ...]
     kinds: tuple[str, ...]
+    problems: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, operator: Operator, table: Table) -> TableDescription:
-        return cls(
-            f"{operator.name}.{table.name}",
-            tuple(column.name for column in table.columns),
-            tuple(state.name for state in table.states),
-            tuple(sorted({_kind_name(state) for state in table.states})),
-        )
+    def of_operator(cls, operator: Operator) -> Iterator[TableDescription]:
+        problems = {name: tuple(map(str, found)) for name, found in operator.problems.items()}
+        for table in operator.tables:
+            yield cls(
+                f"{operator.name}.{table.name}",
+                tuple(column.name for column in table.columns),
+                tuple(state.name for state in table.states),
+                tuple(sorted({_kind_name(state) for state in table.states})),
+                problems.get(table.name, ()),
+            )
+        for name in operator.unread_tables:
+            yield cls(f"{operator.name}.{name}", (), (), (), problems[name])
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from savepoint_formats.errors import SavepointError
 from state_processor.schema import to_printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
@@ -63,10 +63,11 @@ def _filtered(batch: pa.RecordBatch, where: str) -> pa.RecordBatch:
     """The rows that fulfil a condition, which DuckDB evaluates."""
     import duckdb  # noqa: PLC0415  # for those who have a condition
 
-    numbered = batch.append_column("$row", pa.array(range(batch.num_rows)))
+    number = _unused("$row", batch.schema.names)
+    numbered = batch.append_column(number, pa.array(range(batch.num_rows)))
     try:
         found = duckdb.from_arrow(pa.Table.from_batches([numbered])).filter(where)
-        rows = found.project('"$row"').fetchnumpy()["$row"]
+        rows = found.project(f'"{number}"').fetchnumpy()[number]
     except duckdb.Error as error:
         # Behind it comes the place in a statement that the user did not write.
         reason = " ".join(str(error).partition("LINE ")[0].split())
@@ -74,13 +75,24 @@ def _filtered(batch: pa.RecordBatch, where: str) -> pa.RecordBatch:
     return batch.take(pa.array(rows))
 
 
-def query_rows(spark: SparkSession, query: str, limit: int) -> tuple[list[str], Rows]:
+def _unused(name: str, names: list[str]) -> str:
+    """The name, or it with as much in front as it takes to be none of those, in any case."""
+    taken = {one.casefold() for one in names}
+    while name.casefold() in taken:
+        name = f"${name}"
+    return name
+
+
+def query_rows(
+    spark: SparkSession, query: str, limit: int, unread: Mapping[str, str] | None = None
+) -> tuple[list[str], Rows]:
     """The first rows of a query in Spark SQL, as plain values.
 
     Args:
         spark: The session.
         query: The query.
         limit: How many rows at most.
+        unread: Name in SQL of a table -> why it can't be read, as ``unread_views`` gives them.
 
     Returns:
         The names of the columns, each with a number behind it that was there before; dicts of
@@ -94,9 +106,25 @@ def query_rows(spark: SparkSession, query: str, limit: int) -> tuple[list[str], 
     try:
         found = spark.sql(query).limit(limit).toArrow()
     except PySparkException as error:
-        raise QueryError(_reason(error)) from error
+        raise QueryError(_unread_reason(error, unread or {}) or _reason(error)) from error
     names = _distinct(found.schema.names)
     return names, list(_rows(iter(found.rename_columns(names).to_batches())))
+
+
+def _unread_reason(error: PySparkException, unread: Mapping[str, str]) -> str | None:
+    """Why the table that Spark has not found can't be read, if it is one of those."""
+    if error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
+        return None
+    wanted = (error.getMessageParameters() or {}).get("relationName", "").replace("`", "")
+    database = wanted.casefold().partition(".")[0]
+    reasons = [
+        f"{name}: {reason}"
+        for name, reason in unread.items()
+        if name.replace("`", "").casefold().partition(".")[0] == database
+    ]
+    return (
+        f"there is no table {wanted}; could not be read: {'; '.join(reasons)}" if reasons else None
+    )
 
 
 def _reason(error: PySparkException) -> str:

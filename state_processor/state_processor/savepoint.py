@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Self, Unpack
@@ -10,12 +12,18 @@ from typing import TYPE_CHECKING, Self, Unpack
 from savepoint_formats.catalog import OperatorCatalog
 from savepoint_formats.columns.kryo_dialect import KryoDialect, KryoVersion
 from savepoint_formats.data_view import DataInputView
-from savepoint_formats.errors import OperatorNotFoundError, StateNotFoundError
+from savepoint_formats.errors import (
+    OperatorNotFoundError,
+    StateNotFoundError,
+    UnknownUidWarning,
+    UnreadTableWarning,
+)
 from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.metadata import CheckpointMetadata, MetadataVersion
 from savepoint_formats.operator_id import OperatorId
 from savepoint_formats.path_rules import PathRules
 from savepoint_formats.tables import Table, tables_of
+from savepoint_formats.unread import problems_by_table
 from state_processor.description import (
     ColumnDescription,
     FileDescription,
@@ -32,6 +40,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from savepoint_formats.catalog_problem import CatalogProblem
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.scan import ReadOptions, TableScan
@@ -81,18 +90,35 @@ class Operator:
         """The tables that its states make."""
         return tables_of(self.catalog.states)
 
+    @property
+    def problems(self) -> dict[str, tuple[CatalogProblem, ...]]:
+        """Table -> why files of it can't be read; also of tables that are not known otherwise."""
+        return problems_by_table(self.catalog.problems, self.tables)
+
+    @property
+    def unread_tables(self) -> dict[str, tuple[CatalogProblem, ...]]:
+        """The tables of which no file can be read, and why."""
+        known = {table.name for table in self.tables}
+        return {name: found for name, found in self.problems.items() if name not in known}
+
     def table(self, name: str) -> Table:
         """The table of this name.
 
         Raises:
             StateNotFoundError: There is none; the message lists those there are.
+            SavepointError: Its files are missing or damaged.
         """
         for table in self.tables:
             if table.name == name:
                 return table
+        if name in (unread := self.unread_tables):
+            problem = unread[name][0]
+            places = (f"subtask {problem.subtask}", f"table {name}", f"operator {self.name}")
+            # The error of the catalog stays as it is, for whoever asks again.
+            raise copy(problem.error).within(*places)
         known = ", ".join(table.name for table in self.tables) or "none"
-        unread = "".join(f"; could not be read: {problem}" for problem in self.catalog.problems)
-        message = f"operator {self.name} has no table {name!r}; it has: {known}{unread}"
+        unread_files = "".join(f"; could not be read: {one}" for one in self.catalog.problems)
+        message = f"operator {self.name} has no table {name!r}; it has: {known}{unread_files}"
         raise StateNotFoundError(message)
 
     def scan(self, table: Table, options: ReadOptions) -> TableScan:
@@ -136,7 +162,8 @@ class Savepoint:
             path: Its directory or ``_metadata`` file: a local path, or a URI of a file system
                 that pyarrow knows (``file:``, ``s3:``, ``gs:``, ``hdfs:``...).
             uids: Uids of operators. Flink 1.x stores only their hashes; an operator whose uid
-                is given here is called by it.
+                is given here is called by it. They may be all uids of a job, of which the
+                savepoint need not have each.
             kryo_classes: Classes of the job that Kryo wrote, as no savepoint knows their fields;
                 see ``kryo_class``. State of such a class is then a struct.
             allow_paths: Local directories and URIs. Files of the savepoint that lie on another
@@ -151,7 +178,10 @@ class Savepoint:
             SavepointNotFoundError: Nothing is there, or a directory without ``_metadata``.
             NotASavepointError: A file of another kind is there.
             FormatError: The ``_metadata`` file is damaged, or of a version that is not known.
-            OperatorNotFoundError: No operator has one of the uids.
+            TypeError, ValueError: A uid is no text or empty, or ``uids`` is no list.
+
+        Warns:
+            UnknownUidWarning: No operator has one of the uids.
 
         Example:
             >>> Savepoint.open("sample_savepoints/currency-1.20.5-hashmap-canonical")
@@ -292,11 +322,14 @@ class Savepoint:
         return SavepointDescription.of(self.path, self.metadata, self._operators)
 
     def tables(self) -> list[TableDescription]:
-        """All tables, operator by operator. Reads the headers of all state files."""
+        """All tables, operator by operator. Reads the headers of all state files.
+
+        A table whose files are missing or damaged is among them, with its problems.
+        """
         return [
-            TableDescription.of(operator, table)
+            described
             for operator in self._operators
-            for table in operator.tables
+            for described in TableDescription.of_operator(operator)
         ]
 
     def schema(self, table: str | None = None) -> list[ColumnDescription]:
@@ -308,16 +341,31 @@ class Savepoint:
         Raises:
             OperatorNotFoundError: There is no such operator; the message lists those there are.
             StateNotFoundError: The operator has no such table; the message lists its tables.
+
+        Warns:
+            UnreadTableWarning: Of all tables, one is left out, as its files can't be read.
         """
         if table is not None:
             operator, found = self.table(table)
             return list(ColumnDescription.of_table(operator, found))
+        self.warn_of_unread_tables()
         return [
             column
             for operator in self._operators
             for found in operator.tables
             for column in ColumnDescription.of_table(operator, found)
         ]
+
+    def warn_of_unread_tables(self) -> None:
+        """Warns of each table that is left out, as its files are missing or damaged."""
+        for described in self.tables():
+            if not described.columns:
+                others = len(described.problems) - 1
+                more = f" (and {others} more)" if others else ""
+                message = (
+                    f"table {described.table} could not be read: {described.problems[0]}{more}"
+                )
+                warnings.warn(message, UnreadTableWarning, stacklevel=3)
 
     def table(self, name: str) -> tuple[Operator, Table]:
         """The operator and the table of a full name, ``<operator>.<table>``.
@@ -329,7 +377,7 @@ class Savepoint:
             StateNotFoundError: The operator has no such table; the message lists its tables.
         """
         dots = [position for position, letter in enumerate(name) if letter == "."]
-        for dot in reversed(dots):
+        for dot in filter(None, reversed(dots)):
             with suppress(OperatorNotFoundError):
                 operator = self.operator(name[:dot])
                 return operator, operator.table(name[dot + 1 :])
@@ -374,15 +422,16 @@ def _kryo(metadata: CheckpointMetadata, classes: tuple[KryoClass, ...]) -> KryoD
 
 
 def _names_by_id(metadata: CheckpointMetadata, uids: Iterable[str], path: str) -> dict[bytes, str]:
-    """Operator id -> uid. Raises ``OperatorNotFoundError`` if a uid fits no operator."""
+    """Operator id -> uid; warns of uids that fit no operator."""
+    if isinstance(uids, str | bytes):
+        raise TypeError(f"uids is {uids!r}, expected a list: uids=[{uids!r}]")
+    given = {OperatorId.from_uid(uid): uid for uid in uids}
     known = {record.operator_id for record in metadata.operators}
-    names: dict[bytes, str] = {}
-    for uid in uids:
-        operator_id = OperatorId.from_uid(uid)
-        if operator_id not in known:
-            uids_or_hashes = (
-                record.uid or str(record.operator_id) for record in metadata.operators
-            )
-            raise OperatorNotFoundError.among(path, uid, uids_or_hashes)
-        names[operator_id] = uid
-    return names
+    if unknown := [repr(uid) for operator_id, uid in given.items() if operator_id not in known]:
+        names = sorted(
+            record.uid or given.get(record.operator_id) or str(record.operator_id)
+            for record in metadata.operators
+        )
+        message = f"{path} has no operator {', '.join(unknown)}; it has: {', '.join(names)}"
+        warnings.warn(message, UnknownUidWarning, stacklevel=3)
+    return {operator_id: uid for operator_id, uid in given.items() if operator_id in known}

@@ -19,11 +19,11 @@ from state_processor.jobs.window_reader import WindowReaderJob
 from state_processor.key_types import key_types_json
 from state_processor.merged_rows import read_merged
 from state_processor.metadata_function import register_metadata_function
-from state_processor.savepoint import Savepoint
+from state_processor.savepoint import Operator, Savepoint
 from state_processor.savepoint_writer import SavepointWriter
 from state_processor.source_options import SourceOptions
 from state_processor.sql_names import sql_name, unused
-from state_processor.sql_views import create_view
+from state_processor.sql_views import create_view, drop_view
 from state_processor.state_changes import StateChanges
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from savepoint_formats.columns.key_hash import HashKeys
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.scan.scan_options import ReadArguments
+    from savepoint_formats.tables import Table
     from state_processor.functions import (
         KeyedStateReaderFunction,
         ReaderFunction,
@@ -53,7 +54,7 @@ class SparkSavepoint(StateChanges, Savepoint):
 
     Attributes:
         spark: The session.
-        uids: The uids that the user gave.
+        uids: The uids that the user gave and the savepoint lacks.
     """
 
     spark: SparkSession
@@ -69,8 +70,9 @@ class SparkSavepoint(StateChanges, Savepoint):
         options: Mapping[str, Any] | None = None,
     ) -> Self:
         """Opens a savepoint for a session; see ``Savepoint.load``."""
-        uids = tuple(uids)
         found = Savepoint.open(path, uids=uids, kryo_classes=kryo_classes, **(options or {}))
+        # The others were warned of, once.
+        known = tuple(one.uid for one in found.operators() if one.uid and not one.record.uid)
         spark.dataSource.register(SavepointDataSource)
         register_metadata_function(spark)
         return cls(
@@ -80,7 +82,7 @@ class SparkSavepoint(StateChanges, Savepoint):
             found.kryo,
             found.operators(),
             spark,
-            uids,
+            known,
         )
 
     def writer(self) -> SavepointWriter:
@@ -364,22 +366,45 @@ class SparkSavepoint(StateChanges, Savepoint):
         Returns:
             Name in SQL -> full name of the table.
 
+        Warns:
+            UnreadTableWarning: A table is left out, as its files are missing or damaged.
+
         Example:
             >>> savepoint.register()
             >>> spark.sql("SELECT key, total FROM summarize.keyed_state").show()
         """
+        self.warn_of_unread_tables()
         names: dict[str, str] = {}
-        for operator in self.operators():
-            for table in operator.tables:
-                full = f"{operator.name}.{table.name}"
-                name = unused(f"{sql_name(operator.name)}.{sql_name(table.name)}", names)
-                options = {
-                    **self._source_options(full, SourceOptions()),
-                    "savepoint": self.directory.absolute_uri,
-                }
-                create_view(self.spark, name, self.scan(full).schema, options)
-                names[name] = full
+        for name, (operator, table) in self._views().items():
+            if isinstance(table, str):
+                # A view of another savepoint would answer in its place.
+                drop_view(self.spark, name)
+                continue
+            names[name] = full = f"{operator.name}.{table.name}"
+            options = {
+                **self._source_options(full, SourceOptions()),
+                "savepoint": self.directory.absolute_uri,
+            }
+            create_view(self.spark, name, operator.scan(table, ReadOptions()).schema, options)
         return names
+
+    def unread_views(self) -> dict[str, str]:
+        """Name in SQL -> why ``register`` left it out."""
+        return {
+            name: str(operator.unread_tables[table][0])
+            for name, (operator, table) in self._views().items()
+            if isinstance(table, str)
+        }
+
+    def _views(self) -> dict[str, tuple[Operator, Table | str]]:
+        """Name in SQL -> the table, or the name of one that can't be read."""
+        found: dict[str, tuple[Operator, Table | str]] = {}
+        for operator in self.operators():
+            tables = {table.name: table for table in operator.tables}
+            for name in (*tables, *operator.unread_tables):
+                view = unused(f"{sql_name(operator.name)}.{sql_name(name)}", found)
+                found[view] = operator, tables.get(name, name)
+        return found
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

@@ -43,3 +43,15 @@ def create_view(
         f"CREATE OR REPLACE VIEW {name} AS SELECT * FROM {base} WITH ({given})",
     ):
         spark.sql(statement)
+
+
+def drop_view(spark: SparkSession, name: str) -> None:
+    """Drops a view if it is there.
+
+    Args:
+        spark: The session.
+        name: The view, with its database, which need not be there.
+    """
+    database, _, _ = name.partition(".")
+    spark.sql(f"CREATE DATABASE IF NOT EXISTS {database}")
+    spark.sql(f"DROP VIEW IF EXISTS {name}")

@@ -125,6 +125,94 @@ def test_describe_goes_on_without_a_missing_file(currency: Path, tmp_path: Path)
     assert {state["state"] for state in summarize["states"]} == {"total", "count"}
 
 
+@pytest.fixture
+def without_files(currency: Path, tmp_path: Path) -> Path:
+    """A savepoint that has lost its files of keyed state and of broadcast state."""
+    copy = tmp_path / "copy"
+    shutil.copytree(currency, copy)
+    for file in lines("files", currency, *UIDS):
+        if any(user.startswith(("summarize", "currency_converter")) for user in file["references"]):
+            (copy / file["path"]).unlink()
+    return copy
+
+
+def test_list_names_tables_whose_files_are_missing(without_files: Path) -> None:
+    tables = {table["table"]: table for table in lines("list", without_files, *UIDS)}
+    for name in ("currency_converter.rates", "summarize.keyed_state"):
+        table = tables[name]
+        assert table["columns"] == []
+        assert [problem.split(":")[0] for problem in table["problems"]] == [
+            "subtask 0",
+            "subtask 1",
+        ]
+        assert all("does not exist" in problem for problem in table["problems"])
+    code, output = run("list", without_files, *UIDS)
+    assert code == 0
+    assert output.count("subtask ") == 4
+
+
+def test_list_names_what_is_damaged_of_a_table(currency: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(currency, copy)
+    for file in lines("files", currency, *UIDS):
+        if "summarize 1: keyed state" in file["references"]:
+            (copy / file["path"]).write_bytes(b"\0\0\0\x63")
+    tables = {table["table"]: table for table in lines("list", copy, *UIDS)}
+    (problem,) = tables["summarize.keyed_state"]["problems"]
+    assert "at byte 0: keyed state of version 99" in problem
+    assert tables["summarize.keyed_state"]["columns"] == ["key", "total", "count"]
+    assert tables["currency_converter.rates"]["problems"] == []
+
+
+def test_schema_names_tables_whose_files_are_missing(without_files: Path) -> None:
+    result = CliRunner().invoke(main, ["schema", str(without_files), *UIDS, "--output", "json"])
+    assert result.exit_code == 0
+    assert not {"rates", "keyed_state"} & {
+        json.loads(line)["table"].partition(".")[2] for line in result.stdout.splitlines()
+    }
+    told = result.stderr.splitlines()
+    assert len(told) == 2
+    for line, table in zip(
+        told, ("currency_converter.rates", "summarize.keyed_state"), strict=True
+    ):
+        assert line.startswith(f"Warning: table {table} could not be read: subtask 0: ")
+        assert "does not exist" in line
+        assert line.endswith("(and 1 more)")
+
+
+@pytest.mark.parametrize("table", ["currency_converter.rates", "summarize.keyed_state"])
+@pytest.mark.parametrize("command", ["show", "schema"])
+def test_a_table_whose_files_are_missing_has_exit_code_1(
+    without_files: Path, command: str, table: str
+) -> None:
+    code, output = run(command, without_files, table, *UIDS)
+    operator, _, name = table.partition(".")
+    assert (code, output.count("\n")) == (1, 1), output
+    assert "does not exist" in output
+    assert f"; in subtask 0, table {name}, operator {operator}" in output
+
+
+def test_describe_is_readable_where_an_operator_has_no_states_left(without_files: Path) -> None:
+    code, output = run("describe", without_files, *UIDS)
+    assert code == 0
+    assert "does not exist" in output
+    assert "StateDescription" not in output
+
+
+def test_describe_prints_no_records_where_the_first_operator_has_no_states(
+    samples: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(samples / "states-2.2.1-hashmap-canonical", copy)
+    (described,) = lines("describe", copy)
+    first = next(one["uid"] for one in described["operators"] if one["states"])
+    for file in lines("files", copy):
+        if any(user.startswith(f"{first} ") for user in file["references"]):
+            (copy / file["path"]).unlink(missing_ok=True)
+    _, output = run("describe", copy)
+    assert "StateDescription" not in output
+
+
 def test_a_moved_checkpoint_with_shared_files_is_whole(samples: Path) -> None:
     files = lines("files", samples / "states-2.2.1-rocksdb-incremental/chk-2")
     assert files
@@ -163,9 +251,20 @@ class TestBadInput:
         self.fails(command, tmp_path, "metadata version 9, expected 2 to 7")
 
     def test_a_uid_that_no_operator_has(self, command: str, currency: Path) -> None:
-        code, output = run(command, currency, "--uid", "sumarize")
-        assert code == 1
-        assert "has no operator 'sumarize'; it has: " in output
+        arguments = [command, str(currency), "--uid", "sumarize", "--uid", "summarize"]
+        result = CliRunner().invoke(main, [*arguments, "--output", "json"])
+        assert result.exit_code == 0
+        (line,) = result.stderr.splitlines()
+        assert line.startswith("Warning: ")
+        assert "has no operator 'sumarize'; it has: " in line
+        assert "summarize" in result.stdout
+
+
+def test_a_list_of_uids_in_another_encoding_is_a_wrong_call(currency: Path, tmp_path: Path) -> None:
+    uids = tmp_path / "uids"
+    uids.write_bytes("Zoë".encode("latin-1"))
+    code, output = run("list", currency, "--uids-file", uids)
+    assert (code, "is no UTF-8: byte 2" in output) == (2, True)
 
 
 def test_an_unknown_table_lists_those_there_are(currency: Path) -> None:

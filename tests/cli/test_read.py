@@ -260,3 +260,25 @@ class TestQuery:
         file.write_bytes(file.read_bytes()[:-2])
         query = "SELECT * FROM summarize.keyed_state"
         fails(f"{file.name} at byte", "query", savepoint.path, query)
+
+    def test_of_a_savepoint_without_files_names_them(
+        self, spark: SparkSession, tmp_path: Path
+    ) -> None:
+        savepoint = copy_of(Sample("currency-2.2.1-hashmap-native"), tmp_path)
+        for subtask in (0, 1):
+            file_of(savepoint, f"summarize {subtask}: keyed state").unlink()
+        for table in ("summarize.keyed_state", "Summarize.timers"):
+            code, output = run("query", savepoint.path, f"SELECT * FROM {table}")
+            warning, error = output.splitlines()
+            assert (code, warning.startswith("Warning: table summarize.keyed_state could")) == (
+                1,
+                True,
+            )
+            expected = (
+                f"Error: there is no table {table}; could not be read: summarize.keyed_state: "
+            )
+            assert error.startswith(expected)
+            assert "does not exist" in error
+        code, output = run("query", savepoint.path, "SELECT * FROM currency_converter.rates")
+        assert code == 0
+        assert "does not exist" in output

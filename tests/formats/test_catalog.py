@@ -247,7 +247,7 @@ def test_a_damaged_file_is_a_problem_and_the_others_are_read(tmp_path: Path) -> 
     found = catalog(tmp_path, subtask(0, b"\0\0\0\7", operator_file), subtask(1))
     assert [state.name for state in found.states] == ["a"]
     (problem,) = found.problems
-    assert problem.startswith("subtask 0: keyed-0 at byte 0: keyed state of version 7")
+    assert str(problem).startswith("subtask 0: keyed-0 at byte 0: keyed state of version 7")
 
 
 def test_a_missing_file_is_a_problem(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_a_missing_file_is_a_problem(tmp_path: Path) -> None:
     found = catalog(tmp_path, SubtaskState(0, managed_keyed_state=handle))
     assert found.states == ()
     (problem,) = found.problems
-    assert "gone does not exist" in problem
+    assert "gone does not exist" in str(problem)
 
 
 def test_sizes_are_those_of_the_streams(tmp_path: Path) -> None:

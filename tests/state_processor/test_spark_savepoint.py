@@ -15,7 +15,9 @@ from savepoint_formats.errors import (
     ColumnNotFoundError,
     OperatorNotFoundError,
     SavepointError,
+    StateFileNotFoundError,
     StateNotFoundError,
+    UnreadTableWarning,
 )
 from savepoint_formats.key_groups import KeyGroupRange
 from state_processor import Savepoint
@@ -273,6 +275,26 @@ class TestSql:
             load(name).register()
             expected = [row for row in Sample(name).keyed_state("stateful") if row["recent_memo"]]
             assert spark.sql(query).collect()[0][0] == len(expected)
+
+    def test_a_table_without_files_is_told_and_no_view_of_another_savepoint_stands_for_it(
+        self, spark: SparkSession, load: Load, tmp_path: Path
+    ) -> None:
+        sample = Sample("currency-2.2.1-hashmap-canonical")
+        load(sample.name).register()
+        damaged = copy_of(sample, tmp_path)
+        for subtask in (0, 1):
+            file_of(damaged, f"summarize {subtask}: keyed state").unlink()
+        found = Savepoint.load(spark, damaged.path)
+        with pytest.warns(UnreadTableWarning, match=r"summarize.keyed_state .* does not exist"):
+            names = found.register()
+        assert "summarize.keyed_state" not in names.values()
+        assert "currency_converter.rates" in names.values()
+        with pytest.raises(PySparkException, match="TABLE_OR_VIEW_NOT_FOUND"):
+            spark.sql("SELECT * FROM summarize.keyed_state")
+        with pytest.raises(
+            StateFileNotFoundError, match=r"does not exist.*; in subtask 0, table key"
+        ):
+            found.read_keyed_state("summarize")
 
     def test_a_key_in_the_condition_prunes_the_files(self, spark: SparkSession, load: Load) -> None:
         load("currency-2.2.1-hashmap-canonical").register()

@@ -231,4 +231,4 @@ def test_a_catalog_lists_what_only_changelogs_register() -> None:
 def test_a_catalog_names_changelogs_that_cannot_be_read() -> None:
     operator = operator_with(changelog(in_memory([(-1, b"\x08\0\0\0\x08")])))
     (problem,) = OperatorCatalog.of(SnapshotDirectory.of("/"), operator).problems
-    assert problem.startswith("subtask 0: change 0 of the changelog changes at byte 1")
+    assert str(problem).startswith("subtask 0: change 0 of the changelog changes at byte 1")

@@ -270,7 +270,7 @@ class TestRawKeyedState:
         handle = raw(b"one", b"more")
         damaged = with_raw(replace(handle, stream=InlineStream("raw", b"o")))
         (problem,) = catalog(damaged).problems
-        assert "key group 1 begins behind the end of the file" in problem
+        assert "key group 1 begins behind the end of the file" in str(problem)
 
 
 class TestRawOperatorState:
