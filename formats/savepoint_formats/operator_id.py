@@ -31,7 +31,16 @@ class OperatorId(bytes):
 
     @classmethod
     def from_uid(cls, uid: str) -> Self:
-        """The id of the operator with this uid."""
+        """The id of the operator with this uid.
+
+        Raises:
+            TypeError: It is no text.
+            ValueError: It is empty, which Flink takes for no uid.
+        """
+        if not isinstance(uid, str):
+            raise TypeError(f"a uid is {uid!r}, expected a text such as 'summarize'")
+        if not uid:
+            raise ValueError("a uid is empty, expected a text such as 'summarize'")
         return cls(murmur3_128(uid.encode("utf-8")))
 
     @classmethod

@@ -41,7 +41,7 @@ from state_processor.jobs.bound_aggregate import BoundAggregate, accumulated
 from state_processor.jobs.folded import Aggregated, Reduced
 from state_processor.jobs.python_values import given, python_values
 from state_processor.schema import arrow_type_of, spark_arrow_type
-from state_processor.types import Types
+from state_processor.types import Types, expect_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -244,6 +244,10 @@ class Reducing:
     column: str
     descriptor: ReducingStateDescriptor
 
+    def __post_init__(self) -> None:
+        """Raises ``TypeError`` if the descriptor is none."""
+        _expect_descriptor(self.descriptor, ReducingStateDescriptor)
+
     def bind(self, name: str, data: DataFrame) -> BoundAggregate:
         """See ``Aggregate``. Raises ``ValueError`` if the descriptor lacks its type or function."""
         function, wanted = self.descriptor.reduce_function, self.descriptor.value_type
@@ -274,6 +278,12 @@ class Aggregating:
     descriptor: AggregatingStateDescriptor
     result_type: TypeInformation | None = None
 
+    def __post_init__(self) -> None:
+        """Raises ``TypeError`` if the descriptor or the type is none."""
+        _expect_descriptor(self.descriptor, AggregatingStateDescriptor)
+        if self.result_type is not None:
+            expect_type(self.result_type, f"result_type of state {self.descriptor.name!r}")
+
     def bind(self, name: str, data: DataFrame) -> BoundAggregate:
         """See ``Aggregate``. Raises ``ValueError`` if the descriptor lacks its type or function."""
         function, wanted = self.descriptor.aggregate_function, self.descriptor.accumulator_type
@@ -284,6 +294,11 @@ class Aggregating:
         values = column_of(data, self.column)[0]
         result = accumulated if self.result_type is None else _results(function, self.result_type)
         return BoundAggregate(name, values, aggregated, result, lambda: self.descriptor)
+
+
+def _expect_descriptor(descriptor: object, wanted: type[StateDescriptor]) -> None:
+    if not isinstance(descriptor, wanted):
+        raise TypeError(f"a {type(descriptor).__name__} is no {wanted.__name__}, which is expected")
 
 
 def _incomplete(descriptor: StateDescriptor, *parts: str) -> ValueError:

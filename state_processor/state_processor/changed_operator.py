@@ -22,7 +22,7 @@ from savepoint_formats.metadata import OperatorState, SubtaskState
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.local_state import as_keyed
 from state_processor.changed_table import ChangedTable
-from state_processor.column_types import column_of
+from state_processor.column_types import column_of, expect_frame
 from state_processor.hash_codes import hash_code_of
 from state_processor.header_changes import HeaderChanges
 from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, NAMESPACE
@@ -164,6 +164,7 @@ class ChangedOperator:
 
     def with_rows(self, name: str, data: DataFrame) -> Self:
         """The operator with a state replaced; see ``SavepointWriter.with_state``."""
+        expect_frame(data)
         without = self.without(name)
         plan = self._plan(self.state(name).name, data)
         return replace(without, added=self.added.with_states(plan))

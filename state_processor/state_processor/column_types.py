@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 from pyspark.sql.types import (
@@ -34,7 +35,7 @@ from state_processor.schema import spark_schema
 from state_processor.types import TypeInformation, Types
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column
 
     from savepoint_formats.layout import Layout
 
@@ -75,6 +76,15 @@ def natural_type(name: str, found: DataType) -> TypeInformation:
             f"column {name!r} is {found.simpleString()}, which may be keys of several types in"
             " Flink: add key_type=Types. …"
         ) from None
+
+
+def expect_frame(data: object) -> None:
+    """Raises ``TypeError`` if something else is given where Spark's rows are expected."""
+    if not isinstance(data, DataFrame):
+        kind = f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}"
+        raise TypeError(
+            f"a {kind} is no DataFrame of Spark: make one by spark.createDataFrame(data)"
+        )
 
 
 def column_of(data: DataFrame, name: str) -> tuple[Column, DataType]:

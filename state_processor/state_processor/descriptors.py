@@ -7,11 +7,12 @@ To write new state, the descriptor has its types, which are those of the job's o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from savepoint_formats.catalog import StateKind
 from savepoint_formats.snapshots import constructed
+from state_processor.types import expect_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +38,17 @@ class StateDescriptor(ABC):
     ttl: StateTtlConfig | None = field(default=None, kw_only=True)
 
     kind: ClassVar[StateKind]
+
+    def __post_init__(self) -> None:
+        """Raises ``TypeError`` or ``ValueError`` for a name that is none, or a type that is none."""
+        if not isinstance(self.name, str):
+            raise TypeError(f"the name of a state is {self.name!r}, expected a text")
+        if not self.name:
+            raise ValueError("the name of a state is empty, expected a text such as 'total'")
+        for one in fields(self):
+            given = getattr(self, one.name)
+            if one.name.endswith("_type") and given is not None:
+                expect_type(given, f"{one.name} of state {self.name!r}")
 
     @property
     @abstractmethod

@@ -15,7 +15,7 @@ from state_processor.jobs.folded import ReducedRows
 from state_processor.jobs.keyed_rows import Key
 from state_processor.keyed_transformation import KeyedStateTransformation
 from state_processor.schema import arrow_type_of
-from state_processor.types import Types
+from state_processor.types import Types, expect_type
 from state_processor.windowed_transformation import window_column
 
 if TYPE_CHECKING:
@@ -197,4 +197,5 @@ def fewer_columns(
     if key_type is None:
         found = [natural_type(name, column_of(rows.data, name)[1]) for name in columns]
         key_type = found[0] if len(found) == 1 else Types.TUPLE(found)
+    expect_type(key_type, "key_type")
     return Key(columns, key_type.snapshot)

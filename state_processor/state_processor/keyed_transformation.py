@@ -138,15 +138,9 @@ class KeyedStateTransformation:
         """See ``KeyedRowsTransformation.with_options``."""
         return self.rows.with_options(settings)
 
-    def connect(self, other: Self) -> KeyedRowsTransformation:
-        """See ``KeyedRowsTransformation.connect``.
-
-        Raises:
-            TypeError: The other rows are keyed inside their partitions.
-        """
-        if not isinstance(other, KeyedStateTransformation):
-            raise TypeError(NOT_CONNECTED)
-        return self.rows.connect(other.rows)
+    def connect(self, other: Self | KeyedRowsTransformation) -> KeyedRowsTransformation:
+        """See ``KeyedRowsTransformation.connect``."""
+        return self.rows.connect(other)
 
     def transform(self, function: KeyedFunction) -> FunctionStateTransformation:
         """See ``KeyedRowsTransformation.transform``."""

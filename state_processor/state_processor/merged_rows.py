@@ -39,6 +39,7 @@ def read_merged(
         merge: State -> how its instances become one.
         options: What of the table is wanted.
     """
+    asked = ReadOptions.of(options)
     operator, table = savepoint.table(name)
     states = mergeable_states(table.states, merge, name)
     expressions = {one: value for one, value in merge.items() if isinstance(value, Column)}
@@ -48,8 +49,8 @@ def read_merged(
     if len(rules) == len(functions):
         found = savepoint.read_table(name, **options, merge=rules or None)
     else:
-        asked = replace(ReadOptions.of(options), merge=merges)
-        found = TableRows.to_dataframe(savepoint.spark, operator.scan(table, asked), frozenset())
+        scan = operator.scan(table, replace(asked, merge=merges))
+        found = TableRows.to_dataframe(savepoint.spark, scan, frozenset())
     return _with_expressions(found, expressions)
 
 

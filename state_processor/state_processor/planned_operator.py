@@ -204,7 +204,7 @@ class PlannedOperator:
 
 def identity(uid: str) -> tuple[OperatorId, str | None]:
     """The id of an operator and, if it is not given by its hash, its uid."""
-    if _HASH.fullmatch(uid):
+    if isinstance(uid, str) and _HASH.fullmatch(uid):
         return OperatorId.from_hex(uid), None
     return OperatorId.from_uid(uid), uid
 
@@ -225,6 +225,14 @@ def combined(transformations: tuple[StateTransformation, ...]) -> StateTransform
         ValueError: There is none, or there are two of keyed state or of one name.
         TypeError: One can't be combined with others.
     """
+    for one in transformations:
+        # A DataFrame has a property of this name.
+        if not callable(getattr(type(one), "write", None)):
+            raise TypeError(
+                f"a {type(one).__name__} makes no state: begin with"
+                " OperatorTransformation.bootstrap_with(data), and name states by with_state(…),"
+                " transform(…) or the like"
+            )
     match transformations:
         case ():
             raise ValueError("an operator needs a transformation that makes its state")

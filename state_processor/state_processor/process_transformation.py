@@ -10,6 +10,7 @@ from state_processor.jobs.batch_function import BatchRows
 from state_processor.jobs.function_rows import FunctionRows
 from state_processor.jobs.operator_plan import OperatorPlan
 from state_processor.jobs.state_runs import FunctionState
+from state_processor.keyed_transformation import NOT_CONNECTED, KeyedStateTransformation
 from state_processor.process_functions import (
     KeyedCoProcessFunction,
     KeyedProcessFunction,
@@ -84,18 +85,31 @@ class KeyedRowsTransformation:
         """
         return replace(self, options=ExecutionOptions.of(settings))
 
-    def connect(self, other: KeyedRowsTransformation) -> Self:
+    def connect(self, other: KeyedStateTransformation | KeyedRowsTransformation) -> Self:
         """The rows with those of a second input, whose keys are of the same type.
 
+        A function is run in one way: options that one input was given are those of both.
+
         Raises:
-            ValueError: There would be more than two inputs.
+            ValueError: There would be more than two inputs, or they were given other options each.
+            TypeError: The others are no rows of ``key_by``.
 
         Example:
             >>> orders.key_by("customer").connect(payments.key_by("customer")).process(fn, schema)
         """
-        if len(self.inputs) + len(other.inputs) != 2:
+        rows = other.rows if isinstance(other, KeyedStateTransformation) else other
+        if not isinstance(rows, KeyedRowsTransformation):
+            raise TypeError(f"a {type(rows).__name__} can't be connected; {NOT_CONNECTED}")
+        if len(self.inputs) + len(rows.inputs) != 2:
             raise ValueError("a function has two inputs at most: make a union of the others first")
-        return replace(self, inputs=(*self.inputs, *other.inputs))
+        given = {one for one in (self.options, rows.options) if one != ExecutionOptions()}
+        if len(given) > 1:
+            raise ValueError(
+                "two connected inputs have different options, but one function: give them once,"
+                " behind connect(…)"
+            )
+        options = next(iter(given), self.options)
+        return replace(self, inputs=(*self.inputs, *rows.inputs), options=options)
 
     def transform(self, function: KeyedFunction) -> FunctionStateTransformation:
         """State as a function leaves it; timers do not fire, but become timers of the savepoint.

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from state_processor.column_types import column_of, natural_type
+from state_processor.column_types import column_of, expect_frame, natural_type
 from state_processor.jobs.keyed_rows import Key
 from state_processor.jobs.sorted_inputs import KeyedInput, milliseconds
 from state_processor.keyed_transformation import KeyedStateTransformation
 from state_processor.local_aggregation import TABLE_SIZE, LocalKeyedTransformation
 from state_processor.operator_state_transformation import OperatorStateTransformation
-from state_processor.types import Types
+from state_processor.types import Types, expect_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +41,9 @@ class OperatorTransformation:
         Args:
             data: The rows. For keyed state a row per key, or per key and window.
 
+        Raises:
+            TypeError: It is no DataFrame of Spark.
+
         Example:
             >>> OperatorTransformation.bootstrap_with(accounts).key_by("account")
         """
@@ -58,6 +61,10 @@ class OneInputStateTransformation:
 
     data: DataFrame
     timestamps: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ``TypeError`` if the rows are no DataFrame of Spark."""
+        expect_frame(self.data)
 
     def assign_timestamps(self, column: str) -> Self:
         """The rows with timestamps, in the order of which a function gets those of a key.
@@ -143,6 +150,7 @@ class OneInputStateTransformation:
         if key_type is None:
             found = [natural_type(name, column_of(self.data, name)[1]) for name in columns]
             key_type = found[0] if len(found) == 1 else Types.TUPLE(found)
+        expect_type(key_type, "key_type")
         return Key(columns, key_type.snapshot, key_groups, hash_code)
 
     def like(self, operator: Operator) -> KeyedStateTransformation:

@@ -70,21 +70,45 @@ def _made(
     name: str, make: Callable[..., TypeSerializerSnapshot], *parts: TypeInformation
 ) -> TypeInformation:
     """A type that ``make`` makes of the snapshots of these types."""
-    snapshots = [_checked(part).snapshot for part in parts]
+    snapshots = [expect_type(part).snapshot for part in parts]
     return TypeInformation(make(*snapshots), f"Types.{name}({', '.join(map(repr, parts))})")
 
 
-def _checked(value: TypeInformation) -> TypeInformation:
-    if not isinstance(value, TypeInformation):
-        raise TypeError(
-            f"a {type(value).__name__} is no type, expected a call such as Types.LONG()"
-        )
-    return value
+def expect_type(value: object, what: str = "") -> TypeInformation:
+    """The value, if it is a type.
+
+    Args:
+        value: What was given.
+        what: What is of the type, for errors.
+
+    Raises:
+        TypeError: It is none; the message says how it is written.
+    """
+    if isinstance(value, TypeInformation):
+        return value
+    name = getattr(value, "__qualname__", "").removeprefix("Types.")
+    if isinstance(value, partial) and value.func is _made:
+        name = value.args[0]
+    if isinstance(value, str):
+        name = value.upper()
+    is_known = name.isupper() and hasattr(Types, name)
+    found = (
+        "a " + type(value).__name__ if isinstance(value, str) or not is_known else f"Types.{name}"
+    )
+    call = f"Types.{name}(…)" if is_known and name not in _PLAIN_TYPES else f"Types.{name}()"
+    expected = call if is_known else "Types.LONG()"
+    where = f"{what}: " if what else ""
+    raise TypeError(f"{where}{found} is no type, expected a call such as {expected}")
+
+
+_PLAIN_TYPES: set[str] = set()
+"""The types that are made of no others."""
 
 
 def _plain(
     name: str, make: Callable[[], TypeSerializerSnapshot]
 ) -> staticmethod[[], TypeInformation]:
+    _PLAIN_TYPES.add(name)
     return staticmethod(partial(_made, name, make))
 
 
@@ -154,7 +178,7 @@ class Types:
     @staticmethod
     def OBJECT_ARRAY(element_type: TypeInformation, component_class: str) -> TypeInformation:
         """An array of objects of this Java class; elements may be null."""
-        snapshot = constructed.object_array(component_class, _checked(element_type).snapshot)
+        snapshot = constructed.object_array(component_class, expect_type(element_type).snapshot)
         return TypeInformation(
             snapshot, f"Types.OBJECT_ARRAY({element_type!r}, {component_class!r})"
         )
@@ -187,13 +211,13 @@ class Types:
     @staticmethod
     def TUPLE(field_types: Sequence[TypeInformation]) -> TypeInformation:
         """A tuple of up to 25 fields, none of which is null."""
-        snapshots = [_checked(one).snapshot for one in field_types]
+        snapshots = [expect_type(one).snapshot for one in field_types]
         return TypeInformation(constructed.tuple_of(snapshots), f"Types.TUPLE({list(field_types)})")
 
     @staticmethod
     def ROW(field_types: Sequence[TypeInformation]) -> TypeInformation:
         """A ``Row`` whose columns are ``f0``, ``f1``...; fields may be null."""
-        snapshots = [_checked(one).snapshot for one in field_types]
+        snapshots = [expect_type(one).snapshot for one in field_types]
         return TypeInformation(constructed.row_of(snapshots), f"Types.ROW({list(field_types)})")
 
     @staticmethod
@@ -222,7 +246,7 @@ class Types:
     @staticmethod
     def POJO(class_name: str, field_types: Mapping[str, TypeInformation]) -> TypeInformation:
         """A POJO: the Java class, and the types of its fields, which may be null."""
-        snapshots = {name: _checked(one).snapshot for name, one in field_types.items()}
+        snapshots = {name: expect_type(one).snapshot for name, one in field_types.items()}
         return TypeInformation(
             constructed.pojo(class_name, snapshots),
             f"Types.POJO({class_name!r}, {dict(field_types)})",
