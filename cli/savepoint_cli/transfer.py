@@ -92,7 +92,7 @@ def import_table(
     from state_processor.import_description import ImportDescription  # noqa: PLC0415
     from state_processor.table_files import TableFiles, TableFormat  # noqa: PLC0415
 
-    found = ImportDescription.parse(description.read_text(encoding="utf-8"), str(description))
+    found = ImportDescription.of_file(description)
     files = TableFiles.at(data, TableFormat(form) if form else None)
     writer = DescribedImport(files, found).writer(local_session())
     write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)

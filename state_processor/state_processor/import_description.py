@@ -53,6 +53,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from savepoint_formats.errors import DescriptionError
 from savepoint_formats.key_groups import MAX_PARALLELISM
 from state_processor.descriptors import (
     AggregatingStateDescriptor,
@@ -66,6 +67,7 @@ from state_processor.yaml_section import YamlSection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from state_processor.descriptors import StateDescriptor
     from state_processor.types import TypeInformation
@@ -298,6 +300,24 @@ class ImportDescription:
     keyed: KeyedDescription | None
     operator_states: tuple[OperatorStateDescription, ...]
     like: LikeDescription | None
+
+    @classmethod
+    def of_file(cls, path: Path) -> Self:
+        """The description in a file, which is UTF-8.
+
+        Raises:
+            DescriptionError: It is another encoding; and as ``parse`` does.
+
+        Example:
+            >>> ImportDescription.of_file(Path("totals.yaml"))
+        """
+        try:
+            text = path.read_bytes().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise DescriptionError(
+                f"{path} at byte {error.start}: it is no UTF-8, in which a description is written"
+            ) from error
+        return cls.parse(text, str(path))
 
     @classmethod
     def parse(cls, text: str, file: str = "<description>") -> Self:

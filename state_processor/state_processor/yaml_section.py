@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _TRUE, _FALSE = ("true", "yes", "on"), ("false", "no", "off")
+_DEEPEST = 64
+"""How deep mappings and lists may lie in each other; those of a description are four deep."""
+
 _INT = "tag:yaml.org,2002:int"
 _NULL = "tag:yaml.org,2002:null"
 
@@ -43,12 +46,14 @@ class YamlSection:
             DescriptionError: It is no YAML, or no mapping.
         """
         try:
+            _expect_flat(text, file)
             node = yaml.compose(text, yaml.SafeLoader)
         except yaml.MarkedYAMLError as error:
             line = f" line {error.problem_mark.line + 1}" if error.problem_mark else ""
             raise DescriptionError(f"{file}{line}: it is no YAML: {error.problem}") from error
         except yaml.YAMLError as error:
-            raise DescriptionError(f"{file}: it is no YAML: {error}") from error
+            reason = " ".join(str(error).split())
+            raise DescriptionError(f"{file}: it is no YAML: {reason}") from error
         if node is None:
             raise DescriptionError(f"{file} is empty, expected at least the uid of an operator")
         return cls._of(node, file, "")
@@ -181,3 +186,16 @@ def _said(node: yaml.Node) -> str:
             return "a list"
         case _:
             return "a mapping"
+
+
+def _expect_flat(text: str, file: str) -> None:
+    """Raises ``DescriptionError`` for what is nested so deep that reading it takes all of a stack."""
+    depth = 0
+    for event in yaml.parse(text, yaml.SafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEEPEST:
+            line = event.start_mark.line + 1
+            raise DescriptionError(f"{file} line {line}: it is nested more than {_DEEPEST} deep")

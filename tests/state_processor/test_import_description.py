@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from savepoint_formats.errors import DescriptionError
@@ -20,6 +22,9 @@ from state_processor.import_description import (
     TimerDescription,
     WindowDescription,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KEYED = """\
 uid: totals
@@ -139,3 +144,22 @@ def test_types_may_come_from_an_existing_operator() -> None:
 def test_a_mistake_is_told_with_its_line(text: str, message: str) -> None:
     with pytest.raises(DescriptionError, match=message):
         ImportDescription.parse(text, "a.yaml")
+
+
+def test_a_file_in_another_encoding_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "totals.yaml"
+    file.write_bytes("uid: Zoë\n".encode("latin-1"))
+    with pytest.raises(DescriptionError, match=r"totals.yaml at byte 7: it is no UTF-8"):
+        ImportDescription.of_file(file)
+
+
+@pytest.mark.parametrize("text", ["[" * 20_000, "uid: " + "{a: " * 20_000, "- " * 20_000])
+def test_what_is_nested_too_deeply_is_told(text: str) -> None:
+    with pytest.raises(DescriptionError, match="line 1: it is nested more than 64 deep"):
+        ImportDescription.parse(text)
+
+
+def test_a_character_that_yaml_does_not_have_is_told_in_one_line() -> None:
+    with pytest.raises(DescriptionError, match=r"it is no YAML: .*not allowed") as error:
+        ImportDescription.parse("uid: \x00")
+    assert "\n" not in str(error.value)

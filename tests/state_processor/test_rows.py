@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from sample_rows import Sample, copy_of, file_of
 
 from savepoint_formats.errors import ColumnNotFoundError, StateFileNotFoundError
+from savepoint_formats.tables import Column
 from state_processor import Savepoint
 from state_processor.rows import ConditionError, QueryError, first_rows, query_rows
 
@@ -81,6 +83,16 @@ class TestCondition:
     )
     def test_may_be_about_values_of_every_kind(self, condition: str) -> None:
         assert [row["key"] for row in first_rows(stateful(), 9, condition)] == [""]
+
+    @pytest.mark.parametrize("name", ["$row", "$ROW"])
+    def test_beside_a_state_that_is_called_as_its_own_column(self, name: str) -> None:
+        scan = summarize()
+        key, total, counted = scan.table.columns
+        columns = (key, total, Column(name, counted.layout))
+        renamed = replace(scan, table=replace(scan.table, columns=columns))
+        found = first_rows(renamed, 1000, f'"{name}" > 13')
+        assert len(found) == 4
+        assert all(row[name] > 13 for row in found)
 
     def test_on_a_window(self) -> None:
         scan = Sample("windows-1.20.5-rocksdb-native").open().scan("tumbling.window_state")
