@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 import sys
+import traceback
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -24,6 +28,7 @@ from state_processor.functions import (
     WindowReaderContext,
     WindowReaderFunction,
 )
+from state_processor.jobs.per_key import PerKeyReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -103,6 +108,29 @@ class Windows(WindowReaderFunction):
 
 
 TOTALS = pa.schema([("key", pa.int32()), ("total", pa.float64())])
+
+
+def test_an_error_of_a_function_begins_with_its_own_frames() -> None:
+    def rows(key: int, total: float) -> list[Any]:
+        return [json.loads("{")]
+
+    job = job_of(SUMMARIZE, "summarize", Totals(rows), TOTALS)
+    reader = PerKeyReader(job, list(job.scan.splits()))
+    with pytest.raises(ValueError, match="Expecting property name") as caught:
+        list(chain.from_iterable(map(reader.read, reader.partitions())))
+    names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+    # The first is that of the test itself.
+    assert names[1:3] == ["read_key", "rows"]
+
+
+def test_an_error_of_its_own_keeps_its_frames() -> None:
+    reader = Totals(lambda key, total: [(key, None)])
+    job = job_of(SUMMARIZE, "summarize", reader, pa.schema([("key", pa.int32())]))
+    per_key = PerKeyReader(job, list(job.scan.splits()))
+    with pytest.raises(ValueError, match="values") as caught:
+        list(per_key.read(per_key.partitions()[0]))
+    names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert "run" in names
 
 
 @pytest.mark.parametrize(("sample", "uid"), KEYED, ids=str)
@@ -318,8 +346,12 @@ def test_an_error_of_a_function_names_the_key(spark: SparkSession) -> None:
     frame = summarize(spark).read_keyed_state(
         "summarize", Totals(rows), schema="key INT, total DOUBLE"
     )
-    with pytest.raises(PythonException, match="in Totals for key 42 of summarize"):
+    with pytest.raises(PythonException, match="in Totals for key 42 of summarize") as caught:
         frame.collect()
+    frames = re.findall(r'File "([^"]+)", line \d+, in (\w+)', str(caught.value))
+    ours = [name for file, name in frames if "state_processor/state_processor" in file]
+    assert frames[-1][1] == "rows"
+    assert ours == []
 
 
 def test_null_in_a_column_that_is_not_nullable_is_told_with_its_key(spark: SparkSession) -> None:

@@ -23,6 +23,7 @@ from state_processor.jobs.sorted_inputs import (
     routed,
     row_columns,
 )
+from state_processor.jobs.user_frames import user_frames_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -90,6 +91,7 @@ class BatchTask:
     names: tuple[str, ...]
     encoding: KeyedEncoding
 
+    @user_frames_first
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The runs of a partition."""
         yield from self.encoding.run(self.made(batches))

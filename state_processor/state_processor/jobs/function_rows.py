@@ -17,6 +17,7 @@ from state_processor.jobs.per_key import row_types
 from state_processor.jobs.python_values import OutputRows
 from state_processor.jobs.sorted_inputs import KeyedInput, routed
 from state_processor.jobs.state_runs import FunctionState, StateRuns
+from state_processor.jobs.user_frames import user_frames_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -161,6 +162,7 @@ class OutputRun:
     task: FunctionTask
     schema: pa.Schema
 
+    @user_frames_first
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The output of a partition."""
         rows = OutputRows(self.schema, type(self.task.function).__name__)

@@ -29,6 +29,7 @@ from pyspark.sql import functions as F
 from savepoint_formats.errors import SavepointError
 from state_processor.jobs.arrow_batches import LargeRowError, of_small_rows
 from state_processor.jobs.encode_keyed import RUNS
+from state_processor.jobs.user_frames import user_frames_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -102,6 +103,7 @@ class LeftRuns:
     make: MakeRuns
     target: NewSnapshot
 
+    @user_frames_first
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Where the runs of a partition are."""
         with self.target.create("runs", is_lasting=False) as file:

@@ -18,6 +18,7 @@ from state_processor.descriptors import ListStateDescriptor, MapStateDescriptor
 from state_processor.jobs.key_spans import plain_list, row_maker, row_tuples
 from state_processor.jobs.operator_rows import ELEMENTS, ElementEncoding, NewOperatorState
 from state_processor.jobs.python_values import OutputRows
+from state_processor.jobs.user_frames import user_frames_first
 from state_processor.process_functions import (
     BroadcastContext,
     BroadcastStateBootstrapFunction,
@@ -116,6 +117,7 @@ class OperatorTask:
     names: tuple[str, ...]
     states: tuple[FunctionElementState, ...]
 
+    @user_frames_first
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The elements of all states that the rows of a partition make."""
         store = OperatorStateStore()

@@ -26,6 +26,7 @@ from state_processor.data_source import SplitPartition
 from state_processor.functions import RuntimeContext
 from state_processor.jobs.key_group_rows import KeyGroupRows, OtherTables, key_groups_of
 from state_processor.jobs.python_values import OutputRows
+from state_processor.jobs.user_frames import user_frames_first
 from state_processor.schema import arrow_schema, to_spark
 from state_processor.states import hold
 
@@ -153,6 +154,7 @@ class PerKeyReader(DataSourceReader):
     def partitions(self) -> list[SplitPartition]:
         return [SplitPartition(split) for split in self._splits]
 
+    @user_frames_first
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         # Spark asks for the rows of no partition where there are none.
         if isinstance(partition, SplitPartition):

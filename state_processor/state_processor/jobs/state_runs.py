@@ -28,6 +28,7 @@ from state_processor.jobs.key_spans import decoded_keys
 from state_processor.jobs.new_state import NewState
 from state_processor.jobs.per_key import Place
 from state_processor.jobs.python_values import BATCH_ROWS, OutputRows
+from state_processor.jobs.user_frames import user_frames_first
 from state_processor.state_backends import TimerService
 from state_processor.state_backends.timers import TIMER_STATE_PREFIX
 
@@ -216,6 +217,7 @@ class StateRuns:
             tables.append(StateTable(of_table, layout, encoding))
         return cls(task, states, tuple(tables))
 
+    @user_frames_first
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The runs of a partition."""
         pending: list[StateRows] = []

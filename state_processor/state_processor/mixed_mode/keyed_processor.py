@@ -24,6 +24,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from state_processor.jobs.key_spans import decoded_keys, python_keys, row_maker
+from state_processor.jobs.user_frames import user_frames_first
 from state_processor.keyed_runtime_context import KeyedRuntimeContext
 from state_processor.mixed_mode.backlog_run import BacklogTimers
 from state_processor.mixed_mode.stored_backend import KeyRow, StoredBackend
@@ -126,6 +127,7 @@ class KeyedProcessor(StatefulProcessor):
         if row.alarm is not None:
             self._handle.registerTimer(row.alarm)
 
+    @user_frames_first
     def handleInputRows(  # noqa: N802  # Spark's name
         self,
         key: Any,
@@ -137,6 +139,7 @@ class KeyedProcessor(StatefulProcessor):
         packets = [Packet.read(packet) for _, packet in arrived]
         yield self._visit(bytes(key[0]), packets, self._watermark(timerValues), fired=None)
 
+    @user_frames_first
     def handleExpiredTimer(  # noqa: N802  # Spark's name
         self,
         key: Any,
