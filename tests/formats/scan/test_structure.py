@@ -43,15 +43,15 @@ def all_rows(path: str, uids: tuple[str, ...]) -> Rows:
         for table in operator.tables:
             found.update(rows_of(path, uids, operator.name, table.name))
         if operator.catalog.problems:
-            raise FormatError(operator.catalog.problems[0], path, -1)
+            raise FormatError(str(operator.catalog.problems[0]), path, -1)
     return found
 
 
 def rows_of(path: str, uids: tuple[str, ...], operator: str, table: str) -> Rows:
     opened = Savepoint.open(path, uids=uids)
     (found,) = [one for one in opened.operator(operator).tables if one.name == table]
-    with_group = {"with_key_group": True} if found.states[0].kind.is_keyed else {}
-    scan = opened.scan(f"{operator}.{table}", **with_group)
+    is_keyed = found.states[0].kind.is_keyed
+    scan = opened.scan(f"{operator}.{table}", with_key_group=is_keyed)
     batches = (batch for split in scan.splits() for batch in scan.read(split))
     return Counter((operator, table, repr(row)) for batch in batches for row in batch.to_pylist())
 
