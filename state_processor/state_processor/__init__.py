@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.columns import KryoClass, KryoField, kryo_class
+from savepoint_formats.columns.kryo_descriptions import kryo_class
+from savepoint_formats.columns.kryo_dialect import KryoClass, KryoField
 from state_processor.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,

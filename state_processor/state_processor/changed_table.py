@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 
 from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.layout import as_records, without_ttl
-from savepoint_formats.scan import ReadOptions, TableScan
+from savepoint_formats.scan.scan_options import ReadOptions
+from savepoint_formats.scan.table_scan import TableScan
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from state_processor.column_types import column_of, fitted, spark_type
 from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, NAMESPACE

@@ -28,8 +28,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from savepoint_formats.columns import arrow_type
-from savepoint_formats.columns.arrow_types import ROW_KIND
+from savepoint_formats.columns.arrow_types import ROW_KIND, arrow_type
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
 from state_processor.schema import spark_schema
 from state_processor.types import TypeInformation, Types

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from savepoint_formats.columns import arrow_type
+from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.errors import DescriptionError, SavepointError
 from savepoint_formats.layout import without_ttl
 from savepoint_formats.tables import KEYED_STATE, WINDOW_STATE

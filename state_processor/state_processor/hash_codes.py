@@ -16,7 +16,8 @@ from savepoint_formats.hashing.inferred_hash_codes import (
     inferred_hash_code,
 )
 from savepoint_formats.hashing.shape_columns import shape_hashes, structure
-from savepoint_formats.scan import ReadOptions, TableScan
+from savepoint_formats.scan.scan_options import ReadOptions
+from savepoint_formats.scan.table_scan import TableScan
 from savepoint_formats.tables import KEY
 
 if TYPE_CHECKING:

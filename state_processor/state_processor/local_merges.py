@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from savepoint_formats.columns import arrow_type
+from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.errors import MergeError
 from savepoint_formats.layout import without_ttl
 from savepoint_formats.scan.merged_columns import instance_layout, merge_of, mergeable_states

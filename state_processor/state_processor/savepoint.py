@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from savepoint_formats.catalog_problem import CatalogProblem
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.metadata import OperatorState
-    from savepoint_formats.scan import ReadOptions, TableScan
-    from savepoint_formats.scan.scan_options import ScanArguments
+    from savepoint_formats.scan.scan_options import ReadOptions, ScanArguments
+    from savepoint_formats.scan.table_scan import TableScan
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from state_processor.key_types import GivenType
     from state_processor.planned_operator import StateTransformation
@@ -123,7 +123,7 @@ class Operator:
 
     def scan(self, table: Table, options: ReadOptions) -> TableScan:
         """How one of its tables is read."""
-        from savepoint_formats.scan import TableScan  # noqa: PLC0415  # numba is slow
+        from savepoint_formats.scan.table_scan import TableScan  # noqa: PLC0415  # numba is slow
 
         return TableScan(self.directory, self.record, table, options, self.kryo, self.name)
 
@@ -402,7 +402,7 @@ class Savepoint:
             ...     for batch in scan.read(split):
             ...         print(batch.num_rows)
         """
-        from savepoint_formats.scan import ReadOptions  # noqa: PLC0415  # numba is slow
+        from savepoint_formats.scan.scan_options import ReadOptions  # noqa: PLC0415  # numba is slow
 
         operator, found = self.table(table)
         return operator.scan(found, ReadOptions.of(options))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from savepoint_formats.columns import arrow_type, spark_type_name
+from savepoint_formats.columns.arrow_types import arrow_type, spark_type_name
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.snapshots.logical_type_text import parse_logical_type

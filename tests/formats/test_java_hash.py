@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns import read_value, write_value
+from savepoint_formats.columns.values import read_value, write_value
 from savepoint_formats.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import UnstableHashError
 from savepoint_formats.java_hash import bytes_hash, java_hash

@@ -27,7 +27,8 @@ from savepoint_formats.metadata import (
 )
 from savepoint_formats.metadata.keyed_handles import ChangeSetStream, StateChange
 from savepoint_formats.operator_id import OperatorId
-from savepoint_formats.scan import ReadOptions, TableScan
+from savepoint_formats.scan.scan_options import ReadOptions
+from savepoint_formats.scan.table_scan import TableScan
 from savepoint_formats.tables import tables_of
 
 if TYPE_CHECKING:

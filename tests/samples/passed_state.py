@@ -13,10 +13,11 @@ from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.frames import section_frames
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.metadata import ChangelogHandle, InlineStream, SubtaskState
-from savepoint_formats.scan import ReadOptions, TableScan
 from savepoint_formats.scan.entry_source import SourceSettings
+from savepoint_formats.scan.scan_options import ReadOptions
 from savepoint_formats.scan.stored_raw_timers import raw_timer_infos
 from savepoint_formats.scan.stored_runs import PassThrough, raw_timer_runs, stored_runs
+from savepoint_formats.scan.table_scan import TableScan
 from savepoint_formats.state_files.canonical_file import CanonicalFile
 from savepoint_formats.state_files.changelog import read_registrations
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader, StateMetaInfo

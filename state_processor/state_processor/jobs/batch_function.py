@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.columns import arrow_type
+from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
 from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, KeyedEncoding

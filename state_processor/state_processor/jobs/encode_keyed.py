@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.catalog import StateKind
-from savepoint_formats.columns import arrow_type
+from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.entry_encoder import (
     KeyColumns,
     ListEncoder,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.errors import AnalysisException
 
-from savepoint_formats.columns import arrow_type
+from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.errors import ColumnNotFoundError
 from savepoint_formats.scan.deleted_keys import DeletedKeys

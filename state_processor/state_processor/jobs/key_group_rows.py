@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from savepoint_formats.layout import Layout
-    from savepoint_formats.scan import TableScan
+    from savepoint_formats.scan.table_scan import TableScan
     from savepoint_formats.tables import Table
     from state_processor.savepoint import Operator, Savepoint
 

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import functions as F
 
-from savepoint_formats.columns import arrow_type
+from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.errors import DuplicateKeyError, within
 from savepoint_formats.metadata import DistributionMode, OperatorStateOffsets, RelativeFile

@@ -35,7 +35,7 @@ from pyspark.sql.types import (
 )
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns import arrow_type
+from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.columns.key_hash import given_hashes, key_groups_of, key_hashes
 from savepoint_formats.columns.stored_entries import distinct_hashes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.columns import arrow_type
+from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.scalars import SCALARS
 from savepoint_formats.columns.state_entries import EntryReader, EntryWriter, NullableRest
 from savepoint_formats.data_view import DataInputView, DataOutputView

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns import arrow_type, spark_type_name
+from savepoint_formats.columns.arrow_types import arrow_type, spark_type_name
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import (
     BinaryRow,

@@ -13,7 +13,7 @@ from sample_rows import Sample, samples
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.catalog import StateKind
-from savepoint_formats.columns import arrow_type
+from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.decode import decode

@@ -11,20 +11,19 @@ import pyarrow as pa
 import pytest
 from kryo_vectors import COLORS, TEXT, VECTORS, layout_of, named
 
-from savepoint_formats.columns import (
-    KryoClass,
-    KryoDialect,
-    KryoVersion,
-    arrow_type,
-    kryo_class,
-    read_value,
-)
+from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.decode import decode, decode_sequence
-from savepoint_formats.columns.kryo_descriptions import kryo_classes_json, kryo_classes_of
+from savepoint_formats.columns.kryo_descriptions import (
+    kryo_class,
+    kryo_classes_json,
+    kryo_classes_of,
+)
+from savepoint_formats.columns.kryo_dialect import KryoClass, KryoDialect, KryoVersion
 from savepoint_formats.columns.state_entries import Delimited, EntryReader
 from savepoint_formats.columns.undecoded import notes
+from savepoint_formats.columns.values import read_value
 from savepoint_formats.data_view import DataInputView
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import (

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns import arrow_type
 from savepoint_formats.columns import state_entries as entries
+from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.ops import Op
 from savepoint_formats.columns.program import Storage

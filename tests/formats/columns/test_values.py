@@ -35,7 +35,7 @@ from value_layouts import (
 )
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns import arrow_type
+from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.layout import (
     Framed,

@@ -23,7 +23,8 @@ from value_layouts import (
 )
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns import ValueReader, arrow_type
+from savepoint_formats.columns.arrow_types import arrow_type
+from savepoint_formats.columns.values import ValueReader
 from savepoint_formats.data_view import DataInputView
 from savepoint_formats.errors import (
     FormatError,

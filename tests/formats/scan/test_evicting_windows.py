@@ -22,7 +22,7 @@ from hand_made import (
 )
 
 from savepoint_formats.catalog import OperatorCatalog
-from savepoint_formats.columns import arrow_type
+from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.errors import StateTypeError
 from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.layout import Long, Text

@@ -25,7 +25,7 @@ from savepoint_formats.errors import FormatError, StateNotFoundError, Undecodabl
 from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.layout import Long, Text
 from savepoint_formats.metadata import OperatorState, SubtaskState
-from savepoint_formats.scan import TableScan
+from savepoint_formats.scan.table_scan import TableScan
 from savepoint_formats.tables import tables_of
 
 if TYPE_CHECKING:

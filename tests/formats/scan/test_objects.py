@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from object_samples import IDS, OBJECTS, by_id, opened, plain_state, timers
 
-from savepoint_formats.columns import kryo_class
+from savepoint_formats.columns.kryo_descriptions import kryo_class
 from savepoint_formats.errors import UndecodableError
 
 pytestmark = pytest.mark.parametrize("sample", OBJECTS)

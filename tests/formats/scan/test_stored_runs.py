@@ -28,9 +28,10 @@ from savepoint_formats.java_hash import java_hash
 from savepoint_formats.key_groups import KeyGroupRange, key_group
 from savepoint_formats.layout import Text
 from savepoint_formats.metadata import CheckpointMetadata
-from savepoint_formats.scan import ReadOptions, TableScan
 from savepoint_formats.scan.entry_source import SourceSettings
+from savepoint_formats.scan.scan_options import ReadOptions
 from savepoint_formats.scan.stored_runs import PassThrough, stored_runs
+from savepoint_formats.scan.table_scan import TableScan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

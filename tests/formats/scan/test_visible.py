@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from savepoint_formats.columns import arrow_type
+from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.layout import Layout, Long, MapOf, Nullable, Text, Ttl, without_ttl
 from savepoint_formats.scan.visible import visible_values
 

@@ -12,7 +12,8 @@ import pytest
 from hand_made import encoded, operator_of, rows
 from sample_rows import Sample, samples
 
-from savepoint_formats.columns import KryoDialect, KryoVersion, ValueReader
+from savepoint_formats.columns.kryo_dialect import KryoDialect, KryoVersion
+from savepoint_formats.columns.values import ValueReader
 from savepoint_formats.data_view import DataInputView, DataOutputView
 from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.layout import Layout, Long, Struct, Text

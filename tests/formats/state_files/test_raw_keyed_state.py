@@ -49,7 +49,7 @@ from savepoint_formats.metadata import (
     SubtaskState,
 )
 from savepoint_formats.operator_id import OperatorId
-from savepoint_formats.scan import TableScan
+from savepoint_formats.scan.table_scan import TableScan
 from savepoint_formats.state_files.raw_timers import has_timers, read_timers, skip_timers
 from savepoint_formats.state_files.sections import Section
 from savepoint_formats.tables import tables_of

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns import arrow_type
+from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.errors import UnstableKeyError
 from savepoint_formats.layout import BinaryRow, Layout, LogicalType, Nullable, Repeated
