@@ -26,7 +26,7 @@ from customers import MAX_PARALLELISM, NAME_SIZE
 from measure import installed_flink, megabytes, options_parser
 from peer.flink import HASHMAP, ROCKSDB, Backend, Flink
 
-from savepoint_formats.data_view import DataInputView, DataOutputView
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.key_groups import key_groups_of
 from savepoint_formats.metadata import CheckpointMetadata, KeyGroupsHandle, RelativeFile
 

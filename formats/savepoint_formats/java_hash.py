@@ -42,12 +42,12 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.data_view import DataOutputView, utf16_units
 from savepoint_formats.columns import moments, times, unbounded
 from savepoint_formats.columns.arrow_types import ROW_KIND, ROW_KINDS
 from savepoint_formats.columns.entries import pairs_of
 from savepoint_formats.columns.scalars import canonical, unscaled_at
 from savepoint_formats.columns.values import write_value
-from savepoint_formats.data_view import DataOutputView, utf16_units
 from savepoint_formats.key_groups import finish, mix_word
 from savepoint_formats.unstable_hashes import (
     check_field_of_case_class,

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_formats.data_view import DataInputView
+    from savepoint_formats.bytes.data_view import DataInputView
 
 STREAM_HEADER = 0xACED0005 - (1 << 32)
 FIRST_HANDLE = 0x7E0000

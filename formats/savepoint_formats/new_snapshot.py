@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Self
 
 from pyarrow import fs
 
-from savepoint_formats.data_view import DataInputView, DataOutputView
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import (
     NotASavepointError,
     SavepointError,

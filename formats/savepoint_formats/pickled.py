@@ -18,7 +18,7 @@ import io
 import pickle
 from typing import Any
 
-from savepoint_formats.data_view import DataInputView
+from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import UndecodableError
 
 _PLAIN = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import OperatorNotFoundError
 from savepoint_formats.operator_id import OperatorId
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot

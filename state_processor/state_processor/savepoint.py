@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Self, Unpack
 
+from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.catalog import OperatorCatalog
 from savepoint_formats.columns.kryo_dialect import KryoDialect, KryoVersion
-from savepoint_formats.data_view import DataInputView
 from savepoint_formats.errors import (
     OperatorNotFoundError,
     StateNotFoundError,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_formats.data_view import DataInputView
+from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import FormatError, SavepointError, TruncatedError
 from savepoint_formats.java_stream import (
     JavaArray,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_formats.data_view import DataInputView, DataOutputView
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.java_stream import (
     EXTERNALIZABLE,
     SERIALIZABLE,

@@ -15,7 +15,7 @@ import pytest
 import two_writers
 from two_writers import file_of, metadata_of, read, write
 
-from savepoint_formats.data_view import DataInputView, DataOutputView
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import (
     NotASavepointError,
     SavepointError,

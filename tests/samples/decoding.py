@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.columns import state_entries as entries
 from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.decode import decode
 from savepoint_formats.columns.state_entries import EntryReader, EntryWriter, entry_type
-from savepoint_formats.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError
 from savepoint_formats.layout import (
     BinaryRow,

@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.columns.kryo_dialect import KryoClass, KryoDialect, KryoField, KryoVersion
 from savepoint_formats.columns.values import ValueReader
-from savepoint_formats.data_view import DataInputView
 from savepoint_formats.layout import Layout, parts
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView
 

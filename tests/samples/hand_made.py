@@ -5,10 +5,10 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.catalog import OperatorCatalog
 from savepoint_formats.columns.state_entries import EntryWriter, entry_key
 from savepoint_formats.columns.values import write_value
-from savepoint_formats.data_view import DataOutputView
 from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.java_hash import java_hash
 from savepoint_formats.key_groups import KeyGroupRange, key_group

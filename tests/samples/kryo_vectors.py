@@ -6,9 +6,9 @@ from typing import Any
 
 from flink_vectors import load
 
+from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.columns.kryo_dialect import KryoClass, KryoDialect, KryoField, KryoVersion
 from savepoint_formats.columns.kryo_graph import read_kryo
-from savepoint_formats.data_view import DataInputView
 from savepoint_formats.layout import Kryo, KryoRegistration
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import OperatorCatalog, base_handles, raw_keyed_handle
-from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.frames import section_frames
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.metadata import ChangelogHandle, InlineStream, SubtaskState

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hand_made import BASE, LONG, i32, snapshot, utf
 
-from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView, TypeSerializerSnapshot
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from s3_server import S3Server
 
-from savepoint_formats.data_view import DataInputView
+from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.file_io import METADATA_FILE, SnapshotDirectory
 from savepoint_formats.metadata import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.columns.values import read_value, write_value
-from savepoint_formats.data_view import DataInputView, DataOutputView
 from savepoint_formats.layout import (
     BinaryArray,
     BinaryMap,

@@ -8,7 +8,7 @@ import pytest
 from changelog_jobs import TIMERS, put, registrations
 from hand_made import change, changelog, encoded, in_memory, operator_with, registration
 
-from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import KeyTypeError, OperatorNotFoundError, UndecodableError
 from savepoint_formats.layout import Text
 from savepoint_formats.metadata import CheckpointMetadata

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.counts import can_be_empty
 from savepoint_formats.columns import state_entries as entries
 from savepoint_formats.columns.arrow_types import ROW_KIND, is_nullable_key
-from savepoint_formats.columns.counts import can_be_empty
 from savepoint_formats.columns.listing import PER_RECORD, Draft, Listing
 from savepoint_formats.columns.ops import Op
 from savepoint_formats.columns.pojo_columns import CLASS, has_subclasses, pojo_columns

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_formats.data_view import DataInputView, DataOutputView
+    from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 
 Value: TypeAlias = Any
 """A value as ``to_pylist`` gives it; no type of Python's says which."""

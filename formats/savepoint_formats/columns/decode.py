@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from savepoint_formats.bytes.counts import MAX_EMPTY_ELEMENTS, can_be_empty
 from savepoint_formats.columns.buffers import Buffers, memory_size
-from savepoint_formats.columns.counts import MAX_EMPTY_ELEMENTS, can_be_empty
 from savepoint_formats.columns.kernel import REFUSED, Walk, walk
 from savepoint_formats.columns.state_entries import EntryReader
 from savepoint_formats.errors import FormatError, UndecodableError
@@ -20,9 +20,9 @@ from savepoint_formats.errors import FormatError, UndecodableError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from savepoint_formats.columns.chunk import Chunk
+    from savepoint_formats.bytes.chunk import Chunk
+    from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.columns.program import Column, Program
-    from savepoint_formats.data_view import DataInputView
     from savepoint_formats.layout import Layout
 
     Positions = npt.NDArray[np.int64]

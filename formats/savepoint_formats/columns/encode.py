@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.codec import NullError
 from savepoint_formats.columns.kernel import DONE, REGISTERS_SIZE, RecordsJob, write_records
@@ -20,7 +21,6 @@ from savepoint_formats.columns.plain_values import plain_values
 from savepoint_formats.columns.room import room
 from savepoint_formats.columns.source_columns import SourceColumns
 from savepoint_formats.columns.state_entries import EntryWriter, knows_null
-from savepoint_formats.data_view import DataOutputView
 from savepoint_formats.errors import ColumnTypeError, NullValueError, UnencodableError
 
 if TYPE_CHECKING:

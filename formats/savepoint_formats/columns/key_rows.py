@@ -18,7 +18,7 @@ from savepoint_formats.columns.kernel import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from savepoint_formats.columns.chunk import Chunk
+    from savepoint_formats.bytes.chunk import Chunk
 
     Positions = npt.NDArray[np.int64]
 

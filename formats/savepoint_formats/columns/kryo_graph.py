@@ -39,9 +39,9 @@ from savepoint_formats.java_stream import STREAM_HEADER, JavaObject, JavaStreamR
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.columns.codec import Value
     from savepoint_formats.columns.kryo_dialect import KryoClass, KryoDialect
-    from savepoint_formats.data_view import DataInputView
     from savepoint_formats.layout import Kryo
 
 NULL = 0

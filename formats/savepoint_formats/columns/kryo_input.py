@@ -19,7 +19,7 @@ import struct
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from savepoint_formats.data_view import DataInputView
+    from savepoint_formats.bytes.data_view import DataInputView
 
 _MORE = 0x80
 _MORE_FLAGGED = 0x40

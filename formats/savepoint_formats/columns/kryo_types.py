@@ -34,8 +34,8 @@ from savepoint_formats.errors import FormatError, UndecodableError, ValueOutOfRa
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.columns.codec import Value
-    from savepoint_formats.data_view import DataInputView
 
 
 _MOST_SHOWN = 100

@@ -20,9 +20,9 @@ from savepoint_formats.columns.kryo_structs import column_type, is_struct, undec
 from savepoint_formats.errors import FormatError
 
 if TYPE_CHECKING:
+    from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.columns.codec import Value
     from savepoint_formats.columns.values import ValueReader
-    from savepoint_formats.data_view import DataInputView
     from savepoint_formats.layout import Kryo
 
 

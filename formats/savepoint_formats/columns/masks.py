@@ -14,9 +14,9 @@ from savepoint_formats.columns.arrow_types import ROW_KIND, ROW_KINDS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
     from savepoint_formats.columns.codec import Value
     from savepoint_formats.columns.values import ValueReader, ValueWriter
-    from savepoint_formats.data_view import DataInputView, DataOutputView
     from savepoint_formats.layout import Layout, MaskedStruct
 
 _HIGHEST = 0x80

@@ -17,8 +17,8 @@ from savepoint_formats.errors import ValueOutOfRangeError
 if TYPE_CHECKING:
     from datetime import date, datetime, time
 
+    from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
     from savepoint_formats.columns.codec import Value
-    from savepoint_formats.data_view import DataInputView, DataOutputView
 
 _MIN_BYTE, _MIN_SHORT, _MIN_INT, _MIN_LONG = (-(1 << bits - 1) for bits in (8, 16, 32, 64))
 _SIGN_BIT = 1 << 63

@@ -24,9 +24,9 @@ from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import Pojo
 
 if TYPE_CHECKING:
+    from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.columns.codec import Value
     from savepoint_formats.columns.values import ValueReader, ValueWriter
-    from savepoint_formats.data_view import DataInputView
     from savepoint_formats.layout import Layout
 
 IS_NULL = 1

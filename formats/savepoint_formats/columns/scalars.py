@@ -11,10 +11,10 @@ from operator import index
 from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView, utf16_units
 from savepoint_formats.columns import moments, unbounded
 from savepoint_formats.columns.codec import NullError, ScalarCodec
 from savepoint_formats.columns.texts import column_text, utf8_text
-from savepoint_formats.data_view import DataInputView, DataOutputView, utf16_units
 from savepoint_formats.errors import ValueOutOfRangeError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from savepoint_formats.columns.kernel import DONE, SpansJob, copy_spans
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from savepoint_formats.columns.chunk import Chunk
+    from savepoint_formats.bytes.chunk import Chunk
 
     Positions = NDArray[np.int64]
 

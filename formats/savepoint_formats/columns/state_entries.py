@@ -30,8 +30,8 @@ from savepoint_formats.layout import VARIABLE, Layout, Struct, node, serializer_
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.columns.codec import Value
-    from savepoint_formats.data_view import DataInputView
 
 DELIMITER = ord(",")
 

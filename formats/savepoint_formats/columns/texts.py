@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from savepoint_formats.errors import UndecodableError
 
 if TYPE_CHECKING:
-    from savepoint_formats.data_view import DataInputView
+    from savepoint_formats.bytes.data_view import DataInputView
 
 
 def column_text(text: str, view: DataInputView) -> str:

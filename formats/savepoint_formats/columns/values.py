@@ -13,6 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.counts import MAX_EMPTY_ELEMENTS, can_be_empty
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.columns import binary_rows, moments, scalars
 from savepoint_formats.columns.alternatives import (
     read_tagged,
@@ -27,7 +29,6 @@ from savepoint_formats.columns.arrow_types import (
     is_nullable_key,
 )
 from savepoint_formats.columns.codec import NullError
-from savepoint_formats.columns.counts import MAX_EMPTY_ELEMENTS, can_be_empty
 from savepoint_formats.columns.entries import pairs_of
 from savepoint_formats.columns.kryo_values import DescribedObject, read_kryo_value, take_rest
 from savepoint_formats.columns.masks import (
@@ -39,7 +40,6 @@ from savepoint_formats.columns.masks import (
 from savepoint_formats.columns.pojo_values import read_pojo, write_pojo
 from savepoint_formats.columns.scalars import SCALARS
 from savepoint_formats.columns.undecoded import JAVA_REASON
-from savepoint_formats.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.java_stream import read_java_object
 

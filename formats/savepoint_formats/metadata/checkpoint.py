@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.data_view import DataInputView, DataOutputView
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import NotASavepointError, UnsupportedVersionError
 from savepoint_formats.key_groups import MAX_PARALLELISM
 from savepoint_formats.metadata.keyed_handles import read_keyed_handle, write_keyed_handle

@@ -20,7 +20,7 @@ from savepoint_formats.metadata.stream_handles import (
 )
 
 if TYPE_CHECKING:
-    from savepoint_formats.data_view import DataInputView, DataOutputView
+    from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 
 _NORMAL = 4
 _FILE_MERGING = 17

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from savepoint_formats.java_stream import JavaEnum, JavaObject, read_java_object
 
 if TYPE_CHECKING:
-    from savepoint_formats.data_view import DataInputView, DataOutputView
+    from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from savepoint_formats.key_groups import MAX_PARALLELISM, KeyGroupRange
 
 if TYPE_CHECKING:
-    from savepoint_formats.data_view import DataInputView, DataOutputView
+    from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 
 NO_HANDLE = 0
 

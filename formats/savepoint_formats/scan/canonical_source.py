@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.columns.frames import FramesStart
 from savepoint_formats.errors import within
 from savepoint_formats.scan.entry_source import (
@@ -25,7 +26,6 @@ from savepoint_formats.state_files.sections import (
     read_sections,
     sections_of,
 )
-from savepoint_formats.state_files.snappy import decompress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.decode import decode
 from savepoint_formats.columns.spans import Spans, bytes_of, spans_in
 from savepoint_formats.columns.state_entries import DELIMITER, Sized, entry_key

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.columns.codec import Value
-    from savepoint_formats.data_view import DataInputView
     from savepoint_formats.scan.state_edits import Edit
 
 

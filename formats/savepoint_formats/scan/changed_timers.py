@@ -26,10 +26,10 @@ from savepoint_formats.scan.timer_rows import TimerRows
 from savepoint_formats.state_files.changelog import StateChangeOperation
 
 if TYPE_CHECKING:
+    from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.catalog import State
     from savepoint_formats.columns.codec import Value
     from savepoint_formats.columns.kryo_dialect import KryoDialect
-    from savepoint_formats.data_view import DataInputView
     from savepoint_formats.state_files.changelog import KeyedChange
 
 TIMESTAMP = "timestamp"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.decode import decode
 from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.columns.spans import spans_in

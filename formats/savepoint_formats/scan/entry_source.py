@@ -21,7 +21,7 @@ from savepoint_formats.scan.timer_rows import TimerRows
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from savepoint_formats.columns.chunk import Chunk
+    from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.scan.state_rows import StateRows

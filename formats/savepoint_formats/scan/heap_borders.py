@@ -28,7 +28,7 @@ from savepoint_formats.key_groups import key_group
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from savepoint_formats.columns.chunk import Chunk
+    from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.layout import Struct
 

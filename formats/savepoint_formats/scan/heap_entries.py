@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import StateKind
 from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.decode import decode_sequence
 from savepoint_formats.columns.spans import Spans, bytes_of, large_binary, spans_in
 from savepoint_formats.columns.state_entries import DELIMITER, Sized, is_ambiguous

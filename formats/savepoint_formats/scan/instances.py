@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import StateKind
-from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.spans import Spans, bytes_of, large_binary, spans_in
 from savepoint_formats.columns.state_entries import DELIMITER
 from savepoint_formats.columns.stored_entries import StoredEntries

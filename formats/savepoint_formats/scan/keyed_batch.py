@@ -20,7 +20,7 @@ from savepoint_formats.errors import FormatError, StateTypeError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from savepoint_formats.columns.chunk import Chunk
+    from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.columns.program import Program
     from savepoint_formats.scan.state_rows import StateRows
 

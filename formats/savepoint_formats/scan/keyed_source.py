@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.catalog import keyed_states
-from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.frames import section_frames
 from savepoint_formats.errors import FormatError
 from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle, KeyedHandleType
@@ -18,7 +19,6 @@ from savepoint_formats.scan.heap_source import HeapSource
 from savepoint_formats.scan.rocksdb_source import RocksDbSource
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
 from savepoint_formats.state_files.sections import NOTHING_WRITTEN, sections_of
-from savepoint_formats.state_files.snappy import decompress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.collections import Collections
 from savepoint_formats.columns.decode import decode
 from savepoint_formats.columns.encode import Encoder

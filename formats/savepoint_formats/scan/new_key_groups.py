@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import StateKind
 from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.decode import decode
 from savepoint_formats.columns.key_hash import (
     given_hashes,

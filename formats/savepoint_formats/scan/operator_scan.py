@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.decode import decode
 from savepoint_formats.errors import within
 from savepoint_formats.layout import Layout, Repeated, Struct

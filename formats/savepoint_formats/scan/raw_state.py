@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import RAW_TIMERS, StateKind, raw_keyed_handle
 from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.decode import decode_sequence
 from savepoint_formats.errors import UndecodableError, UnknownSnapshotError, within
 from savepoint_formats.metadata.references import COORDINATOR

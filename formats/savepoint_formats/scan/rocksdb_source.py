@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import within
 from savepoint_formats.scan.entry_source import (
     BATCH_SIZE,

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.catalog import State
-    from savepoint_formats.columns.chunk import Chunk
     from savepoint_formats.state_files.sections import Section
 
     Placed: TypeAlias = tuple[Section, int, int]

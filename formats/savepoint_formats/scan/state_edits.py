@@ -36,9 +36,9 @@ from savepoint_formats.state_files.changelog import StateChangeOperation as Oper
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.columns.codec import Value
     from savepoint_formats.columns.kryo_dialect import KryoDialect
-    from savepoint_formats.data_view import DataInputView
 
 
 class EditKind(Enum):

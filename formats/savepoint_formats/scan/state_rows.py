@@ -30,7 +30,7 @@ from savepoint_formats.layout import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from savepoint_formats.columns.chunk import Chunk
+    from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.columns.program import Program
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.columns.frames import FramesStart
 from savepoint_formats.columns.kernel import NO_STATE
 from savepoint_formats.columns.spans import Spans, bytes_of
@@ -24,7 +25,6 @@ from savepoint_formats.scan.entry_source import BATCH_SIZE
 from savepoint_formats.scan.section_frames import SectionFrames
 from savepoint_formats.scan.stored_state import RUN_SCHEMA, StatePiece
 from savepoint_formats.state_files.sections import batches_of, read_sections, sections_of
-from savepoint_formats.state_files.snappy import decompress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -25,8 +25,8 @@ from savepoint_formats.state_files.changelog import StateChangeOperation
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.columns.kryo_dialect import KryoDialect
-    from savepoint_formats.data_view import DataInputView
     from savepoint_formats.layout import Layout
     from savepoint_formats.state_files.changelog import KeyedChange
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.spans import bytes_of
 from savepoint_formats.columns.stored_entries import StoredEntries
 from savepoint_formats.errors import within

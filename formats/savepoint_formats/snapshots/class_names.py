@@ -22,7 +22,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.data_view import DataInputView, DataOutputView
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, SchemaChangeError
 from savepoint_formats.snapshots.avro_names import AvroNames
 from savepoint_formats.snapshots.fields import JavaBytes, OptionalEntry

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.snapshots.basic import BASE, RUNTIME, inner
 from savepoint_formats.snapshots.fields import OptionalEntry
 from savepoint_formats.snapshots.snapshot import KINDS, TypeSerializerSnapshot

@@ -18,7 +18,7 @@ from savepoint_formats.errors import UnsupportedVersionError
 from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot, read_class_name
 
 if TYPE_CHECKING:
-    from savepoint_formats.data_view import DataOutputView
+    from savepoint_formats.bytes.data_view import DataOutputView
     from savepoint_formats.snapshots.snapshot import SnapshotView
 
 VERSION = 2

@@ -14,7 +14,7 @@ from savepoint_formats.java_stream import read_java_object
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_formats.data_view import DataOutputView
+    from savepoint_formats.bytes.data_view import DataOutputView
     from savepoint_formats.snapshots.snapshot import SnapshotView
 
 OPTIONAL_MAP_MAGIC = 0x000004F2C69A3D70

@@ -45,7 +45,7 @@ from savepoint_formats.snapshots.snapshot import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_formats.data_view import DataOutputView
+    from savepoint_formats.bytes.data_view import DataOutputView
     from savepoint_formats.snapshots.fields import Field
     from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
 

@@ -23,7 +23,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import FormatError, UnknownSnapshotError
 from savepoint_formats.snapshots.snapshot import (
     COMPOSITE_START,

@@ -20,7 +20,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from savepoint_formats.data_view import DataInputView
+from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import UnknownSnapshotError
 from savepoint_formats.layout import Layout, Opaque
 from savepoint_formats.snapshots.fields import Codec
@@ -28,7 +28,7 @@ from savepoint_formats.snapshots.fields import Codec
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from savepoint_formats.data_view import DataOutputView
+    from savepoint_formats.bytes.data_view import DataOutputView
     from savepoint_formats.snapshots.fields import Field
 
 COMPOSITE_MAGIC = 911108

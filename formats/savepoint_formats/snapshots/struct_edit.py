@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import FieldNotFoundError, SchemaChangeError
 from savepoint_formats.snapshots.basic import BASE, RUNTIME, inner
 from savepoint_formats.snapshots.class_names import framed_snapshot, snapshot_bytes

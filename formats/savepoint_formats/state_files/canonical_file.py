@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
-from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.metadata import KeyedHandleType, KeyGroupRangeOffsets, KeyGroupsHandle
 from savepoint_formats.state_files.sections import NOTHING_WRITTEN
 

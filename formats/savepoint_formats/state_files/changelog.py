@@ -24,8 +24,9 @@ from enum import IntEnum
 from itertools import takewhile
 from typing import TYPE_CHECKING, Self
 
+from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.columns.values import ValueReader
-from savepoint_formats.data_view import DataInputView
 from savepoint_formats.errors import (
     FormatError,
     TruncatedError,
@@ -44,7 +45,6 @@ from savepoint_formats.state_files.header import (
     StateMetaInfo,
 )
 from savepoint_formats.state_files.recognition import expect_kind
-from savepoint_formats.state_files.snappy import decompress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,7 +22,7 @@ from savepoint_formats.snapshots import SerializerEntry, SnapshotView, read_resy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_formats.data_view import DataOutputView
+    from savepoint_formats.bytes.data_view import DataOutputView
     from savepoint_formats.file_io import SnapshotDirectory, StateFile
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata.keyed_handles import BaseHandle

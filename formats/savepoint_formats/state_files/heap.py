@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.columns.chunk import Chunk
-from savepoint_formats.data_view import DataInputView
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.errors import TruncatedError
 from savepoint_formats.state_files.sections import read_sections
-from savepoint_formats.state_files.snappy import decompress
 
 if TYPE_CHECKING:
     from savepoint_formats.file_io import StateFile

@@ -23,7 +23,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.bytes.data_view import DataOutputView
+from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.errors import FormatError, TruncatedError
 from savepoint_formats.metadata import (
     DistributionMode,
@@ -31,7 +32,6 @@ from savepoint_formats.metadata import (
     OperatorStateOffsets,
 )
 from savepoint_formats.state_files.header import OperatorBackendHeader, StateMetaInfo
-from savepoint_formats.state_files.snappy import decompress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from savepoint_formats.data_view import DataInputView
+from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import FormatError, WrongFileError
 from savepoint_formats.key_groups import MAX_PARALLELISM
 from savepoint_formats.metadata.references import FileKind

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.columns.spans import Spans, bytes_of
 from savepoint_formats.errors import within
 from savepoint_formats.metadata import DistributionMode

@@ -24,8 +24,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.decode import decode_sequence
 from savepoint_formats.columns.state_entries import entry_type
 from savepoint_formats.errors import SavepointError

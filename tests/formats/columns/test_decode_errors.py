@@ -9,8 +9,8 @@ import pytest
 from decoding import bulk, same_on_both, written
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.decode import decode, decode_sequence
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.layout import Framed, Layout, MapOf, Repeated, Struct

@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.columns import state_entries as entries
 from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.columns.state_entries import EntryWriter, entry_type
-from savepoint_formats.data_view import DataOutputView
 from savepoint_formats.errors import ColumnTypeError, NullValueError, UnencodableError
 from savepoint_formats.layout import (
     BinaryArray,

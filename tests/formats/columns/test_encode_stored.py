@@ -12,10 +12,10 @@ from passed_state import infos_of, key_of
 from sample_rows import Sample, samples
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import StateKind
 from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.decode import decode
 from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.columns.spans import spans_in

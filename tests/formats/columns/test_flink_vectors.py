@@ -11,9 +11,9 @@ from flink_vectors import CORPUS, FAMILIES, NO_COLUMN, VECTORS, has, layout_of, 
 from written_values import expected
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.values import write_value
-from savepoint_formats.data_view import DataOutputView
 from savepoint_formats.errors import SavepointError, UndecodableError, UnstableHashError
 from savepoint_formats.java_hash import bytes_hash, java_hash
 

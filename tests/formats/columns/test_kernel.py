@@ -73,7 +73,7 @@ def test_no_other_module_of_the_room_imports_numba() -> None:
 def test_machine_code_is_kept_for_other_processes(tmp_path: Path) -> None:
     script = (
         "import numpy as np\n"
-        "from savepoint_formats.columns.chunk import Chunk\n"
+        "from savepoint_formats.bytes.chunk import Chunk\n"
         "from savepoint_formats.columns.frames import FramesStart, frames\n"
         "from savepoint_formats.columns.kernel import find_frames\n"
         "frames(Chunk(np.frombuffer(bytes(2) + bytes(4), np.uint8)), FramesStart(6), 1)\n"

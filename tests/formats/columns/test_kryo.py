@@ -9,11 +9,11 @@ from uuid import UUID
 import pytest
 from kryo_vectors import ANYTHING, LIST, NEW, OLD, named, read
 
+from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.columns.kryo_classes import registered_classes
 from savepoint_formats.columns.kryo_dialect import KryoDialect, KryoVersion
 from savepoint_formats.columns.kryo_graph import read_kryo
 from savepoint_formats.columns.kryo_objects import KryoObject, KryoReference
-from savepoint_formats.data_view import DataInputView
 from savepoint_formats.errors import FormatError, SavepointError, UndecodableError
 from savepoint_formats.layout import KryoRegistration
 

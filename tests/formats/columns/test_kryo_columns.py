@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 from kryo_vectors import ANYTHING, LIST, NEW, named
 
+from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.kryo_json import json_text
 from savepoint_formats.columns.values import read_value
-from savepoint_formats.data_view import DataInputView
 from savepoint_formats.errors import UndecodableError, ValueOutOfRangeError
 from savepoint_formats.layout import Kryo, Long, Struct
 

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 from kryo_vectors import COLORS, TEXT, VECTORS, layout_of, named
 
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.decode import decode, decode_sequence
 from savepoint_formats.columns.kryo_descriptions import (
     kryo_class,
@@ -24,7 +25,6 @@ from savepoint_formats.columns.kryo_dialect import KryoClass, KryoDialect, KryoV
 from savepoint_formats.columns.state_entries import Delimited, EntryReader
 from savepoint_formats.columns.undecoded import notes
 from savepoint_formats.columns.values import read_value
-from savepoint_formats.data_view import DataInputView
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import (
     Framed,

@@ -10,10 +10,10 @@ import pytest
 from flink_vectors import CORPUS
 from kryo_vectors import COLORS, DIALECTS, TEXT, VECTORS, layout_of, read
 
+from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.columns.kryo_dialect import KryoClass, KryoDialect, KryoField, KryoVersion
 from savepoint_formats.columns.kryo_objects import KryoObject, KryoReference
 from savepoint_formats.columns.values import read_value
-from savepoint_formats.data_view import DataInputView
 from savepoint_formats.errors import SavepointError, UndecodableError
 
 if TYPE_CHECKING:

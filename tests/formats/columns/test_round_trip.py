@@ -10,9 +10,9 @@ from any_layout import ANY
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.values import read_value, write_value
-from savepoint_formats.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import SavepointError
 
 if TYPE_CHECKING:

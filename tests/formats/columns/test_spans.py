@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.columns.spans import Spans, bytes_of, spans_in
 
 DATA = bytes(range(100))

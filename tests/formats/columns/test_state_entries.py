@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.decode import decode
 from savepoint_formats.columns.frames import section_frames
 from savepoint_formats.columns.state_entries import (

@@ -23,9 +23,9 @@ from value_layouts import (
 )
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.values import ValueReader
-from savepoint_formats.data_view import DataInputView
 from savepoint_formats.errors import (
     FormatError,
     TruncatedError,

@@ -9,7 +9,7 @@ from any_metadata import metadata_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_formats.data_view import DataInputView, DataOutputView
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import (
     FormatError,
     NotASavepointError,

@@ -25,8 +25,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from passed_state import entries_in, sections_of
 
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.kryo_dialect import KryoDialect, KryoVersion
 from savepoint_formats.columns.state_entries import (
     Delimited,
@@ -34,7 +35,6 @@ from savepoint_formats.columns.state_entries import (
     NullableRest,
     entry_key,
 )
-from savepoint_formats.data_view import DataOutputView
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.layout import (

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.chunk import Chunk
 from savepoint_formats.columns.decode import decode
 from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.columns.merge_rules import merge_rule

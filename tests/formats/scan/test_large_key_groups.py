@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_formats.columns.chunk import Chunk
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.columns.portions import Room, divided
 from savepoint_formats.scan.large_key_groups import portions
 from savepoint_formats.scan.state_rows import EntrySpans

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.columns.state_entries import EntryWriter, entry_key
 from savepoint_formats.columns.stored_entries import StoredEntries
-from savepoint_formats.data_view import DataOutputView
 from savepoint_formats.errors import FormatError, HashCodeError, UnstableHashError
 from savepoint_formats.java_hash import java_hash
 from savepoint_formats.key_groups import key_group

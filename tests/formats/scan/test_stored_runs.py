@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from passed_state import entries_in, has_keyed_state, key_of, passed_on, rows_by_table, sections_of
 from sample_rows import Sample, in_order, rows_of, samples, with_columns
 
-from savepoint_formats.data_view import DataInputView
+from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.java_hash import java_hash

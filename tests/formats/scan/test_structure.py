@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sample_rows import Sample, copy_of, file_of
 
-from savepoint_formats.data_view import DataInputView, DataOutputView
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, SavepointError
 from savepoint_formats.metadata import (
     CheckpointMetadata,

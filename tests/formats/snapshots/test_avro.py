@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.layout import (
     BlockMap,
     BlockRepeated,

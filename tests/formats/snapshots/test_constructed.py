@@ -9,7 +9,7 @@ import pytest
 from stored_snapshots import snapshot_bytes, stored_snapshots
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.data_view import DataInputView
+from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.layout import Layout, Nullable, Pojo, Repeated, Struct, Text
 from savepoint_formats.snapshots import (
     SerializerEntry,

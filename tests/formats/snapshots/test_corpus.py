@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.layout import Layout, opaque_parts, serializer_length
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView
 

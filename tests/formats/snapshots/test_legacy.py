@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import FormatError, SavepointError
 from savepoint_formats.layout import (
     Layout,

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.layout import (
     BinaryRow,
     Framed,

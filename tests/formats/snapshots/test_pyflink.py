@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.layout import (
     Int,
     Layout,

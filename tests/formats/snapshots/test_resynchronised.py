@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from savepoint_formats.data_view import DataOutputView
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import FormatError, UnknownSnapshotError
 from savepoint_formats.layout import (
     Layout,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from savepoint_formats.data_view import DataInputView, DataOutputView
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, SavepointError, TruncatedError
 from savepoint_formats.java_stream import (
     JavaArray,

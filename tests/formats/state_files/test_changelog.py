@@ -26,7 +26,7 @@ from hand_made import (
     with_ttl,
 )
 
-from savepoint_formats.data_view import DataInputView
+from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import (
     FormatError,
     SavepointError,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.catalog import base_handles
-from savepoint_formats.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, SavepointError, UnsupportedVersionError
 from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.layout import (

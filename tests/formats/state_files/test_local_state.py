@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.catalog import StateKind, keyed_state
-from savepoint_formats.data_view import DataOutputView
 from savepoint_formats.key_scope import KeyScope
 from savepoint_formats.layout import Layout, Long, MapOf, Nullable, Repeated, Text
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, constructed

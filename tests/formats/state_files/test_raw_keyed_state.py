@@ -24,8 +24,8 @@ from hand_made import (
     utf,
 )
 
+from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.catalog import OperatorCatalog, StateKind
-from savepoint_formats.data_view import DataInputView
 from savepoint_formats.errors import (
     FormatError,
     SavepointError,

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from sample_rows import SAMPLES
 
 from savepoint_cli.main import main
-from savepoint_formats.data_view import DataInputView
+from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import FormatError, WrongFileError
 from savepoint_formats.file_io import Location, SnapshotDirectory, StateFile
 from savepoint_formats.metadata import (

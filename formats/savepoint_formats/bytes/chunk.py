@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.data_view import DataInputView
+from savepoint_formats.bytes.data_view import DataInputView
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -1,0 +1,1 @@
+"""Bytes: checked views of them, pieces of files, compression."""
