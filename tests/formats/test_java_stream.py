@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import FormatError, SavepointError, TruncatedError
-from savepoint_formats.java_stream import (
+from savepoint_formats.java.stream import (
     JavaArray,
     JavaEnum,
     JavaObject,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.java_stream import (
+from savepoint_formats.java.stream import (
     EXTERNALIZABLE,
     SERIALIZABLE,
     WRITE_METHOD,
@@ -18,7 +18,7 @@ from savepoint_formats.java_stream import (
     JavaStreamReader,
     read_java_object,
 )
-from savepoint_formats.java_stream_writer import JavaStreamWriter, java_object_bytes
+from savepoint_formats.java.stream_writer import JavaStreamWriter, java_object_bytes
 
 HEADER = bytes.fromhex("aced 0005")
 

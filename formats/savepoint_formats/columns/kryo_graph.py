@@ -34,7 +34,7 @@ from savepoint_formats.columns.kryo_fields import read_fields
 from savepoint_formats.columns.kryo_input import KryoInput
 from savepoint_formats.columns.kryo_objects import KryoObject, KryoReference
 from savepoint_formats.errors import UndecodableError
-from savepoint_formats.java_stream import STREAM_HEADER, JavaObject, JavaStreamReader
+from savepoint_formats.java.stream import STREAM_HEADER, JavaObject, JavaStreamReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -41,7 +41,7 @@ from savepoint_formats.columns.pojo_values import read_pojo, write_pojo
 from savepoint_formats.columns.scalars import SCALARS
 from savepoint_formats.columns.undecoded import JAVA_REASON
 from savepoint_formats.errors import FormatError, UndecodableError
-from savepoint_formats.java_stream import read_java_object
+from savepoint_formats.java.stream import read_java_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.java_stream import JavaEnum, JavaObject, read_java_object
+from savepoint_formats.java.stream import JavaEnum, JavaObject, read_java_object
 
 if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView, DataOutputView

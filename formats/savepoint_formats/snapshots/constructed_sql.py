@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.java_stream_writer import java_object_bytes
+from savepoint_formats.java.stream_writer import java_object_bytes
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.basic import inner
 from savepoint_formats.snapshots.fields import JavaBytes
@@ -17,7 +17,7 @@ from savepoint_formats.snapshots.serializer_objects import SerializerObjects, co
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from savepoint_formats.java_stream import JavaObject
+    from savepoint_formats.java.stream import JavaObject
     from savepoint_formats.layout import LogicalType
     from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
 

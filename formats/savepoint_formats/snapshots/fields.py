@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.java_stream import read_java_object
+from savepoint_formats.java.stream import read_java_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable

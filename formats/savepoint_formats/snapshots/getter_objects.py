@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from savepoint_formats.java_stream import SERIALIZABLE, JavaArray, JavaClass, JavaObject
+from savepoint_formats.java.stream import SERIALIZABLE, JavaArray, JavaClass, JavaObject
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import FormatError
-from savepoint_formats.java_stream import JavaClass
+from savepoint_formats.java.stream import JavaClass
 from savepoint_formats.layout import Layout, MapOf, Nullable, Opaque, Repeated, Struct, Tagged
 from savepoint_formats.snapshots.basic import BASE, RUNTIME, SCALA
 from savepoint_formats.snapshots.composite import numbered

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.java_stream import (
+from savepoint_formats.java.stream import (
     SERIALIZABLE,
     WRITE_METHOD,
     JavaArray,

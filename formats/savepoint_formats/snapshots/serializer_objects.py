@@ -5,7 +5,7 @@ Flink: ``InternalSerializers``.
 
 from __future__ import annotations
 
-from savepoint_formats.java_stream import SERIALIZABLE, JavaArray, JavaClass, JavaObject
+from savepoint_formats.java.stream import SERIALIZABLE, JavaArray, JavaClass, JavaObject
 from savepoint_formats.layout import LogicalType
 from savepoint_formats.snapshots.basic import BASE
 from savepoint_formats.snapshots.getter_objects import GetterObjects

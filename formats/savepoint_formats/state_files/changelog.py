@@ -33,7 +33,7 @@ from savepoint_formats.errors import (
     UnknownSnapshotError,
     UnsupportedVersionError,
 )
-from savepoint_formats.java_stream import read_java_object
+from savepoint_formats.java.stream import read_java_object
 from savepoint_formats.key_groups import EMPTY, MAX_PARALLELISM, KeyGroupRange
 from savepoint_formats.metadata.keyed_handles import FileChanges
 from savepoint_formats.metadata.references import FileKind

@@ -6,7 +6,7 @@ import pytest
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, SavepointError, TruncatedError
-from savepoint_formats.java_stream import (
+from savepoint_formats.java.stream import (
     JavaArray,
     JavaClass,
     JavaEnum,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.java_stream import (
+from savepoint_formats.java.stream import (
     EXTERNALIZABLE,
     FIRST_HANDLE,
     SERIALIZABLE,

@@ -1,0 +1,1 @@
+"""Java's object serialization streams, read and written as inert records."""
