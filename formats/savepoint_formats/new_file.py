@@ -14,7 +14,7 @@ from savepoint_formats.synced import sync
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.file_io import Location
+    from savepoint_formats.locations.file_io import Location
 
 _BUFFER_SIZE = 1 << 20
 

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from savepoint_formats.path_rules import PathRules
+    from savepoint_formats.locations.path_rules import PathRules
 
 logger = logging.getLogger("state_processor")
 

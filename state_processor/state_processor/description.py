@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.columns.arrow_types import arrow_type, spark_type_name, visible_key_type
 from savepoint_formats.columns.undecoded import notes
-from savepoint_formats.file_io import METADATA_FILE
+from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.metadata import FlinkVersionRange, KeyedHandleType
 from savepoint_formats.metadata.references import COORDINATOR, stream_references
 from savepoint_formats.tables import column_type
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from savepoint_formats.catalog import State, StateKind
-    from savepoint_formats.file_io import SnapshotDirectory, StateFile
     from savepoint_formats.layout import Layout
+    from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
     from savepoint_formats.metadata import CheckpointMetadata
     from savepoint_formats.metadata.references import StreamReference
     from savepoint_formats.tables import Table

@@ -14,7 +14,6 @@ from savepoint_formats.catalog import (
     keyed_states,
     operator_states,
 )
-from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.layout import (
     Long,
@@ -26,6 +25,7 @@ from savepoint_formats.layout import (
     Text,
     TimerTimestamp,
 )
+from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import (
     DistributionMode,
     InlineStream,

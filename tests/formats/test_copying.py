@@ -11,8 +11,8 @@ from sample_rows import SAMPLES
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.copying import CopyPlan, copied
 from savepoint_formats.errors import StateFileNotFoundError, TruncatedError
-from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import (
     CheckpointMetadata,
     DistributionMode,

@@ -14,7 +14,7 @@ from savepoint_formats.errors import (
     StateFileNotFoundError,
     TruncatedError,
 )
-from savepoint_formats.file_io import SnapshotDirectory, absolute
+from savepoint_formats.locations.file_io import SnapshotDirectory, absolute
 from savepoint_formats.metadata import (
     EmptySegment,
     FileStream,

@@ -22,7 +22,7 @@ from savepoint_formats.errors import (
     SavepointExistsError,
     StateFileNotFoundError,
 )
-from savepoint_formats.file_io import Location, SnapshotDirectory
+from savepoint_formats.locations.file_io import Location, SnapshotDirectory
 from savepoint_formats.metadata import (
     CheckpointMetadata,
     RelativeFile,

@@ -14,12 +14,12 @@ from click.testing import CliRunner
 from sample_rows import SAMPLES
 
 from savepoint_cli.main import main
-from savepoint_formats import stores
 from savepoint_formats.errors import StateFileNotFoundError, UnreachableError
-from savepoint_formats.file_io import SnapshotDirectory
+from savepoint_formats.locations import stores
+from savepoint_formats.locations.file_io import SnapshotDirectory
+from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.metadata import FileStream, RelativeFile
 from savepoint_formats.metadata.references import with_streams
-from savepoint_formats.path_rules import PathRules
 from state_processor import Savepoint
 from state_processor.data_source import SavepointDataSource, path_options
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint_formats import stores
 from savepoint_formats.errors import NotASavepointError, SavepointError, UnreachableError
-from savepoint_formats.file_io import Location, SnapshotDirectory
+from savepoint_formats.locations import stores
+from savepoint_formats.locations.file_io import Location, SnapshotDirectory
+from savepoint_formats.locations.stores import scheme_of
 from savepoint_formats.metadata import RelativeFile
 from savepoint_formats.new_snapshot import NewSnapshot
-from savepoint_formats.stores import scheme_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,10 +9,10 @@ from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.catalog import OperatorCatalog
 from savepoint_formats.columns.state_entries import EntryWriter, entry_key
 from savepoint_formats.columns.values import write_value
-from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.java_hash import java_hash
 from savepoint_formats.key_groups import KeyGroupRange, key_group
 from savepoint_formats.layout import Layout, Text
+from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import (
     ChangelogHandle,
     CheckpointMetadata,

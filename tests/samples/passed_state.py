@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.columns.key_hash import HashKeys
     from savepoint_formats.columns.kryo_dialect import KryoDialect
-    from savepoint_formats.file_io import SnapshotDirectory
+    from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.snapshots import TypeSerializerSnapshot
 

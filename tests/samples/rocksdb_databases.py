@@ -17,8 +17,8 @@ from rocksdict import (
     Rdict,
 )
 
-from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.key_groups import KeyGroupRange, prefix_size
+from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import (
     EmptySegment,
     IncrementalHandle,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.catalog import base_handles
-from savepoint_formats.file_io import SnapshotDirectory
+from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import CheckpointMetadata
 from savepoint_formats.state_files.header import (
     HeaderBytes,

@@ -24,7 +24,7 @@ from s3_server import S3Server
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.file_io import METADATA_FILE, SnapshotDirectory
+from savepoint_formats.locations.file_io import METADATA_FILE, SnapshotDirectory
 from savepoint_formats.metadata import (
     CheckpointMetadata,
     OperatorState,

@@ -23,9 +23,9 @@ from savepoint_formats.state_files.sections import NOTHING_WRITTEN, sections_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.file_io import SnapshotDirectory, StateFile
     from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.layout import Layout
+    from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
     from savepoint_formats.metadata import KeyedStateHandle, KeyGroupsHandle
     from savepoint_formats.scan.entry_source import SourceSettings
     from savepoint_formats.scan.keyed_batch import KeyedBatch

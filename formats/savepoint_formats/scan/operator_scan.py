@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from savepoint_formats.columns.kryo_dialect import KryoDialect
-    from savepoint_formats.file_io import SnapshotDirectory
+    from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorStateHandle
 
 PIECE_SIZE = 16 << 20

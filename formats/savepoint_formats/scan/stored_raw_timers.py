@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from savepoint_formats.columns.kryo_dialect import KryoDialect
-    from savepoint_formats.file_io import SnapshotDirectory
     from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.layout import Layout
+    from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.snapshots import SnapshotView
     from savepoint_formats.state_files.raw_timers import TimerService

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from savepoint_formats.columns.key_hash import HashKeys
-    from savepoint_formats.file_io import SnapshotDirectory
     from savepoint_formats.key_groups import KeyGroupRange
     from savepoint_formats.layout import Layout
+    from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import KeyedStateHandle, KeyGroupsHandle
     from savepoint_formats.scan.deleted_keys import DeletedKeys
     from savepoint_formats.scan.entry_source import SourceSettings

@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from savepoint_formats.columns.kryo_dialect import KryoDialect
-    from savepoint_formats.file_io import SnapshotDirectory
     from savepoint_formats.layout import Layout
+    from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import KeyedStateHandle, OperatorState, StreamHandle
     from savepoint_formats.scan.keyed_source import KeyedSource
     from savepoint_formats.tables import Table

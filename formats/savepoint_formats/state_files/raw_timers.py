@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from savepoint_formats.columns.kryo_dialect import KryoDialect
-    from savepoint_formats.file_io import SnapshotDirectory, StateFile
     from savepoint_formats.layout import KryoClass
+    from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
     from savepoint_formats.metadata import KeyGroupsHandle, PlainStream
     from savepoint_formats.state_files.sections import Section
 

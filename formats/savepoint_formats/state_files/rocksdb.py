@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.file_io import SnapshotDirectory
+    from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import IncrementalHandle
     from savepoint_formats.state_files.rocksdb_directory import RocksDbDirectory
 

@@ -22,7 +22,7 @@ from pyarrow import fs
 from pyspark.sql import functions as F
 
 from savepoint_formats.errors import SavepointExistsError
-from savepoint_formats.file_io import METADATA_FILE, Location
+from savepoint_formats.locations.file_io import METADATA_FILE, Location
 from state_processor.jobs.task_errors import typed_errors
 from state_processor.mixed_mode.backlog_rows import COUNT_NAMES, COUNTS, OUTPUT
 from state_processor.savepoint import Savepoint

@@ -25,7 +25,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.file_io import Location, absolute
+from savepoint_formats.locations.file_io import Location, absolute
 from state_processor.jobs.function_rows import FunctionRows
 from state_processor.jobs.per_key import row_types
 from state_processor.keyed_transformation import KeyedStateTransformation

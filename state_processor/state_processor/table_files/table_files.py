@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, TableFileError
-from savepoint_formats.file_io import Location
+from savepoint_formats.locations.file_io import Location
 from state_processor.schema import to_spark
 from state_processor.table_files.avro_file import avro_file_schema, read_avro
 from state_processor.table_files.csv_file import csv_schema, read_csv

@@ -20,8 +20,8 @@ from savepoint_formats.columns.decode import decode
 from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.columns.spans import spans_in
 from savepoint_formats.columns.state_entries import Delimited, NullableRest, entry_key
-from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Struct, VoidNamespace
+from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.scan.entry_source import SourceSettings
 from savepoint_formats.scan.stored_runs import stored_source
 

@@ -29,8 +29,8 @@ from passed_state import entries_in, infos_of, passed_on, rows_by_table, section
 from sample_rows import Sample
 
 from savepoint_formats.errors import FormatError, UndecodableError
-from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.layout import Long, Nullable, Struct, Text, TimerTimestamp
+from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.state_files.header import BackendStateType
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from hand_made import change, changelog, encoded, in_memory, operator_with, regi
 
 from savepoint_formats.catalog import OperatorCatalog
 from savepoint_formats.errors import UndecodableError
-from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.layout import Opaque, Text
+from savepoint_formats.locations.file_io import SnapshotDirectory
 
 
 class TestKeys:

@@ -25,8 +25,8 @@ from hand_made import (
 
 from savepoint_formats.catalog import OperatorCatalog, StateKind
 from savepoint_formats.errors import FormatError, SavepointError
-from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.layout import Long, Struct, Text, TimerTimestamp
+from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.state_files.changelog import StateChangeOperation as Operation
 
 if TYPE_CHECKING:

@@ -36,7 +36,6 @@ from savepoint_formats.columns.state_entries import (
     entry_key,
 )
 from savepoint_formats.errors import UndecodableError
-from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.layout import (
     Layout,
     Long,
@@ -49,6 +48,7 @@ from savepoint_formats.layout import (
     Ttl,
     VoidNamespace,
 )
+from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import SubtaskState
 from savepoint_formats.scan.heap_entries import heap_entries
 

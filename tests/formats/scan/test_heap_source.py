@@ -22,8 +22,8 @@ from hand_made import (
 
 from savepoint_formats.catalog import OperatorCatalog
 from savepoint_formats.errors import FormatError, StateNotFoundError, UndecodableError
-from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.layout import Long, Text
+from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import OperatorState, SubtaskState
 from savepoint_formats.scan.table_scan import TableScan
 from savepoint_formats.tables import tables_of

@@ -12,7 +12,7 @@ from sample_rows import Sample, copy_of
 from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.catalog import keyed_states
 from savepoint_formats.errors import FormatError, TruncatedError
-from savepoint_formats.file_io import SnapshotDirectory
+from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import InlineStream, KeyGroupsHandle
 from savepoint_formats.scan.entry_source import BATCH_SIZE
 from savepoint_formats.scan.stored_canonical import StoredCanonical

@@ -34,8 +34,8 @@ from savepoint_formats.errors import (
     UnknownSnapshotError,
     UnsupportedVersionError,
 )
-from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import ChangelogHandle, CheckpointMetadata, InlineStream
 from savepoint_formats.metadata.keyed_handles import ChangeSetStream, FileChanges
 from savepoint_formats.state_files.changelog import (

@@ -12,7 +12,6 @@ import pytest
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.catalog import base_handles
 from savepoint_formats.errors import FormatError, SavepointError, UnsupportedVersionError
-from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.layout import (
     Layout,
     Long,
@@ -23,6 +22,7 @@ from savepoint_formats.layout import (
     Text,
     VoidNamespace,
 )
+from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import CheckpointMetadata
 from savepoint_formats.state_files.header import (
     KEYED_STATE_TYPE,

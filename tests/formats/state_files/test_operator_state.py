@@ -15,8 +15,8 @@ from sample_rows import Sample, samples
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.columns.kryo_dialect import KryoDialect, KryoVersion
 from savepoint_formats.columns.values import ValueReader
-from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.layout import Layout, Long, Struct, Text
+from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import (
     CheckpointMetadata,
     DistributionMode,

@@ -33,9 +33,9 @@ from savepoint_formats.errors import (
     UnknownSnapshotError,
     UnsupportedVersionError,
 )
-from savepoint_formats.file_io import SnapshotDirectory
 from savepoint_formats.key_groups import KeyGroupRange
 from savepoint_formats.layout import Long, Struct, Text, TimerTimestamp, VoidNamespace
+from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import (
     CheckpointMetadata,
     DistributionMode,

@@ -13,7 +13,8 @@ from sample_rows import SAMPLES
 from savepoint_cli.main import main
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import FormatError, WrongFileError
-from savepoint_formats.file_io import Location, SnapshotDirectory, StateFile
+from savepoint_formats.locations.file_io import Location, SnapshotDirectory, StateFile
+from savepoint_formats.locations.own_directories import OwnDirectories
 from savepoint_formats.metadata import (
     CheckpointMetadata,
     FileStream,
@@ -21,7 +22,6 @@ from savepoint_formats.metadata import (
     RelativeFile,
 )
 from savepoint_formats.metadata.references import FileKind, stream_references, with_streams
-from savepoint_formats.own_directories import OwnDirectories
 from savepoint_formats.state_files.header import MAX_HEADER_SIZE, HeaderBytes
 from savepoint_formats.state_files.recognition import expect_kind
 

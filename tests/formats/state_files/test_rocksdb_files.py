@@ -11,7 +11,7 @@ from pyarrow import fs
 from rocksdb_databases import SMALL, STATE, Reader, both, make, numbered, put, table_options
 
 from savepoint_formats.errors import FormatError, StateFileNotFoundError
-from savepoint_formats.file_io import Location, SnapshotDirectory
+from savepoint_formats.locations.file_io import Location, SnapshotDirectory
 from savepoint_formats.metadata import LocalFile, SegmentStream
 from savepoint_formats.state_files.rocksdb import RocksDbState
 from savepoint_formats.state_files.rocksdb_directory import RocksDbDirectory

@@ -25,6 +25,16 @@ from savepoint_formats.errors import (
     TruncatedError,
     UnreachableError,
 )
+from savepoint_formats.locations.own_directories import OwnDirectories, is_below, real_path
+from savepoint_formats.locations.path_rules import PathRules
+from savepoint_formats.locations.stores import (
+    failures_told,
+    path_in_store,
+    path_of,
+    remote_file_system,
+    scheme_of,
+    store_of,
+)
 from savepoint_formats.metadata.stream_handles import (
     EmptySegment,
     FileStream,
@@ -33,16 +43,6 @@ from savepoint_formats.metadata.stream_handles import (
     RelativeFile,
     SegmentStream,
     StreamHandle,
-)
-from savepoint_formats.own_directories import OwnDirectories, is_below, real_path
-from savepoint_formats.path_rules import PathRules
-from savepoint_formats.stores import (
-    failures_told,
-    path_in_store,
-    path_of,
-    remote_file_system,
-    scheme_of,
-    store_of,
 )
 
 if TYPE_CHECKING:

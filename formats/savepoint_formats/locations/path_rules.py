@@ -12,8 +12,8 @@ import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.own_directories import is_below
-from savepoint_formats.stores import path_of, store_of
+from savepoint_formats.locations.own_directories import is_below
+from savepoint_formats.locations.stores import path_of, store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
