@@ -27,7 +27,7 @@ from measure import installed_flink, megabytes, options_parser
 from peer.flink import HASHMAP, ROCKSDB, Backend, Flink
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.key_groups import key_groups_of
+from savepoint_formats.key_groups.ranges import key_groups_of
 from savepoint_formats.metadata import CheckpointMetadata, KeyGroupsHandle, RelativeFile
 
 if TYPE_CHECKING:

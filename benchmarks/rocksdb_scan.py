@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from rocksdict import BlockBasedOptions, ChecksumType, DBCompressionType, Options, Rdict, WriteBatch
 
-from savepoint_formats.key_groups import KeyGroupRange, key_groups_of
+from savepoint_formats.key_groups.ranges import KeyGroupRange, key_groups_of
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import (
     EmptySegment,

@@ -13,7 +13,7 @@ import click
 from savepoint_cli import progress
 from savepoint_cli.inspect import inspection, open_savepoint
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.key_groups import MAX_PARALLELISM
+from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from state_processor import local_session
 from state_processor.session import task_count
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.catalog_problem import CatalogProblem
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.key_scope import KeyScope
+from savepoint_formats.key_groups.scope import KeyScope
 from savepoint_formats.layout import (
     Layout,
     MapOf,

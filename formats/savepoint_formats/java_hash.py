@@ -48,7 +48,7 @@ from savepoint_formats.columns.arrow_types import ROW_KIND, ROW_KINDS
 from savepoint_formats.columns.entries import pairs_of
 from savepoint_formats.columns.scalars import canonical, unscaled_at
 from savepoint_formats.columns.values import write_value
-from savepoint_formats.key_groups import finish, mix_word
+from savepoint_formats.key_groups.ranges import finish, mix_word
 from savepoint_formats.unstable_hashes import (
     check_field_of_case_class,
     check_field_of_row,

@@ -54,7 +54,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.errors import DescriptionError
-from savepoint_formats.key_groups import MAX_PARALLELISM
+from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from state_processor.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,

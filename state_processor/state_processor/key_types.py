@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import OperatorNotFoundError
-from savepoint_formats.operator_id import OperatorId
+from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from inspect import isfunction
 from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
-from savepoint_formats.key_groups import MAX_PARALLELISM
-from savepoint_formats.operator_id import OperatorId
+from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 
 if TYPE_CHECKING:
     from collections.abc import Callable

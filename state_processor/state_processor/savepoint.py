@@ -18,10 +18,10 @@ from savepoint_formats.errors import (
     UnknownUidWarning,
     UnreadTableWarning,
 )
+from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.metadata import CheckpointMetadata, MetadataVersion
-from savepoint_formats.operator_id import OperatorId
 from savepoint_formats.tables import Table, tables_of
 from savepoint_formats.unread import problems_by_table
 from state_processor.description import (

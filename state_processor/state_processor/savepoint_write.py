@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from savepoint_formats.copying import Progress
+    from savepoint_formats.key_groups.operator_id import OperatorId
     from savepoint_formats.metadata import OperatorState
-    from savepoint_formats.operator_id import OperatorId
     from state_processor.savepoint import Savepoint
 
 # A job goes on with the next one; Flink itself begins with 1.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Self
 from savepoint_formats.copying import no_progress
 from savepoint_formats.errors import OperatorExistsError, OperatorNotFoundError
 from savepoint_formats.hashing.hash_shapes import HashShape
-from savepoint_formats.key_groups import MAX_PARALLELISM
+from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_formats.new_snapshot import WriteMode
 from state_processor.planned_operator import (
     PlannedOperator,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.columns.key_hash import HashKeys
     from savepoint_formats.copying import Progress
-    from savepoint_formats.operator_id import OperatorId
+    from savepoint_formats.key_groups.operator_id import OperatorId
     from state_processor.changed_operator import ChangedOperator
     from state_processor.planned_operator import StateTransformation
     from state_processor.savepoint import Savepoint

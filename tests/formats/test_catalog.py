@@ -14,7 +14,8 @@ from savepoint_formats.catalog import (
     keyed_states,
     operator_states,
 )
-from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.layout import (
     Long,
     MapOf,
@@ -38,7 +39,6 @@ from savepoint_formats.metadata import (
     RelativeFile,
     SubtaskState,
 )
-from savepoint_formats.operator_id import OperatorId
 from savepoint_formats.state_files.header import (
     BackendStateType,
     HeaderBytes,

@@ -10,10 +10,10 @@ import pytest
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.catalog import OperatorCatalog, StateKind
+from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.layout import opaque_parts
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import CheckpointMetadata
-from savepoint_formats.operator_id import OperatorId
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,8 @@ from sample_rows import SAMPLES
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.copying import CopyPlan, copied
 from savepoint_formats.errors import StateFileNotFoundError, TruncatedError
-from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import (
     CheckpointMetadata,
@@ -34,7 +35,6 @@ from savepoint_formats.metadata import (
 from savepoint_formats.metadata.operator_handles import MergedDirectories
 from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.new_snapshot import NewSnapshot
-from savepoint_formats.operator_id import OperatorId
 
 if TYPE_CHECKING:
     from s3_server import S3Server

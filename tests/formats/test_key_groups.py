@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_formats.key_groups import (
+from savepoint_formats.key_groups.ranges import (
     EMPTY,
     MAX_PARALLELISM,
     KeyGroupRange,

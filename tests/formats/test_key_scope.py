@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_formats.key_groups import KeyGroupRange
-from savepoint_formats.key_scope import KeyScope, LocalKeyGroups, redistributed
+from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.key_groups.scope import KeyScope, LocalKeyGroups, redistributed
 
 
 def groups(subtask: int, start: int, end: int) -> LocalKeyGroups:

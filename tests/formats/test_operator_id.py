@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from savepoint_formats.operator_id import OperatorId
+from savepoint_formats.key_groups.operator_id import OperatorId
 
 PRINTED_BY_FLINK = {
     "": "00000000000000000000000000000000",

@@ -6,7 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.metadata import (
     CheckpointMetadata,
     DistributionMode,
@@ -42,7 +43,6 @@ from savepoint_formats.metadata.stream_handles import (
     KeyGroupsStream,
     SegmentStream,
 )
-from savepoint_formats.operator_id import OperatorId
 
 names = st.text(max_size=8)
 longs = st.integers(-(1 << 63), (1 << 63) - 1)

@@ -10,7 +10,8 @@ from savepoint_formats.catalog import OperatorCatalog
 from savepoint_formats.columns.state_entries import EntryWriter, entry_key
 from savepoint_formats.columns.values import write_value
 from savepoint_formats.java_hash import java_hash
-from savepoint_formats.key_groups import KeyGroupRange, key_group
+from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.layout import Layout, Text
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import (
@@ -26,7 +27,6 @@ from savepoint_formats.metadata import (
     SubtaskState,
 )
 from savepoint_formats.metadata.keyed_handles import ChangeSetStream, StateChange
-from savepoint_formats.operator_id import OperatorId
 from savepoint_formats.scan.scan_options import ReadOptions
 from savepoint_formats.scan.table_scan import TableScan
 from savepoint_formats.tables import tables_of

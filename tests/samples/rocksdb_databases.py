@@ -17,7 +17,7 @@ from rocksdict import (
     Rdict,
 )
 
-from savepoint_formats.key_groups import KeyGroupRange, prefix_size
+from savepoint_formats.key_groups.ranges import KeyGroupRange, prefix_size
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import (
     EmptySegment,

@@ -24,6 +24,7 @@ from s3_server import S3Server
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import SavepointError
+from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.locations.file_io import METADATA_FILE, SnapshotDirectory
 from savepoint_formats.metadata import (
     CheckpointMetadata,
@@ -33,7 +34,6 @@ from savepoint_formats.metadata import (
     SubtaskState,
 )
 from savepoint_formats.new_snapshot import NewSnapshot
-from savepoint_formats.operator_id import OperatorId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,7 +18,7 @@ from savepoint_formats.errors import (
     NullValueError,
     UnstableHashError,
 )
-from savepoint_formats.key_groups import key_group
+from savepoint_formats.key_groups.ranges import key_group
 from state_processor import (
     AggregatingStateDescriptor,
     ListStateDescriptor,

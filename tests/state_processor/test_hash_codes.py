@@ -12,7 +12,7 @@ from savepoint_cli.main import main
 from savepoint_formats.errors import UnstableHashError
 from savepoint_formats.hashing.hash_shapes import HashShape
 from savepoint_formats.hashing.shape_columns import shape_hashes
-from savepoint_formats.key_groups import key_group
+from savepoint_formats.key_groups.ranges import key_group
 from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
 
 if TYPE_CHECKING:

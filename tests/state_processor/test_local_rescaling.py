@@ -9,7 +9,7 @@ from local_counts import KEY_GROUPS, MERGE, merged_counts, open_local, write_loc
 
 from savepoint_formats.catalog import base_handles
 from savepoint_formats.errors import MergeError, SchemaChangeError, StateNotFoundError
-from savepoint_formats.key_scope import redistributed
+from savepoint_formats.key_groups.scope import redistributed
 from savepoint_formats.state_files.header import HeaderBytes
 
 if TYPE_CHECKING:

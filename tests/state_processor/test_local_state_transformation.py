@@ -14,7 +14,7 @@ from savepoint_formats.errors import (
     DuplicateKeyError,
     SubtaskError,
 )
-from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from state_processor import (
     ListStateDescriptor,
     MapStateDescriptor,

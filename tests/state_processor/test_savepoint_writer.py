@@ -22,6 +22,7 @@ from savepoint_formats.errors import (
     SavepointExistsError,
     StateFileNotFoundError,
 )
+from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.metadata import (
     DistributionMode,
     OperatorState,
@@ -29,7 +30,6 @@ from savepoint_formats.metadata import (
     OperatorStateOffsets,
     SubtaskState,
 )
-from savepoint_formats.operator_id import OperatorId
 from state_processor import Savepoint, SavepointWriter
 
 if TYPE_CHECKING:

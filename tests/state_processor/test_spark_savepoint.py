@@ -19,7 +19,7 @@ from savepoint_formats.errors import (
     StateNotFoundError,
     UnreadTableWarning,
 )
-from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

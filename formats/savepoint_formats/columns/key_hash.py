@@ -31,7 +31,7 @@ from savepoint_formats.java_hash import (
     is_case_class,
     is_tuple,
 )
-from savepoint_formats.key_groups import finish_words, key_groups_of, mix_words
+from savepoint_formats.key_groups.ranges import finish_words, key_groups_of, mix_words
 from savepoint_formats.unstable_hashes import (
     check_field_of_case_class,
     check_field_of_row,

@@ -32,7 +32,7 @@ from savepoint_formats.columns.kernel import (
     size_runs,
     write_runs,
 )
-from savepoint_formats.key_groups import MAX_PARALLELISM
+from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -26,7 +26,7 @@ from savepoint_formats.hashing.hash_shapes import (
     HashShape,
 )
 from savepoint_formats.hashing.shape_columns import field_hashes, shape_hashes, structure
-from savepoint_formats.key_groups import key_groups_of
+from savepoint_formats.key_groups.ranges import key_groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

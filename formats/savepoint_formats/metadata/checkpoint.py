@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import NotASavepointError, UnsupportedVersionError
-from savepoint_formats.key_groups import MAX_PARALLELISM
+from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_formats.metadata.keyed_handles import read_keyed_handle, write_keyed_handle
 from savepoint_formats.metadata.operator_handles import (
     OperatorStateHandle,
@@ -32,7 +33,6 @@ from savepoint_formats.metadata.stream_handles import (
     read_stream,
     write_stream,
 )
-from savepoint_formats.operator_id import OperatorId
 
 if TYPE_CHECKING:
     from savepoint_formats.metadata.keyed_handles import KeyedStateHandle

@@ -34,7 +34,7 @@ from savepoint_formats.metadata.stream_handles import (
 
 if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-    from savepoint_formats.key_groups import KeyGroupRange
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
 
 
 class KeyedHandleType(IntEnum):

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from savepoint_formats.key_groups import MAX_PARALLELISM, KeyGroupRange
+from savepoint_formats.key_groups.ranges import MAX_PARALLELISM, KeyGroupRange
 
 if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView, DataOutputView

@@ -11,7 +11,7 @@ from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.decode import decode
 from savepoint_formats.columns.state_entries import KeyPrefix
 from savepoint_formats.errors import FormatError
-from savepoint_formats.key_groups import prefix_size
+from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.layout import Struct
 from savepoint_formats.scan.keyed_batch import KeyedBatch, key_groups_at
 from savepoint_formats.scan.large_key_groups import HELD_SIZE, portions
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.columns.kryo_dialect import KryoDialect
-    from savepoint_formats.key_groups import KeyGroupRange
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.scan.state_rows import StateRows
 
     Part = tuple[Chunk, dict[str, EntrySpans]]

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.columns.program import Program
-    from savepoint_formats.key_groups import KeyGroupRange
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.file_io import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.scan.entry_source import SourceSettings

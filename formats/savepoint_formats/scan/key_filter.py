@@ -17,7 +17,7 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.columns.arrow_types import arrow_type, visible_key_type
 from savepoint_formats.errors import KeyTypeError, UnstableHashError
 from savepoint_formats.java_hash import java_hash
-from savepoint_formats.key_groups import MAX_PARALLELISM, KeyGroupRange, key_group
+from savepoint_formats.key_groups.ranges import MAX_PARALLELISM, KeyGroupRange, key_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

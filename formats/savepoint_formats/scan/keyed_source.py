@@ -23,7 +23,7 @@ from savepoint_formats.state_files.sections import NOTHING_WRITTEN, sections_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.key_groups import KeyGroupRange
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
     from savepoint_formats.metadata import KeyedStateHandle, KeyGroupsHandle

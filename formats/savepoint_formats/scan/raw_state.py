@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.columns.program import Program
-    from savepoint_formats.key_groups import KeyGroupRange
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Self, TypedDict
 
-from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.scan.entry_source import PORTION_SIZE
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from savepoint_formats.columns.kernel import NO_STATE
 from savepoint_formats.columns.spans import Spans, bytes_of
 from savepoint_formats.columns.stored_entries import StoredEntries
 from savepoint_formats.errors import within
-from savepoint_formats.key_groups import prefix_size
+from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.scan.entry_source import BATCH_SIZE
 from savepoint_formats.scan.section_frames import SectionFrames
 from savepoint_formats.scan.stored_state import RUN_SCHEMA, StatePiece
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.catalog import State
     from savepoint_formats.columns.frames import Frames
-    from savepoint_formats.key_groups import KeyGroupRange
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.file_io import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.state_files.sections import Section

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from savepoint_formats.columns.kryo_dialect import KryoDialect
-    from savepoint_formats.key_groups import KeyGroupRange
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import ChangelogHandle

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.catalog import State
     from savepoint_formats.columns.kryo_dialect import KryoDialect
-    from savepoint_formats.key_groups import KeyGroupRange
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.file_io import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.state_files.sections import Section

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from savepoint_formats.catalog import State
-    from savepoint_formats.key_groups import KeyGroupRange
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import IncrementalHandle
     from savepoint_formats.state_files.entry_chunk import EntryChunk

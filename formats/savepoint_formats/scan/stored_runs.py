@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.catalog import keyed_states
 from savepoint_formats.columns.stored_entries import runs
-from savepoint_formats.key_groups import prefix_size
+from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle
 from savepoint_formats.scan.keyed_source import is_canonical
 from savepoint_formats.scan.new_key_groups import NewKeyGroups
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from savepoint_formats.columns.key_hash import HashKeys
-    from savepoint_formats.key_groups import KeyGroupRange
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import KeyedStateHandle, KeyGroupsHandle

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.catalog import State
     from savepoint_formats.columns.stored_entries import StoredEntries
-    from savepoint_formats.key_groups import KeyGroupRange
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
 
 RUN_SCHEMA = pa.schema({"key_group": pa.int32(), "run": pa.large_binary()})
 """A run of entries, or several one behind the other, of a key group of the new savepoint."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import FormatError
-from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 
 if TYPE_CHECKING:
     from savepoint_formats.metadata import OperatorState

@@ -23,7 +23,7 @@ from savepoint_formats.errors import (
     StateTypeError,
     within,
 )
-from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.metadata import KeyedHandleType, KeyGroupsHandle
 from savepoint_formats.metadata.references import COORDINATOR, keyed_streams
 from savepoint_formats.scan.entry_source import SourceSettings

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.key_groups import KeyGroupRange
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from savepoint_formats.key_scope import KeyScope
+from savepoint_formats.key_groups.scope import KeyScope
 from savepoint_formats.snapshots import SerializerEntry, TypeSerializerSnapshot, constructed
 from savepoint_formats.state_files.header import (
     KEY_SCOPE,

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import FormatError, WrongFileError
-from savepoint_formats.key_groups import MAX_PARALLELISM
+from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_formats.metadata.references import FileKind
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView
 from savepoint_formats.state_files.header import (

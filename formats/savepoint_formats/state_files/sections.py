@@ -17,7 +17,7 @@ from savepoint_formats.errors import FormatError, TruncatedError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from savepoint_formats.key_groups import KeyGroupRange
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.file_io import StateFile
     from savepoint_formats.metadata import KeyGroupRangeOffsets
 

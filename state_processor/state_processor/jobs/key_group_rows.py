@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from savepoint_formats.catalog import StateKind
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from state_processor.jobs.python_values import python_values, state_values
 from state_processor.schema import to_spark
 from state_processor.states import hashable

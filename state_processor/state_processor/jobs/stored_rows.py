@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
     from savepoint_formats.columns.key_hash import HashKeys
-    from savepoint_formats.key_groups import KeyGroupRange
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import KeyedStateHandle
     from savepoint_formats.scan.deleted_keys import DeletedKeys

@@ -17,7 +17,8 @@ from savepoint_formats.errors import (
     TruncatedError,
     UnsupportedVersionError,
 )
-from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.metadata import (
     CheckpointMetadata,
     DistributionMode,
@@ -30,7 +31,6 @@ from savepoint_formats.metadata import (
 )
 from savepoint_formats.metadata.operator_handles import OperatorStateOffsets
 from savepoint_formats.metadata.stream_handles import KeyGroupRangeOffsets
-from savepoint_formats.operator_id import OperatorId
 
 if TYPE_CHECKING:
     from pathlib import Path

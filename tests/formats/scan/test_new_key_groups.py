@@ -16,7 +16,7 @@ from savepoint_formats.columns.state_entries import EntryWriter, entry_key
 from savepoint_formats.columns.stored_entries import StoredEntries
 from savepoint_formats.errors import FormatError, HashCodeError, UnstableHashError
 from savepoint_formats.java_hash import java_hash
-from savepoint_formats.key_groups import key_group
+from savepoint_formats.key_groups.ranges import key_group
 from savepoint_formats.layout import (
     Int,
     Layout,

@@ -12,7 +12,7 @@ from sample_rows import Rows, Sample, in_order, rows_of
 
 from savepoint_formats.errors import ColumnNotFoundError, KeyTypeError, StateNotFoundError
 from savepoint_formats.java_hash import java_hash
-from savepoint_formats.key_groups import KeyGroupRange, key_group
+from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.layout import Int, Text
 from savepoint_formats.scan.table_scan import KeyedSplit, TableScan
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sample_rows import Sample, rows_of
 
-from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.scan.scan_options import ReadOptions
 
 STATES = Sample("states-2.2.1-hashmap-canonical")

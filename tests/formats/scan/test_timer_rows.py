@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.metadata import (
     KeyedHandleType,
     KeyGroupRangeOffsets,

@@ -12,7 +12,7 @@ from hand_made import EVERYTHING, canonical_base, encoded, group_of, operator_of
 from sample_rows import Sample, samples
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.layout import Long, Text
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import (

@@ -34,7 +34,7 @@ from savepoint_formats.errors import (
     UnknownSnapshotError,
     UnsupportedVersionError,
 )
-from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import ChangelogHandle, CheckpointMetadata, InlineStream
 from savepoint_formats.metadata.keyed_handles import ChangeSetStream, FileChanges

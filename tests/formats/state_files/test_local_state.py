@@ -6,7 +6,7 @@ import pytest
 
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.catalog import StateKind, keyed_state
-from savepoint_formats.key_scope import KeyScope
+from savepoint_formats.key_groups.scope import KeyScope
 from savepoint_formats.layout import Layout, Long, MapOf, Nullable, Repeated, Text
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, constructed
 from savepoint_formats.state_files.header import KeyedBackendHeader, KeyedStateType, StateMetaInfo

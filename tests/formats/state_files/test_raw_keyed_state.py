@@ -33,7 +33,8 @@ from savepoint_formats.errors import (
     UnknownSnapshotError,
     UnsupportedVersionError,
 )
-from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.layout import Long, Struct, Text, TimerTimestamp, VoidNamespace
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import (
@@ -48,7 +49,6 @@ from savepoint_formats.metadata import (
     OperatorStateOffsets,
     SubtaskState,
 )
-from savepoint_formats.operator_id import OperatorId
 from savepoint_formats.scan.table_scan import TableScan
 from savepoint_formats.state_files.raw_timers import has_timers, read_timers, skip_timers
 from savepoint_formats.state_files.sections import Section

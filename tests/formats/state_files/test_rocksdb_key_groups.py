@@ -21,7 +21,7 @@ from rocksdb_databases import (
     table_options,
 )
 
-from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.state_files.rocksdb import RocksDbState
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from rocksdb_databases import (
 from rocksdict import AccessType, Options, Rdict
 
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.key_groups import prefix_size
+from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import (
     ChangelogHandle,

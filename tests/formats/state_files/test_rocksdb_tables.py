@@ -19,7 +19,7 @@ from rocksdb_databases import (
 from rocksdict import ChecksumType, DataBlockIndexType
 
 from savepoint_formats.errors import RocksDbError
-from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.state_files.rocksdb import RocksDbState
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
-from savepoint_formats.key_groups import KeyGroupRange
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 
 
 class KeyScope(StrEnum):

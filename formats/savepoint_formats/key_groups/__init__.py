@@ -1,0 +1,1 @@
+"""Key groups and subtasks, and the ids of operators."""
