@@ -43,10 +43,8 @@ from uuid import UUID
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView, utf16_units
-from savepoint_formats.columns import moments, times, unbounded
 from savepoint_formats.columns.arrow_types import ROW_KIND, ROW_KINDS
 from savepoint_formats.columns.entries import pairs_of
-from savepoint_formats.columns.scalars import canonical, unscaled_at
 from savepoint_formats.columns.values import write_value
 from savepoint_formats.key_groups.ranges import finish, mix_word
 from savepoint_formats.unstable_hashes import (
@@ -55,12 +53,14 @@ from savepoint_formats.unstable_hashes import (
     check_null,
     unstable,
 )
+from savepoint_formats.values.kinds import moments, times, unbounded
+from savepoint_formats.values.kinds.scalars import canonical, unscaled_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from savepoint_formats.columns.codec import Value
     from savepoint_formats.layout import Layout, LogicalType
+    from savepoint_formats.values.kinds.codec import Value
 
 _WORD = 0xFFFFFFFF
 _LONG = 0xFFFFFFFFFFFFFFFF

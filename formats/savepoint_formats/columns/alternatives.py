@@ -13,9 +13,9 @@ from savepoint_formats.columns.arrow_types import value_branches
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_formats.columns.codec import Value
     from savepoint_formats.columns.values import ValueReader, ValueWriter
     from savepoint_formats.layout import IndexedUnion, Layout, Tagged
+    from savepoint_formats.values.kinds.codec import Value
 
 
 def read_tagged(layout: Tagged, reader: ValueReader) -> dict[str, Value]:

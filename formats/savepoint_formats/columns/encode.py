@@ -14,7 +14,6 @@ import pyarrow as pa
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.codec import NullError
 from savepoint_formats.columns.kernel import DONE, REGISTERS_SIZE, RecordsJob, write_records
 from savepoint_formats.columns.kryo_structs import OBJECT_TYPE, UNDECODED_TYPE
 from savepoint_formats.columns.plain_values import plain_values
@@ -22,11 +21,12 @@ from savepoint_formats.columns.room import room
 from savepoint_formats.columns.source_columns import SourceColumns
 from savepoint_formats.columns.state_entries import EntryWriter, knows_null
 from savepoint_formats.errors import ColumnTypeError, NullValueError, UnencodableError
+from savepoint_formats.values.kinds.codec import NullError
 
 if TYPE_CHECKING:
-    from savepoint_formats.columns.codec import Value
     from savepoint_formats.columns.program import Column, Program
     from savepoint_formats.layout import Layout
+    from savepoint_formats.values.kinds.codec import Value
 
 _SLACK = 16
 """Bytes behind the room, for zeros are written in whole words."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.columns.codec import NullError
+from savepoint_formats.values.kinds.codec import NullError
 
 if TYPE_CHECKING:
-    from savepoint_formats.columns.codec import Value
+    from savepoint_formats.values.kinds.codec import Value
 
 
 def pairs_of(value: Value) -> list[tuple[Value, Value]]:

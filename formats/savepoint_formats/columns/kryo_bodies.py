@@ -29,16 +29,16 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from savepoint_formats.columns import unbounded
 from savepoint_formats.columns.kryo_classes import WRAPPERS
 from savepoint_formats.columns.kryo_objects import KryoObject
+from savepoint_formats.values.kinds import unbounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from savepoint_formats.columns.codec import Value
     from savepoint_formats.columns.kryo_dialect import KryoClass
     from savepoint_formats.columns.kryo_graph import KryoGraph
+    from savepoint_formats.values.kinds.codec import Value
 
     Body = Callable[[KryoGraph], Value]
 

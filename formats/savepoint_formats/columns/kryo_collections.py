@@ -30,8 +30,8 @@ from savepoint_formats.columns.kryo_bodies import read_enum, read_primitive
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_formats.columns.codec import Value
     from savepoint_formats.columns.kryo_graph import KryoGraph
+    from savepoint_formats.values.kinds.codec import Value
 
     Collection = Callable[[KryoGraph], Value]
 

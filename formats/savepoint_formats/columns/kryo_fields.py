@@ -21,9 +21,9 @@ from savepoint_formats.columns.kryo_collections import read_generic_list, read_g
 from savepoint_formats.columns.kryo_objects import KryoObject
 
 if TYPE_CHECKING:
-    from savepoint_formats.columns.codec import Value
     from savepoint_formats.columns.kryo_dialect import KryoClass, KryoField
     from savepoint_formats.columns.kryo_graph import KryoGraph
+    from savepoint_formats.values.kinds.codec import Value
 
 _PRIMITIVES = frozenset(WRAPPERS.values())
 

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint_formats.bytes.data_view import DataInputView
-    from savepoint_formats.columns.codec import Value
     from savepoint_formats.columns.kryo_dialect import KryoClass, KryoDialect
     from savepoint_formats.layout import Kryo
+    from savepoint_formats.values.kinds.codec import Value
 
 NULL = 0
 _BY_NAME = 1

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from savepoint_formats.columns.kryo_objects import KryoObject, KryoReference
 
 if TYPE_CHECKING:
-    from savepoint_formats.columns.codec import Value
+    from savepoint_formats.values.kinds.codec import Value
 
 
 _MOST_VALUES = 1 << 20

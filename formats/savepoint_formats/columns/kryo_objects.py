@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from savepoint_formats.columns.codec import Value
+    from savepoint_formats.values.kinds.codec import Value
 
 
 @dataclass(frozen=True, slots=True)

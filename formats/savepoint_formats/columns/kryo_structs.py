@@ -28,9 +28,9 @@ from savepoint_formats.columns.kryo_types import DECLARED_TYPES, KRYO_TYPES, Kry
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from savepoint_formats.columns.codec import Value
     from savepoint_formats.columns.kryo_objects import KryoObject
     from savepoint_formats.layout import Kryo, KryoClass, KryoField
+    from savepoint_formats.values.kinds.codec import Value
 
 UNDECODED = "$undecoded"
 

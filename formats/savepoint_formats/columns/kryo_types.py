@@ -26,16 +26,16 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from savepoint_formats.columns import times, unbounded
 from savepoint_formats.columns.kryo_objects import KryoObject
-from savepoint_formats.columns.times import NANOS_PER_DAY, NANOS_PER_SECOND
 from savepoint_formats.errors import FormatError, UndecodableError, ValueOutOfRangeError
+from savepoint_formats.values.kinds import times, unbounded
+from savepoint_formats.values.kinds.times import NANOS_PER_DAY, NANOS_PER_SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint_formats.bytes.data_view import DataInputView
-    from savepoint_formats.columns.codec import Value
+    from savepoint_formats.values.kinds.codec import Value
 
 
 _MOST_SHOWN = 100

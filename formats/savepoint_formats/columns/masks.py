@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-    from savepoint_formats.columns.codec import Value
     from savepoint_formats.columns.values import ValueReader, ValueWriter
     from savepoint_formats.layout import Layout, MaskedStruct
+    from savepoint_formats.values.kinds.codec import Value
 
 _HIGHEST = 0x80
 

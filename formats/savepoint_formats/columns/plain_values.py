@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from savepoint_formats.columns.codec import Value
+    from savepoint_formats.values.kinds.codec import Value
 
 _INTEGERS = {32: pa.int32(), 64: pa.int64()}
 

@@ -25,9 +25,9 @@ from savepoint_formats.layout import Pojo
 
 if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView
-    from savepoint_formats.columns.codec import Value
     from savepoint_formats.columns.values import ValueReader, ValueWriter
     from savepoint_formats.layout import Layout
+    from savepoint_formats.values.kinds.codec import Value
 
 IS_NULL = 1
 NO_SUBCLASS = 2

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.counts import MAX_EMPTY_ELEMENTS, can_be_empty
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.columns import binary_rows, moments, scalars
+from savepoint_formats.columns import binary_rows
 from savepoint_formats.columns.alternatives import (
     read_tagged,
     read_union,
@@ -28,7 +28,6 @@ from savepoint_formats.columns.arrow_types import (
     ROW_KINDS,
     is_nullable_key,
 )
-from savepoint_formats.columns.codec import NullError
 from savepoint_formats.columns.entries import pairs_of
 from savepoint_formats.columns.kryo_values import DescribedObject, read_kryo_value, take_rest
 from savepoint_formats.columns.masks import (
@@ -38,17 +37,19 @@ from savepoint_formats.columns.masks import (
     write_masked_struct,
 )
 from savepoint_formats.columns.pojo_values import read_pojo, write_pojo
-from savepoint_formats.columns.scalars import SCALARS
-from savepoint_formats.columns.undecoded import JAVA_REASON
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.java.stream import read_java_object
+from savepoint_formats.values.kinds import moments, scalars
+from savepoint_formats.values.kinds.codec import NullError
+from savepoint_formats.values.kinds.scalars import SCALARS
+from savepoint_formats.values.kinds.undecoded import JAVA_REASON
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from savepoint_formats.columns.codec import Value
     from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.layout import Layout
+    from savepoint_formats.values.kinds.codec import Value
 
 _ENTRY = ("key", "value")
 _ALONG = "; these bytes are also those of"

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.columns.arrow_types import arrow_type
-from savepoint_formats.columns.equality import comparable
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated
 from savepoint_formats.scan.state_edits import EditKind
+from savepoint_formats.values.kinds.equality import comparable
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.bytes.data_view import DataInputView
-    from savepoint_formats.columns.codec import Value
     from savepoint_formats.scan.state_edits import Edit
+    from savepoint_formats.values.kinds.codec import Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from savepoint_formats.catalog import State, StateKind, base_handles, raw_keyed_handle
 from savepoint_formats.columns.arrow_types import arrow_type
-from savepoint_formats.columns.undecoded import notes
 from savepoint_formats.errors import (
     ColumnNotFoundError,
     StateNotFoundError,
@@ -52,6 +51,7 @@ from savepoint_formats.scan.visible import (
     visible_values,
 )
 from savepoint_formats.tables import KEY, SUBTASK, Column, column_type
+from savepoint_formats.values.kinds.undecoded import notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,6 @@ from sample_rows import Sample, samples
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.columns import times
 from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.key_hash import key_groups_of, key_hashes, stored_row_hashes
 from savepoint_formats.columns.kryo_dialect import KryoDialect, KryoVersion
@@ -40,6 +39,7 @@ from savepoint_formats.layout import (
     Tagged,
 )
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView
+from savepoint_formats.values.kinds import times
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

@@ -23,7 +23,6 @@ from savepoint_formats.columns.kryo_descriptions import (
 )
 from savepoint_formats.columns.kryo_dialect import KryoClass, KryoDialect, KryoVersion
 from savepoint_formats.columns.state_entries import Delimited, EntryReader
-from savepoint_formats.columns.undecoded import notes
 from savepoint_formats.columns.values import read_value
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import (
@@ -36,6 +35,7 @@ from savepoint_formats.layout import (
     Struct,
     with_kryo_classes,
 )
+from savepoint_formats.values.kinds.undecoded import notes
 
 FIELDS = {
     "name": TEXT,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_formats.columns import times
+from savepoint_formats.values.kinds import times
 
 INTS = st.integers(-(1 << 63) + 1, (1 << 63) - 1)
 DAYS = st.integers(-(1 << 31), (1 << 31) - 1)

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView, utf16_units
-from savepoint_formats.columns import moments, unbounded
-from savepoint_formats.columns.codec import NullError, ScalarCodec
-from savepoint_formats.columns.texts import column_text, utf8_text
 from savepoint_formats.errors import ValueOutOfRangeError
+from savepoint_formats.values.kinds import moments, unbounded
+from savepoint_formats.values.kinds.codec import NullError, ScalarCodec
+from savepoint_formats.values.kinds.texts import column_text, utf8_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from decimal import Decimal
 
-    from savepoint_formats.columns.codec import Value
+    from savepoint_formats.values.kinds.codec import Value
 
 # What BigIntSerializer writes for the constants of BigInteger; the size of others follows.
 _BIG_CONSTANTS = {1: 0, 2: 1, 3: 10}

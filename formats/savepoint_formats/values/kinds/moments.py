@@ -8,17 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns import times
 from savepoint_formats.columns.arrow_types import timestamp_unit
-from savepoint_formats.columns.codec import NullError, ScalarCodec
-from savepoint_formats.columns.times import NANOS_PER_DAY, NANOS_PER_SECOND
 from savepoint_formats.errors import ValueOutOfRangeError
+from savepoint_formats.values.kinds import times
+from savepoint_formats.values.kinds.codec import NullError, ScalarCodec
+from savepoint_formats.values.kinds.times import NANOS_PER_DAY, NANOS_PER_SECOND
 
 if TYPE_CHECKING:
     from datetime import date, datetime, time
 
     from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-    from savepoint_formats.columns.codec import Value
+    from savepoint_formats.values.kinds.codec import Value
 
 _MIN_BYTE, _MIN_SHORT, _MIN_INT, _MIN_LONG = (-(1 << bits - 1) for bits in (8, 16, 32, 64))
 _SIGN_BIT = 1 << 63

@@ -1,0 +1,1 @@
+"""The general path: one value of any layout, and its Arrow type."""
