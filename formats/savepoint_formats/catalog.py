@@ -58,13 +58,13 @@ from savepoint_formats.state_files.raw_timers import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata.checkpoint import OperatorState, SubtaskState
     from savepoint_formats.metadata.keyed_handles import BaseHandle, KeyedStateHandle
     from savepoint_formats.metadata.operator_handles import OperatorStateHandle
     from savepoint_formats.state_files.raw_timers import TimerService
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
 class StateKind(StrEnum):

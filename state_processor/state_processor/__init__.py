@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.columns.kryo_descriptions import kryo_class
-from savepoint_formats.columns.kryo_dialect import KryoClass, KryoField
+from savepoint_formats.values.kryo.descriptions import kryo_class
+from savepoint_formats.values.kryo.dialect import KryoClass, KryoField
 from state_processor.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,

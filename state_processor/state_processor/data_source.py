@@ -49,10 +49,10 @@ from pyspark.sql.datasource import (
     InputPartition,
 )
 
-from savepoint_formats.columns.kryo_descriptions import kryo_classes_of
 from savepoint_formats.errors import TableNotFoundError
 from savepoint_formats.printable import printable
 from savepoint_formats.scan.table_scan import KeyedSplit, Split, TableScan
+from savepoint_formats.values.kryo.descriptions import kryo_classes_of
 from state_processor.key_types import key_types_of
 from state_processor.savepoint import Savepoint
 from state_processor.schema import spark_schema, to_spark

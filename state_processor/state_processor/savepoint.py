@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.catalog import OperatorCatalog
-from savepoint_formats.columns.kryo_dialect import KryoDialect, KryoVersion
 from savepoint_formats.errors import (
     OperatorNotFoundError,
     StateNotFoundError,
@@ -24,6 +23,7 @@ from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.metadata import CheckpointMetadata, MetadataVersion
 from savepoint_formats.tables import Table, tables_of
 from savepoint_formats.unread import problems_by_table
+from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from state_processor.description import (
     ColumnDescription,
     FileDescription,

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from savepoint_formats.catalog import StateKind
-from savepoint_formats.columns.kryo_descriptions import kryo_classes_json
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.printable import html_printable
 from savepoint_formats.scan.scan_options import ReadOptions
 from savepoint_formats.tables import KEYED_STATE, TIMERS, WINDOW_STATE
+from savepoint_formats.values.kryo.descriptions import kryo_classes_json
 from state_processor.data_source import FORMAT, SavepointDataSource, path_options
 from state_processor.jobs.keyed_reader import KeyedReaderJob
 from state_processor.jobs.per_key import ReaderPlan, keys_of_function, row_types, to_dataframe

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from savepoint_formats.columns.key_hash import HashKeys
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 Sections = dict[int, list[bytes]]
 """Key group -> its runs."""

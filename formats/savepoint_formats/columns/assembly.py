@@ -24,8 +24,8 @@ from savepoint_formats.columns.state_entries import entry_type
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.layout import Layout
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _UNITS_DENSITY = 1.5  # two bytes can hold a unit that is three bytes of UTF-8
 _DIGITS_DENSITY = 3.2  # of the shortest BigDecimal with the longest text

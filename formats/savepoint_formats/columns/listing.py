@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.layout import Layout
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 PER_RECORD = -1
 """The parent of columns that have a row per record."""

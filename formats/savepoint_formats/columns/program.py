@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.layout import Layout
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
 class Storage(IntEnum):

@@ -29,7 +29,6 @@ from savepoint_formats.columns.arrow_types import (
     is_nullable_key,
 )
 from savepoint_formats.columns.entries import pairs_of
-from savepoint_formats.columns.kryo_values import DescribedObject, read_kryo_value, take_rest
 from savepoint_formats.columns.masks import (
     read_masked_list,
     read_masked_struct,
@@ -43,13 +42,14 @@ from savepoint_formats.values.kinds import moments, scalars
 from savepoint_formats.values.kinds.codec import NullError
 from savepoint_formats.values.kinds.scalars import SCALARS
 from savepoint_formats.values.kinds.undecoded import JAVA_REASON
+from savepoint_formats.values.kryo.values import DescribedObject, read_kryo_value, take_rest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.layout import Layout
     from savepoint_formats.values.kinds.codec import Value
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _ENTRY = ("key", "value")
 _ALONG = "; these bytes are also those of"

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.scan.changed_state import NumberedEdit
     from savepoint_formats.scan.key_group_changes import KeyGroupChanges
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
 def changed_batch(batch: KeyedBatch, changes: Sequence[KeyGroupChanges]) -> KeyedBatch:

@@ -31,9 +31,9 @@ from savepoint_formats.scan.stored_state import StatePiece
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.columns.program import Program
     from savepoint_formats.state_files.changelog import KeyedChange
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
     Items = dict[bytes | int, bytes]
     """Of a map, value by user key; of all else, the value, or elements of a list in order."""

@@ -28,9 +28,9 @@ from savepoint_formats.values.kinds.equality import comparable
 if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.catalog import State
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.state_files.changelog import KeyedChange
     from savepoint_formats.values.kinds.codec import Value
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 TIMESTAMP = "timestamp"
 

@@ -22,7 +22,6 @@ from savepoint_formats.state_files.changelog import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.keyed_source import KeyedSource
     from savepoint_formats.scan.timer_rows import TimerRows
     from savepoint_formats.state_files.changelog import KeyedChange
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 StateChange = tuple[State, "KeyedChange"]
 """A change, and the state that its number stood for."""

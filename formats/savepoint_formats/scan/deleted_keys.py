@@ -25,8 +25,8 @@ from savepoint_formats.scan.state_rows import key_layout
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.scan.stored_state import StatePiece
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
 @dataclass(frozen=True, eq=False)

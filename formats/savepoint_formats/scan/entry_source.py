@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from savepoint_formats.bytes.chunk import Chunk
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.scan.state_rows import StateRows
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
     Part = tuple[Chunk, dict[str, EntrySpans]]
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from savepoint_formats.bytes.chunk import Chunk
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.layout import Struct
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _HEAD_SIZE = 6
 _MOST_TRIALS = 1 << 20

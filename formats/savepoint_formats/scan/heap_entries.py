@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.catalog import State
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _COUNT_SIZE = 4
 _SUFFIX_SIZE = 8

@@ -14,7 +14,6 @@ import numpy as np
 from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.decode import decode, decode_sequence
-from savepoint_formats.columns.kryo_structs import column_type, is_struct
 from savepoint_formats.errors import FormatError, UndecodableError, within
 from savepoint_formats.layout import (
     JavaObject,
@@ -37,6 +36,7 @@ from savepoint_formats.scan.state_rows import (
 from savepoint_formats.scan.timer_rows import TimerRows
 from savepoint_formats.state_files.heap import HeapSection
 from savepoint_formats.state_files.sections import Section, sections_of
+from savepoint_formats.values.kryo.structs import column_type, is_struct
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from savepoint_formats.catalog import State
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.state_files.changelog import KeyedChange
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
     StateChange = tuple[State, KeyedChange]
 

@@ -29,9 +29,9 @@ from savepoint_formats.scan.merged_columns import TimedMerge, instance_layout
 from savepoint_formats.scan.visible import joined_instances
 
 if TYPE_CHECKING:
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.columns.merge_rules import MergeInstances
     from savepoint_formats.layout import Layout
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
 @dataclass(frozen=True)

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 
     from savepoint_formats.catalog import State
     from savepoint_formats.columns.key_hash import HashKeys
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.columns.program import Program
     from savepoint_formats.scan.stored_state import StatePiece
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _TIMESTAMP_SIZE = 8
 

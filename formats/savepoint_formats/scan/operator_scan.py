@@ -20,9 +20,9 @@ from savepoint_formats.state_files.operator_state import read_elements
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorStateHandle
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 PIECE_SIZE = 16 << 20
 """Bytes of a file that make one batch, unless a single element is larger."""

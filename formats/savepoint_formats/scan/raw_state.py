@@ -39,7 +39,6 @@ from savepoint_formats.state_files.sections import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.columns.program import Program
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     )
     from savepoint_formats.snapshots import SnapshotView
     from savepoint_formats.state_files.raw_timers import TimerService
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 PIECE_SIZE = 16 << 20
 """Bytes of a file that make one batch, unless a single section is larger."""

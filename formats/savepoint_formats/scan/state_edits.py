@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from savepoint_formats.bytes.data_view import DataInputView
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.values.kinds.codec import Value
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
 class EditKind(Enum):

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.bytes.chunk import Chunk
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.columns.program import Program
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
 @dataclass(frozen=True, slots=True, eq=False)

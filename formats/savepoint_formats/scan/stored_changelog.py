@@ -11,12 +11,12 @@ from savepoint_formats.scan.changelog_source import state_changes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import ChangelogHandle
     from savepoint_formats.scan.stored_state import StatePiece, StoredSource
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
 class StoredChangelog:

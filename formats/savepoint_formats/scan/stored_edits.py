@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from savepoint_formats.bytes.data_view import DataInputView
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.layout import Layout
     from savepoint_formats.state_files.changelog import KeyedChange
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _NO_NULL = b"\0"
 

@@ -33,7 +33,6 @@ from savepoint_formats.state_files.raw_timers import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots import SnapshotView
     from savepoint_formats.state_files.raw_timers import TimerService
     from savepoint_formats.state_files.sections import Section
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _SIGN_BIT = 0x80
 

@@ -56,12 +56,12 @@ from savepoint_formats.values.kinds.undecoded import notes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import KeyedStateHandle, OperatorState, StreamHandle
     from savepoint_formats.scan.keyed_source import KeyedSource
     from savepoint_formats.tables import Table
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 REASON = "reason"
 """Key of a column's metadata that says why something of it is shown as bytes."""

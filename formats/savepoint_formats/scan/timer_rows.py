@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.columns.kryo_structs import UNDECODED_TYPE
 from savepoint_formats.errors import StateTypeError
 from savepoint_formats.scan.visible import visible_key
 from savepoint_formats.state_files.raw_timers import TIMER_STATE_PREFIX
 from savepoint_formats.tables import KEY
+from savepoint_formats.values.kryo.structs import UNDECODED_TYPE
 
 if TYPE_CHECKING:
     from typing import Self

@@ -41,11 +41,11 @@ from savepoint_formats.state_files.sections import NOTHING_WRITTEN_RAW, sections
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from savepoint_formats.columns.kryo_dialect import KryoDialect
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
     from savepoint_formats.metadata import KeyGroupsHandle, PlainStream
     from savepoint_formats.state_files.sections import Section
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 MARKER = bytes.fromhex("f1cd859f")
 VERSION = 2

@@ -10,12 +10,12 @@ import pytest
 from kryo_vectors import ANYTHING, LIST, NEW, OLD, named, read
 
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.columns.kryo_classes import registered_classes
-from savepoint_formats.columns.kryo_dialect import KryoDialect, KryoVersion
-from savepoint_formats.columns.kryo_graph import read_kryo
-from savepoint_formats.columns.kryo_objects import KryoObject, KryoReference
 from savepoint_formats.errors import FormatError, SavepointError, UndecodableError
 from savepoint_formats.layout import KryoRegistration
+from savepoint_formats.values.kryo.classes import registered_classes
+from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
+from savepoint_formats.values.kryo.graph import read_kryo
+from savepoint_formats.values.kryo.objects import KryoObject, KryoReference
 
 BOTH: list[tuple[str, str, str, Any]] = [
     ("null", "00", "00", None),

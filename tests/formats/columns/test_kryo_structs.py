@@ -16,12 +16,6 @@ from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.decode import decode, decode_sequence
-from savepoint_formats.columns.kryo_descriptions import (
-    kryo_class,
-    kryo_classes_json,
-    kryo_classes_of,
-)
-from savepoint_formats.columns.kryo_dialect import KryoClass, KryoDialect, KryoVersion
 from savepoint_formats.columns.state_entries import Delimited, EntryReader
 from savepoint_formats.columns.values import read_value
 from savepoint_formats.errors import UndecodableError
@@ -36,6 +30,12 @@ from savepoint_formats.layout import (
     with_kryo_classes,
 )
 from savepoint_formats.values.kinds.undecoded import notes
+from savepoint_formats.values.kryo.descriptions import (
+    kryo_class,
+    kryo_classes_json,
+    kryo_classes_of,
+)
+from savepoint_formats.values.kryo.dialect import KryoClass, KryoDialect, KryoVersion
 
 FIELDS = {
     "name": TEXT,

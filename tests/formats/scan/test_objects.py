@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from object_samples import IDS, OBJECTS, by_id, opened, plain_state, timers
 
-from savepoint_formats.columns.kryo_descriptions import kryo_class
 from savepoint_formats.errors import UndecodableError
+from savepoint_formats.values.kryo.descriptions import kryo_class
 
 pytestmark = pytest.mark.parametrize("sample", OBJECTS)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.columns.kryo_structs import column_type
 from savepoint_formats.layout import JavaObject, Kryo, Layout, Opaque, parts
+from savepoint_formats.values.kryo.structs import column_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

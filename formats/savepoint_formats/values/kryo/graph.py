@@ -20,8 +20,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats.columns.arrow_types import MAX_DEPTH
-from savepoint_formats.columns.kryo_bodies import body_of, read_enum
-from savepoint_formats.columns.kryo_classes import (
+from savepoint_formats.errors import UndecodableError
+from savepoint_formats.java.stream import STREAM_HEADER, JavaObject, JavaStreamReader
+from savepoint_formats.values.kryo.bodies import body_of, read_enum
+from savepoint_formats.values.kryo.classes import (
     FIELDS_OF_2,
     FIELDS_OF_BOTH,
     FINAL_CLASSES,
@@ -29,20 +31,18 @@ from savepoint_formats.columns.kryo_classes import (
     WRAPPERS,
     registered_classes,
 )
-from savepoint_formats.columns.kryo_collections import collection_of
-from savepoint_formats.columns.kryo_fields import read_fields
-from savepoint_formats.columns.kryo_input import KryoInput
-from savepoint_formats.columns.kryo_objects import KryoObject, KryoReference
-from savepoint_formats.errors import UndecodableError
-from savepoint_formats.java.stream import STREAM_HEADER, JavaObject, JavaStreamReader
+from savepoint_formats.values.kryo.collections import collection_of
+from savepoint_formats.values.kryo.fields import read_fields
+from savepoint_formats.values.kryo.input import KryoInput
+from savepoint_formats.values.kryo.objects import KryoObject, KryoReference
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint_formats.bytes.data_view import DataInputView
-    from savepoint_formats.columns.kryo_dialect import KryoClass, KryoDialect
     from savepoint_formats.layout import Kryo
     from savepoint_formats.values.kinds.codec import Value
+    from savepoint_formats.values.kryo.dialect import KryoClass, KryoDialect
 
 NULL = 0
 _BY_NAME = 1

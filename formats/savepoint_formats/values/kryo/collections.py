@@ -25,13 +25,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from savepoint_formats.columns.kryo_bodies import read_enum, read_primitive
+from savepoint_formats.values.kryo.bodies import read_enum, read_primitive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_formats.columns.kryo_graph import KryoGraph
     from savepoint_formats.values.kinds.codec import Value
+    from savepoint_formats.values.kryo.graph import KryoGraph
 
     Collection = Callable[[KryoGraph], Value]
 

@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from savepoint_formats.columns.kryo_classes import WRAPPERS
-from savepoint_formats.columns.kryo_json import json_text
-from savepoint_formats.columns.kryo_types import DECLARED_TYPES, KRYO_TYPES, KryoType
+from savepoint_formats.values.kryo.classes import WRAPPERS
+from savepoint_formats.values.kryo.json import json_text
+from savepoint_formats.values.kryo.types import DECLARED_TYPES, KRYO_TYPES, KryoType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from savepoint_formats.columns.kryo_objects import KryoObject
     from savepoint_formats.layout import Kryo, KryoClass, KryoField
     from savepoint_formats.values.kinds.codec import Value
+    from savepoint_formats.values.kryo.objects import KryoObject
 
 UNDECODED = "$undecoded"
 

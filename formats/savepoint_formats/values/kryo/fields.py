@@ -15,15 +15,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.columns.kryo_bodies import read_primitive
-from savepoint_formats.columns.kryo_classes import WRAPPERS
-from savepoint_formats.columns.kryo_collections import read_generic_list, read_generic_map
-from savepoint_formats.columns.kryo_objects import KryoObject
+from savepoint_formats.values.kryo.bodies import read_primitive
+from savepoint_formats.values.kryo.classes import WRAPPERS
+from savepoint_formats.values.kryo.collections import read_generic_list, read_generic_map
+from savepoint_formats.values.kryo.objects import KryoObject
 
 if TYPE_CHECKING:
-    from savepoint_formats.columns.kryo_dialect import KryoClass, KryoField
-    from savepoint_formats.columns.kryo_graph import KryoGraph
     from savepoint_formats.values.kinds.codec import Value
+    from savepoint_formats.values.kryo.dialect import KryoClass, KryoField
+    from savepoint_formats.values.kryo.graph import KryoGraph
 
 _PRIMITIVES = frozenset(WRAPPERS.values())
 

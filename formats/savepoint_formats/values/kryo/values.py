@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from savepoint_formats.columns.kryo_graph import read_kryo
-from savepoint_formats.columns.kryo_json import json_text
-from savepoint_formats.columns.kryo_structs import column_type, is_struct, undecoded_struct
 from savepoint_formats.errors import FormatError
+from savepoint_formats.values.kryo.graph import read_kryo
+from savepoint_formats.values.kryo.json import json_text
+from savepoint_formats.values.kryo.structs import column_type, is_struct, undecoded_struct
 
 if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView

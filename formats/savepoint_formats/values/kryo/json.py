@@ -17,7 +17,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.columns.kryo_objects import KryoObject, KryoReference
+from savepoint_formats.values.kryo.objects import KryoObject, KryoReference
 
 if TYPE_CHECKING:
     from savepoint_formats.values.kinds.codec import Value

@@ -26,10 +26,10 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from savepoint_formats.columns.kryo_objects import KryoObject
 from savepoint_formats.errors import FormatError, UndecodableError, ValueOutOfRangeError
 from savepoint_formats.values.kinds import times, unbounded
 from savepoint_formats.values.kinds.times import NANOS_PER_DAY, NANOS_PER_SECOND
+from savepoint_formats.values.kryo.objects import KryoObject
 
 if TYPE_CHECKING:
     from collections.abc import Callable

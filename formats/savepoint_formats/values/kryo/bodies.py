@@ -29,16 +29,16 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from savepoint_formats.columns.kryo_classes import WRAPPERS
-from savepoint_formats.columns.kryo_objects import KryoObject
 from savepoint_formats.values.kinds import unbounded
+from savepoint_formats.values.kryo.classes import WRAPPERS
+from savepoint_formats.values.kryo.objects import KryoObject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from savepoint_formats.columns.kryo_dialect import KryoClass
-    from savepoint_formats.columns.kryo_graph import KryoGraph
     from savepoint_formats.values.kinds.codec import Value
+    from savepoint_formats.values.kryo.dialect import KryoClass
+    from savepoint_formats.values.kryo.graph import KryoGraph
 
     Body = Callable[[KryoGraph], Value]
 

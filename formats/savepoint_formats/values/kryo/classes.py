@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.columns.kryo_dialect import KryoClass, KryoDialect, KryoField
+from savepoint_formats.values.kryo.dialect import KryoClass, KryoDialect, KryoField
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import KryoRegistration

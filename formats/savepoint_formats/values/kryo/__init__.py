@@ -1,0 +1,1 @@
+"""Object graphs of Kryo: from its bytes to values, structs and JSON."""
