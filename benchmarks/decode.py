@@ -26,8 +26,8 @@ from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.decode import decode
 from savepoint_formats.columns.frames import section_frames
 from savepoint_formats.columns.key_rows import KeyRows
-from savepoint_formats.columns.values import write_value
 from savepoint_formats.layout import BinaryRow, Framed, Layout, LogicalType, Nullable, Struct
+from savepoint_formats.values.values import write_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

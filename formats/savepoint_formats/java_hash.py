@@ -43,9 +43,6 @@ from uuid import UUID
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView, utf16_units
-from savepoint_formats.columns.arrow_types import ROW_KIND, ROW_KINDS
-from savepoint_formats.columns.entries import pairs_of
-from savepoint_formats.columns.values import write_value
 from savepoint_formats.key_groups.ranges import finish, mix_word
 from savepoint_formats.unstable_hashes import (
     check_field_of_case_class,
@@ -53,8 +50,11 @@ from savepoint_formats.unstable_hashes import (
     check_null,
     unstable,
 )
+from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
 from savepoint_formats.values.kinds import moments, times, unbounded
 from savepoint_formats.values.kinds.scalars import canonical, unscaled_at
+from savepoint_formats.values.map_entries import pairs_of
+from savepoint_formats.values.values import write_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -28,8 +28,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from savepoint_formats.columns.arrow_types import ROW_KIND, arrow_type
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
+from savepoint_formats.values.arrow_types import ROW_KIND, arrow_type
 from state_processor.schema import spark_schema
 from state_processor.types import TypeInformation, Types
 

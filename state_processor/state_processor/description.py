@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from savepoint_formats.columns.arrow_types import arrow_type, spark_type_name, visible_key_type
 from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.metadata import FlinkVersionRange, KeyedHandleType
 from savepoint_formats.metadata.references import COORDINATOR, stream_references
 from savepoint_formats.tables import column_type
+from savepoint_formats.values.arrow_types import arrow_type, spark_type_name, visible_key_type
 from savepoint_formats.values.kinds.undecoded import notes
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.errors import MergeError
 from savepoint_formats.layout import without_ttl
 from savepoint_formats.scan.merged_columns import instance_layout, merge_of, mergeable_states
 from savepoint_formats.scan.merged_instances import MergedInstances
+from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.jobs.python_values import given, python_values
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.columns.arrow_types import spark_type_name
+from savepoint_formats.values.arrow_types import spark_type_name
 from state_processor.data_source import FORMAT
 from state_processor.sql_names import literal, quoted, sql_name
 

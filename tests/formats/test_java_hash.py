@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.columns.values import read_value, write_value
 from savepoint_formats.errors import UnstableHashError
 from savepoint_formats.java_hash import bytes_hash, java_hash
 from savepoint_formats.layout import (
@@ -36,6 +35,7 @@ from savepoint_formats.layout import (
     Tagged,
     Text,
 )
+from savepoint_formats.values.values import read_value, write_value
 
 TEXT, INT, LONG = Text(), Int(), Long()
 BIG, DECIMAL = layouts.BigInteger(), layouts.BigDecimal()

@@ -9,7 +9,6 @@ from typing import Any
 from hypothesis import strategies as st
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns.pojo_columns import pojo_columns
 from savepoint_formats.layout import (
     BinaryArray,
     BinaryMap,
@@ -29,6 +28,7 @@ from savepoint_formats.layout import (
     Ttl,
 )
 from savepoint_formats.values.kinds import times
+from savepoint_formats.values.pojo_columns import pojo_columns
 
 Strategy = st.SearchStrategy[Any]
 

@@ -31,9 +31,9 @@ from hand_made import (
 from hypothesis import strategies as st
 
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.columns.state_entries import Delimited, EntryWriter, NullableRest
 from savepoint_formats.layout import Layout, Long, MapOf, Nullable, Repeated, Text, VoidNamespace
 from savepoint_formats.state_files.changelog import StateChangeOperation as Operation
+from savepoint_formats.values.state_entries import Delimited, EntryWriter, NullableRest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

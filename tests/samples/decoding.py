@@ -16,10 +16,8 @@ from hypothesis import strategies as st
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.columns import state_entries as entries
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.decode import decode
-from savepoint_formats.columns.state_entries import EntryReader, EntryWriter, entry_type
 from savepoint_formats.errors import FormatError
 from savepoint_formats.layout import (
     BinaryRow,
@@ -32,6 +30,8 @@ from savepoint_formats.layout import (
     Repeated,
     Struct,
 )
+from savepoint_formats.values import state_entries as entries
+from savepoint_formats.values.state_entries import EntryReader, EntryWriter, entry_type
 
 OFTEN = settings(max_examples=200, suppress_health_check=list(HealthCheck))
 

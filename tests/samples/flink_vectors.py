@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.columns.values import ValueReader
 from savepoint_formats.layout import Layout, parts
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView
 from savepoint_formats.values.kryo.dialect import KryoClass, KryoDialect, KryoField, KryoVersion
+from savepoint_formats.values.values import ValueReader
 
 ROOT = Path(__file__).parents[2]
 CORPUS = Path(os.environ.get("SAVEPOINT_CORPUS", ROOT.parent / "shared" / "corpus"))

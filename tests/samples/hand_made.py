@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.catalog import OperatorCatalog
-from savepoint_formats.columns.state_entries import EntryWriter, entry_key
-from savepoint_formats.columns.values import write_value
 from savepoint_formats.java_hash import java_hash
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
@@ -30,6 +28,8 @@ from savepoint_formats.metadata.keyed_handles import ChangeSetStream, StateChang
 from savepoint_formats.scan.scan_options import ReadOptions
 from savepoint_formats.scan.table_scan import TableScan
 from savepoint_formats.tables import tables_of
+from savepoint_formats.values.state_entries import EntryWriter, entry_key
+from savepoint_formats.values.values import write_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,7 +6,6 @@ from typing import Any
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.columns.values import read_value, write_value
 from savepoint_formats.layout import (
     BinaryArray,
     BinaryMap,
@@ -23,6 +22,7 @@ from savepoint_formats.layout import (
     Tagged,
     Text,
 )
+from savepoint_formats.values.values import read_value, write_value
 
 TEXT, INT, LONG = Text(), Int(), Long()
 WINDOW = Struct(("start", "end"), (LONG, LONG))

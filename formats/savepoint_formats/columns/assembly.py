@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.counts import can_be_empty
-from savepoint_formats.columns import state_entries as entries
-from savepoint_formats.columns.arrow_types import ROW_KIND, is_nullable_key
 from savepoint_formats.columns.listing import PER_RECORD, Draft, Listing
 from savepoint_formats.columns.ops import Op
-from savepoint_formats.columns.pojo_columns import CLASS, has_subclasses, pojo_columns
 from savepoint_formats.columns.program import Program, Storage
-from savepoint_formats.columns.sizes import least_size
 from savepoint_formats.columns.sql_assembly import assemble_section
-from savepoint_formats.columns.state_entries import entry_type
+from savepoint_formats.values import state_entries as entries
+from savepoint_formats.values.arrow_types import ROW_KIND, is_nullable_key
+from savepoint_formats.values.pojo_columns import CLASS, has_subclasses, pojo_columns
+from savepoint_formats.values.sizes import least_size
+from savepoint_formats.values.state_entries import entry_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.columns.arrow_types import ROW_KINDS
 from savepoint_formats.columns.kernel import ENTRY_SIZE, REGISTERS_SIZE, SLACK
 from savepoint_formats.columns.listing import PER_RECORD
 from savepoint_formats.columns.program import Storage
+from savepoint_formats.values.arrow_types import ROW_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

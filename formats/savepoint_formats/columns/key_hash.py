@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns.arrow_types import ROW_KIND, ROW_KINDS
 from savepoint_formats.columns.chained_hashes import framed_hashes, list_hashes
 from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.columns.scalar_hashes import SCALAR_HASHES, one_by_one, scalar_hashes
@@ -38,6 +37,7 @@ from savepoint_formats.unstable_hashes import (
     check_null,
     unstable,
 )
+from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

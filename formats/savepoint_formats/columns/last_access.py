@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from savepoint_formats.columns.arrow_types import arrow_type
-from savepoint_formats.columns.collections import Collections
 from savepoint_formats.layout import MapOf, Nullable, Repeated, Ttl
+from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.values.collections import Collections
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import Layout

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.columns.collections import Collections
 from savepoint_formats.errors import ColumnTypeError, MergeError
+from savepoint_formats.values.collections import Collections
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.columns.arrow_types import ROW_KINDS
 from savepoint_formats.columns.kernel import ENTRY_SIZE
 from savepoint_formats.columns.program import Storage
-from savepoint_formats.columns.state_entries import knows_null
 from savepoint_formats.errors import NullValueError
+from savepoint_formats.values.arrow_types import ROW_KINDS
+from savepoint_formats.values.state_entries import knows_null
 
 if TYPE_CHECKING:
     from collections.abc import Callable

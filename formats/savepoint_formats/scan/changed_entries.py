@@ -15,11 +15,9 @@ import pyarrow.compute as pc
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.decode import decode
 from savepoint_formats.columns.spans import Spans, bytes_of, spans_in
-from savepoint_formats.columns.state_entries import DELIMITER, Sized, entry_key
 from savepoint_formats.columns.stored_entries import StoredEntries
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import MapOf, Struct
@@ -27,6 +25,8 @@ from savepoint_formats.scan.state_edits import EditKind
 from savepoint_formats.scan.state_rows import key_layout, namespace_layout
 from savepoint_formats.scan.stored_edits import StoredEdit, StoredEditReader
 from savepoint_formats.scan.stored_state import StatePiece
+from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.values.state_entries import DELIMITER, Sized, entry_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

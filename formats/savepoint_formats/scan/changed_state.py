@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated
 from savepoint_formats.scan.state_edits import EditKind
+from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds.equality import comparable
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.columns.arrow_types import arrow_type
-from savepoint_formats.columns.values import ValueReader
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.scan.timer_rows import TimerRows
 from savepoint_formats.state_files.changelog import StateChangeOperation
+from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds.equality import comparable
+from savepoint_formats.values.values import ValueReader
 
 if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView

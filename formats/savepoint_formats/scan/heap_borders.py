@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.columns.sizes import least_size
-from savepoint_formats.columns.state_entries import EntryReader
 from savepoint_formats.errors import FormatError, UndecodableError, UnstableHashError
 from savepoint_formats.java_hash import java_hash
 from savepoint_formats.key_groups.ranges import key_group
+from savepoint_formats.values.sizes import least_size
+from savepoint_formats.values.state_entries import EntryReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -24,10 +24,10 @@ from savepoint_formats.catalog import StateKind
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.decode import decode_sequence
 from savepoint_formats.columns.spans import Spans, bytes_of, large_binary, spans_in
-from savepoint_formats.columns.state_entries import DELIMITER, Sized, is_ambiguous
 from savepoint_formats.columns.stored_entries import StoredEntries
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Struct
 from savepoint_formats.scan.state_rows import key_layout, namespace_layout
+from savepoint_formats.values.state_entries import DELIMITER, Sized, is_ambiguous
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns.arrow_types import arrow_type, visible_key_type
 from savepoint_formats.errors import KeyTypeError, UnstableHashError
 from savepoint_formats.java_hash import java_hash
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM, KeyGroupRange, key_group
+from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from savepoint_formats.columns.state_entries import is_ambiguous, length_suffix
 from savepoint_formats.scan.changed_state import NumberedEdit, StateEntries
 from savepoint_formats.scan.state_edits import EditReader
 from savepoint_formats.scan.state_rows import key_layout, namespace_layout
+from savepoint_formats.values.state_entries import is_ambiguous, length_suffix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

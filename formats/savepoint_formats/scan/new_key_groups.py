@@ -23,7 +23,6 @@ from savepoint_formats.columns.key_hash import (
     stored_row_hashes,
 )
 from savepoint_formats.columns.spans import Spans, bytes_of, spans_in
-from savepoint_formats.columns.state_entries import Sized, Suffixed, entry_key, is_ambiguous
 from savepoint_formats.errors import FormatError, UnstableHashError, within
 from savepoint_formats.layout import (
     VARIABLE,
@@ -39,6 +38,7 @@ from savepoint_formats.layout import (
 )
 from savepoint_formats.scan.state_rows import key_layout, namespace_layout
 from savepoint_formats.scan.visible import visible_key
+from savepoint_formats.values.state_entries import Sized, Suffixed, entry_key, is_ambiguous
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

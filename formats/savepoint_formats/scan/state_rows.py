@@ -16,7 +16,6 @@ import pyarrow as pa
 from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.decode import decode, decode_sequence
-from savepoint_formats.columns.state_entries import Delimited, NullableRest, Sized, entry_key
 from savepoint_formats.layout import (
     Layout,
     MapOf,
@@ -26,6 +25,7 @@ from savepoint_formats.layout import (
     Struct,
     VoidNamespace,
 )
+from savepoint_formats.values.state_entries import Delimited, NullableRest, Sized, entry_key
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.columns.state_entries import is_ambiguous
 from savepoint_formats.scan.key_group_changes import Identity
 from savepoint_formats.scan.state_edits import Edit, EditKind, EditReader
 from savepoint_formats.scan.state_rows import key_layout, namespace_layout
 from savepoint_formats.state_files.changelog import StateChangeOperation
+from savepoint_formats.values.state_entries import is_ambiguous
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

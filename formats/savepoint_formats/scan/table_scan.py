@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.catalog import State, StateKind, base_handles, raw_keyed_handle
-from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.errors import (
     ColumnNotFoundError,
     StateNotFoundError,
@@ -51,6 +50,7 @@ from savepoint_formats.scan.visible import (
     visible_values,
 )
 from savepoint_formats.tables import KEY, SUBTASK, Column, column_type
+from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds.undecoded import notes
 
 if TYPE_CHECKING:

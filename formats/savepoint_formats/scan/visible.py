@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.columns.arrow_types import arrow_type, visible_key_type
-from savepoint_formats.columns.collections import Collections
 from savepoint_formats.errors import StateTypeError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Ttl, stream_record
+from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
+from savepoint_formats.values.collections import Collections
 
 
 def visible_values(values: pa.Array, stored: Layout) -> pa.Array:

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.bytes.snappy import decompress
-from savepoint_formats.columns.values import ValueReader
 from savepoint_formats.errors import (
     FormatError,
     TruncatedError,
@@ -45,6 +44,7 @@ from savepoint_formats.state_files.header import (
     StateMetaInfo,
 )
 from savepoint_formats.state_files.recognition import expect_kind
+from savepoint_formats.values.values import ValueReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,7 +25,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from savepoint_formats.columns.values import ValueReader
 from savepoint_formats.errors import (
     FormatError,
     UndecodableError,
@@ -37,6 +36,7 @@ from savepoint_formats.metadata.references import FileKind
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot
 from savepoint_formats.state_files.recognition import expect_kind
 from savepoint_formats.state_files.sections import NOTHING_WRITTEN_RAW, sections_of
+from savepoint_formats.values.values import ValueReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

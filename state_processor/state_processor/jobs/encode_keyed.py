@@ -21,7 +21,6 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.catalog import StateKind
-from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.entry_encoder import (
     KeyColumns,
     ListEncoder,
@@ -36,6 +35,7 @@ from savepoint_formats.errors import KeyGroupError, NullKeyError, within
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.layout import VoidNamespace, as_records, without_ttl
 from savepoint_formats.scan.visible import stream_elements
+from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.schema import from_spark
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.columns.arrow_types import arrow_type
+from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.jobs.sorted_inputs import KEY
 from state_processor.schema import to_spark
 

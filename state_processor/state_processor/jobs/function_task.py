@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.columns.values import write_value
+from savepoint_formats.values.values import write_value
 from state_processor.execution_options import SORTED_INPUTS
 from state_processor.jobs.per_key import Place
 from state_processor.keyed_runtime_context import KeyedRuntimeContext

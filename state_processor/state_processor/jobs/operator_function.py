@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 from pyspark import cloudpickle
 
-from savepoint_formats.columns.arrow_types import arrow_type
+from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.descriptors import ListStateDescriptor, MapStateDescriptor
 from state_processor.jobs.key_spans import plain_list, row_maker, row_tuples
 from state_processor.jobs.operator_rows import ELEMENTS, ElementEncoding, NewOperatorState

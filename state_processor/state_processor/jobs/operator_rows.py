@@ -23,7 +23,6 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import functions as F
 
-from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.errors import DuplicateKeyError, within
 from savepoint_formats.metadata import DistributionMode, OperatorStateOffsets, RelativeFile
@@ -33,6 +32,7 @@ from savepoint_formats.state_files.operator_state import (
     ListElements,
     OperatorStateFile,
 )
+from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.column_types import fitted
 from state_processor.jobs.task_errors import typed_errors
 from state_processor.schema import from_spark

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rocksdict import ReadOptions
 
-from savepoint_formats.columns.state_entries import NullableRest
+from savepoint_formats.values.state_entries import NullableRest
 from state_processor.state_backends.held_states import pairs, present
 from state_processor.state_backends.namespaces import plain, plain_namespace
 from state_processor.state_backends.value_codec import ValueCodec

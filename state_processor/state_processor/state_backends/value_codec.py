@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.columns.arrow_types import arrow_type
-from savepoint_formats.columns.state_entries import EntryReader, EntryWriter, NullableRest
 from savepoint_formats.errors import UnencodableError
+from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds.scalars import SCALARS
+from savepoint_formats.values.state_entries import EntryReader, EntryWriter, NullableRest
 from state_processor.jobs.python_values import given, taken
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns.arrow_types import arrow_type, spark_type_name
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import (
     BinaryRow,
@@ -27,6 +26,7 @@ from savepoint_formats.layout import (
     Text,
     Ttl,
 )
+from savepoint_formats.values.arrow_types import arrow_type, spark_type_name
 
 TEXT, INT, LONG = Text(), Int(), Long()
 SQL_TEXT, SQL_LONG = LogicalType("VARCHAR"), LogicalType("BIGINT")

@@ -27,7 +27,6 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.decode import decode_sequence
-from savepoint_formats.columns.state_entries import entry_type
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.layout import (
     BinaryArray,
@@ -38,6 +37,7 @@ from savepoint_formats.layout import (
     Repeated,
     Struct,
 )
+from savepoint_formats.values.state_entries import entry_type
 
 
 @OFTEN

@@ -17,9 +17,7 @@ from hypothesis import strategies as st
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.columns import state_entries as entries
 from savepoint_formats.columns.encode import Encoder
-from savepoint_formats.columns.state_entries import EntryWriter, entry_type
 from savepoint_formats.errors import ColumnTypeError, NullValueError, UnencodableError
 from savepoint_formats.layout import (
     BinaryArray,
@@ -38,6 +36,8 @@ from savepoint_formats.layout import (
     Tagged,
     Ttl,
 )
+from savepoint_formats.values import state_entries as entries
+from savepoint_formats.values.state_entries import EntryWriter, entry_type
 
 OFTEN = settings(max_examples=300, suppress_health_check=list(HealthCheck))
 ANY_RECORDS = decoding.records() | decoding.entry_records()

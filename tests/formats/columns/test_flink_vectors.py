@@ -12,10 +12,10 @@ from written_values import expected
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.columns.arrow_types import arrow_type
-from savepoint_formats.columns.values import write_value
 from savepoint_formats.errors import SavepointError, UndecodableError, UnstableHashError
 from savepoint_formats.java_hash import bytes_hash, java_hash
+from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.values.values import write_value
 
 EVERY_VECTOR = pytest.mark.parametrize(
     "vector", VECTORS, ids=[f"{one['name']} {one['flink']}" for one in VECTORS]

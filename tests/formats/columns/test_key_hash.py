@@ -17,9 +17,7 @@ from sample_rows import Sample, samples
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.key_hash import key_groups_of, key_hashes, stored_row_hashes
-from savepoint_formats.columns.values import ValueReader
 from savepoint_formats.errors import ColumnTypeError, UndecodableError, UnstableHashError
 from savepoint_formats.java_hash import bytes_hash, java_hash
 from savepoint_formats.layout import (
@@ -38,8 +36,10 @@ from savepoint_formats.layout import (
     Tagged,
 )
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView
+from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds import times
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
+from savepoint_formats.values.values import ValueReader
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ import pytest
 from kryo_vectors import ANYTHING, LIST, NEW, named
 
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.columns.arrow_types import arrow_type
-from savepoint_formats.columns.values import read_value
 from savepoint_formats.errors import UndecodableError, ValueOutOfRangeError
 from savepoint_formats.layout import Kryo, Long, Struct
+from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kryo.json import json_text
+from savepoint_formats.values.values import read_value
 
 TYPED: list[tuple[str, str, Any]] = [
     (

@@ -13,11 +13,8 @@ from kryo_vectors import COLORS, TEXT, VECTORS, layout_of, named
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.decode import decode, decode_sequence
-from savepoint_formats.columns.state_entries import Delimited, EntryReader
-from savepoint_formats.columns.values import read_value
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import (
     Framed,
@@ -29,6 +26,7 @@ from savepoint_formats.layout import (
     Struct,
     with_kryo_classes,
 )
+from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds.undecoded import notes
 from savepoint_formats.values.kryo.descriptions import (
     kryo_class,
@@ -36,6 +34,8 @@ from savepoint_formats.values.kryo.descriptions import (
     kryo_classes_of,
 )
 from savepoint_formats.values.kryo.dialect import KryoClass, KryoDialect, KryoVersion
+from savepoint_formats.values.state_entries import Delimited, EntryReader
+from savepoint_formats.values.values import read_value
 
 FIELDS = {
     "name": TEXT,

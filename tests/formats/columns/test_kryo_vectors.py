@@ -11,10 +11,10 @@ from flink_vectors import CORPUS
 from kryo_vectors import COLORS, DIALECTS, TEXT, VECTORS, layout_of, read
 
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.columns.values import read_value
 from savepoint_formats.errors import SavepointError, UndecodableError
 from savepoint_formats.values.kryo.dialect import KryoClass, KryoDialect, KryoField, KryoVersion
 from savepoint_formats.values.kryo.objects import KryoObject, KryoReference
+from savepoint_formats.values.values import read_value
 
 if TYPE_CHECKING:
     from pathlib import Path

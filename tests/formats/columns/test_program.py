@@ -8,8 +8,6 @@ import pyarrow as pa
 import pytest
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns import state_entries as entries
-from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.ops import Op
 from savepoint_formats.columns.program import Storage
@@ -25,6 +23,8 @@ from savepoint_formats.layout import (
     Struct,
     Tagged,
 )
+from savepoint_formats.values import state_entries as entries
+from savepoint_formats.values.arrow_types import arrow_type
 
 KRYO = layouts.Kryo("a.B")
 

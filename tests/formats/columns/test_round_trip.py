@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.columns.arrow_types import arrow_type
-from savepoint_formats.columns.values import read_value, write_value
 from savepoint_formats.errors import SavepointError
+from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.values.values import read_value, write_value
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import Layout

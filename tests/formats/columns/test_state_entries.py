@@ -13,7 +13,9 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.decode import decode
 from savepoint_formats.columns.frames import section_frames
-from savepoint_formats.columns.state_entries import (
+from savepoint_formats.errors import FormatError, TruncatedError
+from savepoint_formats.layout import Layout, Struct
+from savepoint_formats.values.state_entries import (
     Delimited,
     KeyPrefix,
     NullableRest,
@@ -22,8 +24,6 @@ from savepoint_formats.columns.state_entries import (
     entry_key,
     entry_type,
 )
-from savepoint_formats.errors import FormatError, TruncatedError
-from savepoint_formats.layout import Layout, Struct
 
 # Of Flink 2.2.1: a map state of text keys and namespaces, of a job of max parallelism 300.
 AMBIGUOUS_KEY = bytes.fromhex("0001 0261 02 036e30 03 037530")

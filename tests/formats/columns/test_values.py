@@ -35,7 +35,6 @@ from value_layouts import (
 )
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.layout import (
     Framed,
@@ -50,6 +49,7 @@ from savepoint_formats.layout import (
     Tagged,
     Ttl,
 )
+from savepoint_formats.values.arrow_types import arrow_type
 
 # name, layout, bytes, value; read and written alike
 GOLDEN: list[tuple[str, Layout, str, Any]] = [

@@ -24,8 +24,6 @@ from value_layouts import (
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.columns.arrow_types import arrow_type
-from savepoint_formats.columns.values import ValueReader
 from savepoint_formats.errors import (
     FormatError,
     TruncatedError,
@@ -42,6 +40,8 @@ from savepoint_formats.layout import (
     Repeated,
     Struct,
 )
+from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.values.values import ValueReader
 
 # --- what no column can hold ------------------------------------------------------------------
 

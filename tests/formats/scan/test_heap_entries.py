@@ -28,12 +28,6 @@ from passed_state import entries_in, sections_of
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.columns.state_entries import (
-    Delimited,
-    EntryWriter,
-    NullableRest,
-    entry_key,
-)
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import (
     Layout,
@@ -51,6 +45,12 @@ from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import SubtaskState
 from savepoint_formats.scan.heap_entries import heap_entries
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
+from savepoint_formats.values.state_entries import (
+    Delimited,
+    EntryWriter,
+    NullableRest,
+    entry_key,
+)
 
 if TYPE_CHECKING:
     from savepoint_formats.metadata import OperatorState

@@ -17,12 +17,12 @@ from savepoint_formats.columns.decode import decode
 from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.columns.merge_rules import merge_rule
 from savepoint_formats.columns.spans import spans_in
-from savepoint_formats.columns.state_entries import Delimited, NullableRest
 from savepoint_formats.columns.stored_entries import StoredEntries
 from savepoint_formats.errors import MergeError
 from savepoint_formats.layout import Layout, Long, MapOf, Nullable, Repeated, Text, Ttl
 from savepoint_formats.scan.instances import appended
 from savepoint_formats.scan.merged_instances import MergedInstances
+from savepoint_formats.values.state_entries import Delimited, NullableRest
 
 TEXTS, NUMBERS = st.text(max_size=4), st.integers(-(1 << 40), 1 << 40)
 KEYS = st.sampled_from([b"a", b"ab", b"b", b"\x80"])

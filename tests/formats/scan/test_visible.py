@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from savepoint_formats.columns.arrow_types import arrow_type
 from savepoint_formats.layout import Layout, Long, MapOf, Nullable, Text, Ttl, without_ttl
 from savepoint_formats.scan.visible import visible_values
+from savepoint_formats.values.arrow_types import arrow_type
 
 
 @pytest.mark.parametrize("key", [Text(), Nullable(Text())])

@@ -13,7 +13,6 @@ from hand_made import encoded, operator_of, rows
 from sample_rows import Sample, samples
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.columns.values import ValueReader
 from savepoint_formats.layout import Layout, Long, Struct, Text
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import (
@@ -40,6 +39,7 @@ from savepoint_formats.state_files.operator_state import (
     read_elements,
 )
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
+from savepoint_formats.values.values import ValueReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns.arrow_types import timestamp_unit
 from savepoint_formats.errors import ValueOutOfRangeError
+from savepoint_formats.values.arrow_types import timestamp_unit
 from savepoint_formats.values.kinds import times
 from savepoint_formats.values.kinds.codec import NullError, ScalarCodec
 from savepoint_formats.values.kinds.times import NANOS_PER_DAY, NANOS_PER_SECOND

@@ -21,9 +21,9 @@ from savepoint_formats.values.kryo.structs import column_type, is_struct, undeco
 
 if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView
-    from savepoint_formats.columns.values import ValueReader
     from savepoint_formats.layout import Kryo
     from savepoint_formats.values.kinds.codec import Value
+    from savepoint_formats.values.values import ValueReader
 
 
 @dataclass(frozen=True, slots=True)

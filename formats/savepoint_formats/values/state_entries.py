@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from savepoint_formats.columns.arrow_types import arrow_type
-from savepoint_formats.columns.values import ValueReader, ValueWriter, has_null
 from savepoint_formats.layout import VARIABLE, Layout, Struct, node, serializer_length
+from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds.codec import NullError
 from savepoint_formats.values.kryo.values import take_rest
+from savepoint_formats.values.values import ValueReader, ValueWriter, has_null
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -57,9 +57,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns.pojo_columns import CLASS, has_subclasses, pojo_columns
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.values.kryo.structs import OBJECT_TYPE, UNDECODED_TYPE, column_type
+from savepoint_formats.values.pojo_columns import CLASS, has_subclasses, pojo_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.columns.arrow_types import value_branches
+from savepoint_formats.values.arrow_types import value_branches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_formats.columns.values import ValueReader, ValueWriter
     from savepoint_formats.layout import IndexedUnion, Layout, Tagged
     from savepoint_formats.values.kinds.codec import Value
+    from savepoint_formats.values.values import ValueReader, ValueWriter
 
 
 def read_tagged(layout: Tagged, reader: ValueReader) -> dict[str, Value]:

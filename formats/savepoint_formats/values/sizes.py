@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns.binary_rows import element_size, null_size
 from savepoint_formats.layout import Layout, LogicalType, serializer_length
+from savepoint_formats.values.binary_rows import element_size, null_size
 
 _LEAST: dict[type[Layout], int] = {
     layouts.VoidNamespace: 1,

@@ -15,34 +15,34 @@ from typing import TYPE_CHECKING
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.counts import MAX_EMPTY_ELEMENTS, can_be_empty
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.columns import binary_rows
-from savepoint_formats.columns.alternatives import (
+from savepoint_formats.errors import FormatError, UndecodableError
+from savepoint_formats.java.stream import read_java_object
+from savepoint_formats.values import binary_rows
+from savepoint_formats.values.alternatives import (
     read_tagged,
     read_union,
     write_tagged,
     write_union,
 )
-from savepoint_formats.columns.arrow_types import (
+from savepoint_formats.values.arrow_types import (
     MAX_DEPTH,
     ROW_KIND,
     ROW_KINDS,
     is_nullable_key,
 )
-from savepoint_formats.columns.entries import pairs_of
-from savepoint_formats.columns.masks import (
-    read_masked_list,
-    read_masked_struct,
-    write_masked_list,
-    write_masked_struct,
-)
-from savepoint_formats.columns.pojo_values import read_pojo, write_pojo
-from savepoint_formats.errors import FormatError, UndecodableError
-from savepoint_formats.java.stream import read_java_object
 from savepoint_formats.values.kinds import moments, scalars
 from savepoint_formats.values.kinds.codec import NullError
 from savepoint_formats.values.kinds.scalars import SCALARS
 from savepoint_formats.values.kinds.undecoded import JAVA_REASON
 from savepoint_formats.values.kryo.values import DescribedObject, read_kryo_value, take_rest
+from savepoint_formats.values.map_entries import pairs_of
+from savepoint_formats.values.masks import (
+    read_masked_list,
+    read_masked_struct,
+    write_masked_list,
+    write_masked_struct,
+)
+from savepoint_formats.values.pojo_values import read_pojo, write_pojo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

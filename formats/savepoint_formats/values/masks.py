@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.columns.arrow_types import ROW_KIND, ROW_KINDS
+from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-    from savepoint_formats.columns.values import ValueReader, ValueWriter
     from savepoint_formats.layout import Layout, MaskedStruct
     from savepoint_formats.values.kinds.codec import Value
+    from savepoint_formats.values.values import ValueReader, ValueWriter
 
 _HIGHEST = 0x80
 

@@ -14,20 +14,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.columns.pojo_columns import (
+from savepoint_formats.errors import UndecodableError
+from savepoint_formats.layout import Pojo
+from savepoint_formats.values.pojo_columns import (
     CLASS,
     class_fields,
     has_subclasses,
     pojo_columns,
 )
-from savepoint_formats.errors import UndecodableError
-from savepoint_formats.layout import Pojo
 
 if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView
-    from savepoint_formats.columns.values import ValueReader, ValueWriter
     from savepoint_formats.layout import Layout
     from savepoint_formats.values.kinds.codec import Value
+    from savepoint_formats.values.values import ValueReader, ValueWriter
 
 IS_NULL = 1
 NO_SUBCLASS = 2
