@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import savepoint_formats
-from savepoint_formats.columns.kernel.revision import SOURCES
+from savepoint_formats.program.kernel.revision import SOURCES
 
 PACKAGE = Path(savepoint_formats.__file__).parent
 MEMORY = "columns/kernel/memory.py"
@@ -36,7 +36,7 @@ from savepoint_formats.state_files.checksum_kernel import read32 as kernel
 print(kernel(np.arange(4, dtype=np.uint8), 0), sum(kernel.stats.cache_hits.values()))
 """
 SPANS = """
-from savepoint_formats.columns.kernel.spans import SpansJob, copy_spans as kernel
+from savepoint_formats.program.kernel.spans import SpansJob, copy_spans as kernel
 print(kernel(SpansJob(*[0] * len(SpansJob._fields))), sum(kernel.stats.cache_hits.values()))
 """
 

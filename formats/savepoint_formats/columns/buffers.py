@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.columns.kernel import ENTRY_SIZE, REGISTERS_SIZE, SLACK
 from savepoint_formats.columns.listing import PER_RECORD
 from savepoint_formats.columns.program import Storage
+from savepoint_formats.program.kernel import ENTRY_SIZE, REGISTERS_SIZE, SLACK
 from savepoint_formats.values.arrow_types import ROW_KINDS
 
 if TYPE_CHECKING:

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.columns.kernel import (
-    REFUSED,
-    HashJob,
-    hash_bytes,
-    hash_lists,
-    hash_texts,
-)
+from savepoint_formats.program.kernel import REFUSED, HashJob, hash_bytes, hash_lists, hash_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

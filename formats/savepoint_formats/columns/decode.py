@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from savepoint_formats.bytes.counts import MAX_EMPTY_ELEMENTS, can_be_empty
 from savepoint_formats.columns.buffers import Buffers, memory_size
-from savepoint_formats.columns.kernel import REFUSED, Walk, walk
 from savepoint_formats.errors import FormatError, UndecodableError
+from savepoint_formats.program.kernel import REFUSED, Walk, walk
 from savepoint_formats.values.state_entries import EntryReader
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ import pyarrow as pa
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.kernel import DONE, REGISTERS_SIZE, RecordsJob, write_records
 from savepoint_formats.columns.room import room
 from savepoint_formats.columns.source_columns import SourceColumns
 from savepoint_formats.errors import ColumnTypeError, NullValueError, UnencodableError
+from savepoint_formats.program.kernel import DONE, REGISTERS_SIZE, RecordsJob, write_records
 from savepoint_formats.values.kinds.codec import NullError
 from savepoint_formats.values.kryo.structs import OBJECT_TYPE, UNDECODED_TYPE
 from savepoint_formats.values.plain_values import plain_values

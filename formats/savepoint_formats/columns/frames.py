@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.columns.kernel import (
+from savepoint_formats.errors import FormatError, TruncatedError
+from savepoint_formats.program.kernel import (
     BAD_SIZE,
     CUT,
     DONE,
@@ -26,7 +27,6 @@ from savepoint_formats.columns.kernel import (
     FramesJob,
     find_frames,
 )
-from savepoint_formats.errors import FormatError, TruncatedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

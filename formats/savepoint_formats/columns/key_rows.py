@@ -6,14 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.columns.kernel import (
-    DONE,
-    EMPTY,
-    FULL,
-    REFUSED,
-    KeyRowsJob,
-    assign_rows,
-)
+from savepoint_formats.program.kernel import DONE, EMPTY, FULL, REFUSED, KeyRowsJob, assign_rows
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.columns.kernel import (
-    DONE,
-    PortionsJob,
-    copy_portions,
-    find_portions,
-)
+from savepoint_formats.program.kernel import DONE, PortionsJob, copy_portions, find_portions
 
 if TYPE_CHECKING:
     import numpy.typing as npt

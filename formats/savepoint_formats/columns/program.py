@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from savepoint_formats.columns.ops import Op
+from savepoint_formats.program.kernel.ops import Op
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.columns.ops import Op
+from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.values.binary_rows import null_size
 
 if TYPE_CHECKING:

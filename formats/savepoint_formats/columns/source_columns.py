@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.columns.kernel import ENTRY_SIZE
 from savepoint_formats.columns.program import Storage
 from savepoint_formats.errors import NullValueError
+from savepoint_formats.program.kernel import ENTRY_SIZE
 from savepoint_formats.values.arrow_types import ROW_KINDS
 from savepoint_formats.values.state_entries import knows_null
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.columns.kernel import DONE, SpansJob, copy_spans
+from savepoint_formats.program.kernel import DONE, SpansJob, copy_spans
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

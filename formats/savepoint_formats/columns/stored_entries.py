@@ -24,7 +24,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.columns.kernel import (
+from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from savepoint_formats.program.kernel import (
     DONE,
     DistinctHashesJob,
     RunsJob,
@@ -32,7 +33,6 @@ from savepoint_formats.columns.kernel import (
     size_runs,
     write_runs,
 )
-from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

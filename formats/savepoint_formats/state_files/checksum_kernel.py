@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.columns.kernel.memory import entry as compiled
+from savepoint_formats.program.kernel.memory import entry as compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray  # noqa: TC002  # NamedTuple evaluates annotations
 
-from savepoint_formats.columns.kernel.key_rows import are_equal
-from savepoint_formats.columns.kernel.memory import entry as compiled
-from savepoint_formats.columns.kernel.memory import load_long, load_native_long
+from savepoint_formats.program.kernel.key_rows import are_equal
+from savepoint_formats.program.kernel.memory import entry as compiled
+from savepoint_formats.program.kernel.memory import load_long, load_native_long
 from savepoint_formats.state_files.sst_kernel import (
     OK,
     UNKNOWN,

@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray  # noqa: TC002  # NamedTuple evaluates annotations
 
-from savepoint_formats.columns.kernel.memory import entry as compiled
-from savepoint_formats.columns.kernel.memory import (
+from savepoint_formats.program.kernel.memory import entry as compiled
+from savepoint_formats.program.kernel.memory import (
     load_byte,
     load_native_long,
     store_byte,

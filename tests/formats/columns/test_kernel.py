@@ -13,14 +13,8 @@ from savepoint_formats import columns
 from savepoint_formats import layout as layouts
 from savepoint_formats.columns.assembly import program
 from savepoint_formats.columns.buffers import Buffers
-from savepoint_formats.columns.kernel import (
-    DONE,
-    FULL,
-    REFUSED,
-    Walk,
-    walk,
-)
 from savepoint_formats.layout import Layout, Repeated
+from savepoint_formats.program.kernel import DONE, FULL, REFUSED, Walk, walk
 
 ROOM = Path(columns.__file__).parent
 
@@ -75,7 +69,7 @@ def test_machine_code_is_kept_for_other_processes(tmp_path: Path) -> None:
         "import numpy as np\n"
         "from savepoint_formats.bytes.chunk import Chunk\n"
         "from savepoint_formats.columns.frames import FramesStart, frames\n"
-        "from savepoint_formats.columns.kernel import find_frames\n"
+        "from savepoint_formats.program.kernel import find_frames\n"
         "frames(Chunk(np.frombuffer(bytes(2) + bytes(4), np.uint8)), FramesStart(6), 1)\n"
         "print(sum(find_frames.stats.cache_hits.values()))\n"
     )

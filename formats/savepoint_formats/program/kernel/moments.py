@@ -6,8 +6,8 @@ refused, rather early: a table of dates has no year beyond five million.
 
 from __future__ import annotations
 
-from savepoint_formats.columns.kernel.columns import is_null, set_valid, values
-from savepoint_formats.columns.kernel.memory import (
+from savepoint_formats.program.kernel.columns import is_null, set_valid, values
+from savepoint_formats.program.kernel.memory import (
     load_byte,
     load_int,
     load_long,
@@ -22,7 +22,7 @@ from savepoint_formats.columns.kernel.memory import (
     store_int,
     store_long,
 )
-from savepoint_formats.columns.kernel.status import REFUSED
+from savepoint_formats.program.kernel.status import REFUSED
 
 _MIN_BYTE, _MIN_SHORT, _MIN_INT, _MIN_LONG = -(1 << 7), -(1 << 15), -(1 << 31), -(1 << 63)
 

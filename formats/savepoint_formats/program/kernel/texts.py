@@ -7,8 +7,8 @@ such as half a surrogate pair, is refused.
 
 from __future__ import annotations
 
-from savepoint_formats.columns.kernel.columns import capacity, set_valid, use, used, values
-from savepoint_formats.columns.kernel.memory import (
+from savepoint_formats.program.kernel.columns import capacity, set_valid, use, used, values
+from savepoint_formats.program.kernel.memory import (
     copy,
     load_byte,
     load_int,
@@ -20,7 +20,7 @@ from savepoint_formats.columns.kernel.memory import (
     store_int,
     store_long,
 )
-from savepoint_formats.columns.kernel.status import FULL, REFUSED
+from savepoint_formats.program.kernel.status import FULL, REFUSED
 
 _HIGH_BITS = -0x7F7F7F7F7F7F7F80  # 0x80 in each byte of a word
 _HIGH_BITS_OF_INT = 0x80808080

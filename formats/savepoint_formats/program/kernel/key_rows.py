@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.columns.kernel.memory import (
+from savepoint_formats.program.kernel.memory import (
     entry,
     load_byte,
     load_long,
@@ -21,7 +21,7 @@ from savepoint_formats.columns.kernel.memory import (
     store_int,
     store_long,
 )
-from savepoint_formats.columns.kernel.status import DONE, FULL, REFUSED
+from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
 
 EMPTY = -1
 """A place of the table without a row."""

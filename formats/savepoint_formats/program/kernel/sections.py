@@ -5,8 +5,8 @@ All numbers are little endian; offsets count from the section's first byte.
 
 from __future__ import annotations
 
-from savepoint_formats.columns.kernel.columns import used, values
-from savepoint_formats.columns.kernel.decimals import (
+from savepoint_formats.program.kernel.columns import used, values
+from savepoint_formats.program.kernel.decimals import (
     MAX_LONG_DIGITS,
     has_digits,
     long_decimal,
@@ -14,7 +14,7 @@ from savepoint_formats.columns.kernel.decimals import (
     store_long_decimal,
     write_twos_complement,
 )
-from savepoint_formats.columns.kernel.memory import (
+from savepoint_formats.program.kernel.memory import (
     clear,
     copy,
     load_byte,
@@ -26,9 +26,9 @@ from savepoint_formats.columns.kernel.memory import (
     store_int,
     store_long,
 )
-from savepoint_formats.columns.kernel.moments import millis_and_nanos, store_timestamp
-from savepoint_formats.columns.kernel.status import REFUSED
-from savepoint_formats.columns.kernel.texts import append_bytes, append_utf8
+from savepoint_formats.program.kernel.moments import millis_and_nanos, store_timestamp
+from savepoint_formats.program.kernel.status import REFUSED
+from savepoint_formats.program.kernel.texts import append_bytes, append_utf8
 
 _SLOT = 8
 _INLINE = 0x80

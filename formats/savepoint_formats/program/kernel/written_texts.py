@@ -6,9 +6,9 @@ or REFUSED where the text is not plain.
 
 from __future__ import annotations
 
-from savepoint_formats.columns.kernel.columns import is_null, used, values
-from savepoint_formats.columns.kernel.decimals import write_twos_complement
-from savepoint_formats.columns.kernel.memory import (
+from savepoint_formats.program.kernel.columns import is_null, used, values
+from savepoint_formats.program.kernel.decimals import write_twos_complement
+from savepoint_formats.program.kernel.memory import (
     copy,
     load_byte,
     part,
@@ -16,8 +16,8 @@ from savepoint_formats.columns.kernel.memory import (
     store_big_short,
     store_byte,
 )
-from savepoint_formats.columns.kernel.status import REFUSED
-from savepoint_formats.columns.kernel.texts import code_point, copy_ascii, is_utf8
+from savepoint_formats.program.kernel.status import REFUSED
+from savepoint_formats.program.kernel.texts import code_point, copy_ascii, is_utf8
 
 _MAX_UTF_SIZE = 0xFFFF
 _MAX_DIGITS = 18

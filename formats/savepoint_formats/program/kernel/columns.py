@@ -22,7 +22,7 @@ Columns that are encoded are Arrow's own; of their rows
 
 from __future__ import annotations
 
-from savepoint_formats.columns.kernel.memory import (
+from savepoint_formats.program.kernel.memory import (
     load_byte,
     load_native_int,
     load_native_long,

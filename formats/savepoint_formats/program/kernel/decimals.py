@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from savepoint_formats.columns.kernel.columns import values
-from savepoint_formats.columns.kernel.memory import (
+from savepoint_formats.program.kernel.columns import values
+from savepoint_formats.program.kernel.memory import (
     load_byte,
     load_int,
     load_long,
@@ -19,7 +19,7 @@ from savepoint_formats.columns.kernel.memory import (
     store_byte,
     store_long,
 )
-from savepoint_formats.columns.kernel.status import REFUSED
+from savepoint_formats.program.kernel.status import REFUSED
 
 _MIN_LONG = -(1 << 63)
 _DECIMAL_SIZE = 16

@@ -7,9 +7,9 @@ allocate nothing, raise nothing and touch no Python object: the first number tha
 status.
 """
 
-from savepoint_formats.columns.kernel.columns import ENTRY_SIZE, SLACK
-from savepoint_formats.columns.kernel.distinct_hashes import DistinctHashesJob, hash_distinctly
-from savepoint_formats.columns.kernel.frames import (
+from savepoint_formats.program.kernel.columns import ENTRY_SIZE, SLACK
+from savepoint_formats.program.kernel.distinct_hashes import DistinctHashesJob, hash_distinctly
+from savepoint_formats.program.kernel.frames import (
     BAD_SIZE,
     CUT,
     NO_STATE,
@@ -17,23 +17,23 @@ from savepoint_formats.columns.kernel.frames import (
     FramesJob,
     find_frames,
 )
-from savepoint_formats.columns.kernel.key_hash import (
+from savepoint_formats.program.kernel.key_hash import (
     HashJob,
     hash_bytes,
     hash_lists,
     hash_texts,
 )
-from savepoint_formats.columns.kernel.key_rows import EMPTY, KeyRowsJob, assign_rows
-from savepoint_formats.columns.kernel.portions import (
+from savepoint_formats.program.kernel.key_rows import EMPTY, KeyRowsJob, assign_rows
+from savepoint_formats.program.kernel.portions import (
     PortionsJob,
     copy_portions,
     find_portions,
 )
-from savepoint_formats.columns.kernel.runs import RunsJob, size_runs, write_runs
-from savepoint_formats.columns.kernel.spans import SpansJob, copy_spans
-from savepoint_formats.columns.kernel.status import DONE, FULL, REFUSED
-from savepoint_formats.columns.kernel.walk import REGISTERS_SIZE, Walk, walk
-from savepoint_formats.columns.kernel.written_records import RecordsJob, write_records
+from savepoint_formats.program.kernel.runs import RunsJob, size_runs, write_runs
+from savepoint_formats.program.kernel.spans import SpansJob, copy_spans
+from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
+from savepoint_formats.program.kernel.walk import REGISTERS_SIZE, Walk, walk
+from savepoint_formats.program.kernel.written_records import RecordsJob, write_records
 
 __all__ = [
     "BAD_SIZE",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.columns.kernel.memory import (
+from savepoint_formats.program.kernel.memory import (
     copy,
     entry,
     load_byte,
@@ -20,7 +20,7 @@ from savepoint_formats.columns.kernel.memory import (
     store_byte,
     store_long,
 )
-from savepoint_formats.columns.kernel.status import DONE, REFUSED
+from savepoint_formats.program.kernel.status import DONE, REFUSED
 
 RUN_HEAD_SIZE = 2
 """The state's id."""

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.columns.kernel.columns import ENTRY_SIZE, boolean, is_null, used, values
-from savepoint_formats.columns.kernel.decimals import write_decimal
-from savepoint_formats.columns.kernel.memory import (
+from savepoint_formats.program.kernel.columns import ENTRY_SIZE, boolean, is_null, used, values
+from savepoint_formats.program.kernel.decimals import write_decimal
+from savepoint_formats.program.kernel.memory import (
     clear,
     copy,
     entry,
@@ -37,7 +37,7 @@ from savepoint_formats.columns.kernel.memory import (
     store_long,
     store_short,
 )
-from savepoint_formats.columns.kernel.moments import (
+from savepoint_formats.program.kernel.moments import (
     write_instant,
     write_java_date,
     write_local_date,
@@ -46,7 +46,8 @@ from savepoint_formats.columns.kernel.moments import (
     write_sql_timestamp,
     write_timestamp,
 )
-from savepoint_formats.columns.kernel.sections import (
+from savepoint_formats.program.kernel.ops import Op
+from savepoint_formats.program.kernel.sections import (
     element_start,
     null_size,
     padded,
@@ -57,9 +58,9 @@ from savepoint_formats.columns.kernel.sections import (
     write_slot_raw,
     write_slot_timestamp,
 )
-from savepoint_formats.columns.kernel.status import DONE, REFUSED
-from savepoint_formats.columns.kernel.walk import REGISTERS_SIZE
-from savepoint_formats.columns.kernel.written_texts import (
+from savepoint_formats.program.kernel.status import DONE, REFUSED
+from savepoint_formats.program.kernel.walk import REGISTERS_SIZE
+from savepoint_formats.program.kernel.written_texts import (
     write_big_decimal,
     write_big_integer,
     write_bytes,
@@ -70,7 +71,6 @@ from savepoint_formats.columns.kernel.written_texts import (
     write_units,
     write_utf8,
 )
-from savepoint_formats.columns.ops import Op
 
 _OP_SIZE = 12
 _MIN_LONG = -(1 << 63)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.columns.kernel.columns import (
+from savepoint_formats.program.kernel.columns import (
     ENTRY_SIZE,
     capacity,
     ends,
@@ -31,8 +31,8 @@ from savepoint_formats.columns.kernel.columns import (
     used,
     values,
 )
-from savepoint_formats.columns.kernel.decimals import read_decimal
-from savepoint_formats.columns.kernel.memory import (
+from savepoint_formats.program.kernel.decimals import read_decimal
+from savepoint_formats.program.kernel.memory import (
     entry,
     load_byte,
     load_int,
@@ -47,7 +47,7 @@ from savepoint_formats.columns.kernel.memory import (
     store_short,
     store_zeros,
 )
-from savepoint_formats.columns.kernel.moments import (
+from savepoint_formats.program.kernel.moments import (
     read_instant,
     read_java_date,
     read_local_date,
@@ -56,7 +56,8 @@ from savepoint_formats.columns.kernel.moments import (
     read_sql_timestamp,
     read_timestamp,
 )
-from savepoint_formats.columns.kernel.sections import (
+from savepoint_formats.program.kernel.ops import Op
+from savepoint_formats.program.kernel.sections import (
     append_slot_bytes,
     append_slot_raw,
     append_slot_text,
@@ -68,8 +69,8 @@ from savepoint_formats.columns.kernel.sections import (
     read_slot_time,
     read_slot_timestamp,
 )
-from savepoint_formats.columns.kernel.status import DONE, FULL, REFUSED
-from savepoint_formats.columns.kernel.texts import (
+from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
+from savepoint_formats.program.kernel.texts import (
     append_big_decimal,
     append_big_integer,
     append_bytes,
@@ -80,7 +81,6 @@ from savepoint_formats.columns.kernel.texts import (
     append_sized_utf8,
     append_text,
 )
-from savepoint_formats.columns.ops import Op
 
 REGISTERS_SIZE = 64
 

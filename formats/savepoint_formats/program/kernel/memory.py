@@ -14,7 +14,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from savepoint_formats.columns.kernel.revision import with_revision
+from savepoint_formats.program.kernel.revision import with_revision
 
 if TYPE_CHECKING:
     from collections.abc import Callable

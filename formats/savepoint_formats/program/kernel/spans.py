@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.columns.kernel.memory import copy, entry, load_native_long, store_long
-from savepoint_formats.columns.kernel.status import DONE, FULL, REFUSED
+from savepoint_formats.program.kernel.memory import copy, entry, load_native_long, store_long
+from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
 
 
 class SpansJob(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.columns.kernel.memory import (
+from savepoint_formats.program.kernel.memory import (
     entry,
     load_byte,
     load_int,
@@ -16,7 +16,7 @@ from savepoint_formats.columns.kernel.memory import (
     store_int,
     store_long,
 )
-from savepoint_formats.columns.kernel.status import DONE, FULL
+from savepoint_formats.program.kernel.status import DONE, FULL
 
 NO_STATE = -1
 """Where a state's id is what comes next."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.columns.kernel.key_rows import hash_of
-from savepoint_formats.columns.kernel.memory import (
+from savepoint_formats.program.kernel.key_rows import hash_of
+from savepoint_formats.program.kernel.memory import (
     copy,
     entry,
     load_native_int,
@@ -14,7 +14,7 @@ from savepoint_formats.columns.kernel.memory import (
     store_int,
     store_long,
 )
-from savepoint_formats.columns.kernel.status import DONE, REFUSED
+from savepoint_formats.program.kernel.status import DONE, REFUSED
 
 
 class PortionsJob(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.columns.kernel.memory import (
+from savepoint_formats.program.kernel.memory import (
     entry,
     load_byte,
     load_native_int,
@@ -18,7 +18,7 @@ from savepoint_formats.columns.kernel.memory import (
     part,
     store_int,
 )
-from savepoint_formats.columns.kernel.status import DONE, REFUSED
+from savepoint_formats.program.kernel.status import DONE, REFUSED
 
 _WORD = 0xFFFFFFFF
 _NOT_ASCII = -0x7F7F7F7F7F7F7F80  # the highest bit of each of eight bytes

@@ -1,0 +1,1 @@
+"""A layout laid flat: what decodes and encodes columns in bulk."""
