@@ -19,8 +19,8 @@ import pyarrow as pa
 from decode import cases, least, report
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.columns.stored_entries import StoredEntries, distinct_hashes, runs
+from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from savepoint_formats.catalog import State
-    from savepoint_formats.columns.merge_rules import MergeInstances
+    from savepoint_formats.program.merge_rules import MergeInstances
     from state_processor.savepoint import Operator
 
     Merge: TypeAlias = "str | Callable[[Any, Any], Any] | Merging"

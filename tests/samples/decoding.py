@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.decode import decode
 from savepoint_formats.errors import FormatError
 from savepoint_formats.layout import (
     BinaryRow,
@@ -30,6 +28,8 @@ from savepoint_formats.layout import (
     Repeated,
     Struct,
 )
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode
 from savepoint_formats.values import state_entries as entries
 from savepoint_formats.values.state_entries import EntryReader, EntryWriter, entry_type
 

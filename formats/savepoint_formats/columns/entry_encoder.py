@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.columns.stored_entries import StoredEntries
 from savepoint_formats.layout import MapOf, Nullable, Repeated, Struct
+from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.collections import Collections
 from savepoint_formats.values.state_entries import Delimited, NullableRest, entry_key
 

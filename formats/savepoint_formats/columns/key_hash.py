@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.columns.chained_hashes import framed_hashes, list_hashes
-from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.columns.scalar_hashes import SCALAR_HASHES, one_by_one, scalar_hashes
 from savepoint_formats.errors import HashCodeError, UnstableHashError
 from savepoint_formats.java_hash import (
@@ -31,6 +30,7 @@ from savepoint_formats.java_hash import (
     is_tuple,
 )
 from savepoint_formats.key_groups.ranges import finish_words, key_groups_of, mix_words
+from savepoint_formats.program.encode import Encoder
 from savepoint_formats.unstable_hashes import (
     check_field_of_case_class,
     check_field_of_row,

@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.decode import decode
-from savepoint_formats.columns.spans import Spans, bytes_of, spans_in
 from savepoint_formats.columns.stored_entries import StoredEntries
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import MapOf, Struct
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode
+from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 from savepoint_formats.scan.state_edits import EditKind
 from savepoint_formats.scan.state_rows import key_layout, namespace_layout
 from savepoint_formats.scan.stored_edits import StoredEdit, StoredEditReader
@@ -31,7 +31,7 @@ from savepoint_formats.values.state_entries import DELIMITER, Sized, entry_key
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.columns.program import Program
+    from savepoint_formats.program.program import Program
     from savepoint_formats.state_files.changelog import KeyedChange
     from savepoint_formats.values.kryo.dialect import KryoDialect
 

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.decode import decode
-from savepoint_formats.columns.encode import Encoder
-from savepoint_formats.columns.spans import spans_in
 from savepoint_formats.columns.stored_entries import StoredEntries
 from savepoint_formats.errors import within
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode
+from savepoint_formats.program.encode import Encoder
+from savepoint_formats.program.spans import spans_in
 from savepoint_formats.scan.new_key_groups import KeyPlaces
 from savepoint_formats.scan.state_rows import key_layout
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.decode import decode
 from savepoint_formats.errors import FormatError
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.layout import Struct
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode
 from savepoint_formats.scan.keyed_batch import KeyedBatch, key_groups_at
 from savepoint_formats.scan.large_key_groups import HELD_SIZE, portions
 from savepoint_formats.scan.state_rows import EntryDecoder, EntrySpans

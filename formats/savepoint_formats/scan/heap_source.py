@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.decode import decode, decode_sequence
 from savepoint_formats.errors import FormatError, UndecodableError, within
 from savepoint_formats.layout import (
     JavaObject,
@@ -25,6 +23,8 @@ from savepoint_formats.layout import (
     opaque_parts,
     parts,
 )
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode, decode_sequence
 from savepoint_formats.scan.heap_borders import HeapBorders, HeapState, entry_starts
 from savepoint_formats.scan.keyed_batch import KeyedBatch
 from savepoint_formats.scan.state_rows import (
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from savepoint_formats.columns.program import Program
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.file_io import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle
+    from savepoint_formats.program.program import Program
     from savepoint_formats.scan.entry_source import SourceSettings
 
     Entries: TypeAlias = StateRows | pa.StructArray

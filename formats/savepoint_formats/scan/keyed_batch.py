@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.columns.decode import decode
 from savepoint_formats.columns.key_rows import KeyRows
 from savepoint_formats.errors import FormatError, StateTypeError
+from savepoint_formats.program.decode import decode
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.bytes.chunk import Chunk
-    from savepoint_formats.columns.program import Program
+    from savepoint_formats.program.program import Program
     from savepoint_formats.scan.state_rows import StateRows
 
 

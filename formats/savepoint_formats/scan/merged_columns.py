@@ -17,16 +17,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.columns.merge_rules import merge_rule
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, without_ttl
+from savepoint_formats.program.merge_rules import merge_rule
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.collections import Collections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from savepoint_formats.columns.merge_rules import MergeInstances
+    from savepoint_formats.program.merge_rules import MergeInstances
 
 _NEEDS_NO_RULE = (StateKind.LIST, StateKind.TIMERS)
 

@@ -15,13 +15,13 @@ import pyarrow as pa
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.decode import decode
-from savepoint_formats.columns.encode import Encoder
-from savepoint_formats.columns.spans import Spans, bytes_of, spans_in
 from savepoint_formats.columns.stored_entries import StoredEntries
 from savepoint_formats.errors import MergeError, within
 from savepoint_formats.layout import Repeated, Ttl
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode
+from savepoint_formats.program.encode import Encoder
+from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 from savepoint_formats.scan.instances import LIST_START
 from savepoint_formats.scan.merged_columns import TimedMerge, instance_layout
 from savepoint_formats.scan.visible import joined_instances
@@ -29,8 +29,8 @@ from savepoint_formats.values.collections import Collections
 from savepoint_formats.values.state_entries import Delimited, NullableRest
 
 if TYPE_CHECKING:
-    from savepoint_formats.columns.merge_rules import MergeInstances
     from savepoint_formats.layout import Layout
+    from savepoint_formats.program.merge_rules import MergeInstances
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 

@@ -14,15 +14,12 @@ import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import StateKind
-from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.decode import decode
 from savepoint_formats.columns.key_hash import (
     given_hashes,
     key_groups_of,
     key_hashes,
     stored_row_hashes,
 )
-from savepoint_formats.columns.spans import Spans, bytes_of, spans_in
 from savepoint_formats.errors import FormatError, UnstableHashError, within
 from savepoint_formats.layout import (
     VARIABLE,
@@ -36,6 +33,9 @@ from savepoint_formats.layout import (
     opaque_parts,
     serializer_length,
 )
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode
+from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 from savepoint_formats.scan.state_rows import key_layout, namespace_layout
 from savepoint_formats.scan.visible import visible_key
 from savepoint_formats.values.state_entries import Sized, Suffixed, entry_key, is_ambiguous
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.catalog import State
     from savepoint_formats.columns.key_hash import HashKeys
-    from savepoint_formats.columns.program import Program
+    from savepoint_formats.program.program import Program
     from savepoint_formats.scan.stored_state import StatePiece
     from savepoint_formats.values.kryo.dialect import KryoDialect
 

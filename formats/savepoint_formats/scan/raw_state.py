@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import RAW_TIMERS, StateKind, raw_keyed_handle
-from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.decode import decode_sequence
 from savepoint_formats.errors import UndecodableError, UnknownSnapshotError, within
 from savepoint_formats.metadata.references import COORDINATOR
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode_sequence
 from savepoint_formats.scan.timer_rows import TimerRows
 from savepoint_formats.state_files.operator_state import read_elements
 from savepoint_formats.state_files.raw_timers import (
@@ -39,7 +39,6 @@ from savepoint_formats.state_files.sections import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.columns.program import Program
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
         OperatorState,
         OperatorStateHandle,
     )
+    from savepoint_formats.program.program import Program
     from savepoint_formats.snapshots import SnapshotView
     from savepoint_formats.state_files.raw_timers import TimerService
     from savepoint_formats.values.kryo.dialect import KryoDialect

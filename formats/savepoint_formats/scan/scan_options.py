@@ -13,7 +13,7 @@ from savepoint_formats.scan.entry_source import PORTION_SIZE
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from savepoint_formats.columns.merge_rules import MergeInstances
+    from savepoint_formats.program.merge_rules import MergeInstances
 
 
 class ReadArguments(TypedDict, total=False):

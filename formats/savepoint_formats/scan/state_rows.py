@@ -14,8 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.decode import decode, decode_sequence
 from savepoint_formats.layout import (
     Layout,
     MapOf,
@@ -25,13 +23,15 @@ from savepoint_formats.layout import (
     Struct,
     VoidNamespace,
 )
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode, decode_sequence
 from savepoint_formats.values.state_entries import Delimited, NullableRest, Sized, entry_key
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.bytes.chunk import Chunk
-    from savepoint_formats.columns.program import Program
+    from savepoint_formats.program.program import Program
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 

@@ -16,11 +16,11 @@ import pyarrow as pa
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.columns.frames import FramesStart
-from savepoint_formats.columns.spans import Spans, bytes_of
 from savepoint_formats.columns.stored_entries import StoredEntries
 from savepoint_formats.errors import within
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.program.kernel import NO_STATE
+from savepoint_formats.program.spans import Spans, bytes_of
 from savepoint_formats.scan.entry_source import BATCH_SIZE
 from savepoint_formats.scan.section_frames import SectionFrames
 from savepoint_formats.scan.stored_state import RUN_SCHEMA, StatePiece

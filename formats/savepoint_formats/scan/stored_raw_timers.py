@@ -12,10 +12,10 @@ import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.columns.spans import bytes_of
 from savepoint_formats.columns.stored_entries import StoredEntries
 from savepoint_formats.errors import within
 from savepoint_formats.layout import Struct, TimerTimestamp, VoidNamespace
+from savepoint_formats.program.spans import bytes_of
 from savepoint_formats.scan.heap_entries import BackToBack, nothings
 from savepoint_formats.scan.raw_state import RawKeyedSource
 from savepoint_formats.scan.stored_state import StatePiece

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.columns.spans import Spans, bytes_of
 from savepoint_formats.columns.stored_entries import StoredEntries
 from savepoint_formats.errors import within
+from savepoint_formats.program.spans import Spans, bytes_of
 from savepoint_formats.scan.entry_source import BATCH_SIZE
 from savepoint_formats.scan.keyed_batch import key_groups_at
 from savepoint_formats.scan.stored_state import StatePiece

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
+from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, KeyedEncoding
 from state_processor.jobs.handed_runs import RunSource

@@ -29,11 +29,11 @@ from savepoint_formats.columns.entry_encoder import (
     ValueEncoder,
 )
 from savepoint_formats.columns.key_hash import given_hashes, key_groups_of, key_hashes
-from savepoint_formats.columns.last_access import with_last_access
 from savepoint_formats.columns.stored_entries import distinct_hashes, runs
 from savepoint_formats.errors import KeyGroupError, NullKeyError, within
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.layout import VoidNamespace, as_records, without_ttl
+from savepoint_formats.program.last_access import with_last_access
 from savepoint_formats.scan.visible import stream_elements
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.schema import from_spark

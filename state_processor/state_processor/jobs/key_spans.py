@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.decode import decode
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode
 from state_processor.jobs.python_values import python_values
 from state_processor.jobs.sorted_inputs import (
     INPUT,

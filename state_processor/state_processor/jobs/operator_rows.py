@@ -23,9 +23,9 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import functions as F
 
-from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.errors import DuplicateKeyError, within
 from savepoint_formats.metadata import DistributionMode, OperatorStateOffsets, RelativeFile
+from savepoint_formats.program.encode import Encoder
 from savepoint_formats.state_files.operator_state import (
     BroadcastBytes,
     BroadcastEntries,

@@ -35,10 +35,10 @@ from pyspark.sql.types import (
 )
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.columns.key_hash import given_hashes, key_groups_of, key_hashes
 from savepoint_formats.columns.stored_entries import distinct_hashes
 from savepoint_formats.errors import ColumnTypeError
+from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.column_types import column_of, fits, fitted
 from state_processor.jobs.encode_keyed import given_key_groups, present

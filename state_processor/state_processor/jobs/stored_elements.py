@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.columns.spans import Spans, bytes_of
 from savepoint_formats.errors import within
 from savepoint_formats.metadata import DistributionMode
+from savepoint_formats.program.spans import Spans, bytes_of
 from savepoint_formats.state_files.header import (
     DISTRIBUTION_MODE,
     KEY_SERIALIZER,

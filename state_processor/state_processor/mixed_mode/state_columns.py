@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from savepoint_formats.columns.encode import Encoder
+from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS, arrow_type
 from state_processor.jobs.key_spans import decoded_keys
 

@@ -25,8 +25,6 @@ from hypothesis import strategies as st
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.decode import decode_sequence
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.layout import (
     BinaryArray,
@@ -37,6 +35,8 @@ from savepoint_formats.layout import (
     Repeated,
     Struct,
 )
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode_sequence
 from savepoint_formats.values.state_entries import entry_type
 
 
@@ -92,7 +92,7 @@ def test_the_kernel_takes_what_is_plain(
     layout: Layout, values: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data, positions = written(layout, values)
-    monkeypatch.setattr("savepoint_formats.columns.decode.EntryReader", None)
+    monkeypatch.setattr("savepoint_formats.program.decode.EntryReader", None)
     array = bulk(layout, data, list(pairwise(positions)))
     array.validate(full=True)
     assert array.equals(pa.array(values, entry_type(layout)))
@@ -100,7 +100,7 @@ def test_the_kernel_takes_what_is_plain(
 
 def test_the_kernel_takes_rows_of_sql(monkeypatch: pytest.MonkeyPatch) -> None:
     data, positions = written(SQL_ROW, SQL_VALUES)
-    monkeypatch.setattr("savepoint_formats.columns.decode.EntryReader", None)
+    monkeypatch.setattr("savepoint_formats.program.decode.EntryReader", None)
     array = bulk(SQL_ROW, data, list(pairwise(positions)))
     array.validate(full=True)
     assert array.equals(pa.array(SQL_VALUES, entry_type(SQL_ROW)))
@@ -153,7 +153,7 @@ def test_no_records_are_an_empty_array() -> None:
 
 @pytest.mark.parametrize("memory", [1, 200, 5_000])
 def test_little_memory_makes_several_walks(memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("savepoint_formats.columns.decode.MAX_MEMORY", memory)
+    monkeypatch.setattr("savepoint_formats.program.decode.MAX_MEMORY", memory)
     layout = Struct(("a", "b"), (layouts.Text(), Repeated(layouts.Long())))
     values = [{"a": "x" * number, "b": list(range(number))} for number in range(40)]
     data, positions = written(layout, values)

@@ -10,10 +10,10 @@ from decoding import bulk, same_on_both, written
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.decode import decode, decode_sequence
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.layout import Framed, Layout, MapOf, Repeated, Struct
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode, decode_sequence
 
 
 @pytest.mark.parametrize("claim", [b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\0\0\0\x09"])

@@ -12,10 +12,10 @@ from decoding import bulk, written
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.decode import decode_sequence
 from savepoint_formats.errors import FormatError
 from savepoint_formats.layout import Framed, Nullable, Pojo, Repeated, Struct
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode_sequence
 
 OPAQUE = layouts.Opaque("a.B", "nobody knows")
 

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.errors import ColumnTypeError, NullValueError, UnencodableError
 from savepoint_formats.layout import (
     BinaryArray,
@@ -36,6 +35,7 @@ from savepoint_formats.layout import (
     Tagged,
     Ttl,
 )
+from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values import state_entries as entries
 from savepoint_formats.values.state_entries import EntryWriter, entry_type
 
@@ -191,7 +191,7 @@ def test_the_kernel_takes_what_is_plain(
     layout: Layout, values: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = written(layout, values)
-    monkeypatch.setattr("savepoint_formats.columns.encode.EntryWriter", None)
+    monkeypatch.setattr("savepoint_formats.program.encode.EntryWriter", None)
     assert encoded(layout, values) == expected
 
 

@@ -14,12 +14,12 @@ from sample_rows import Sample, samples
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import StateKind
-from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.decode import decode
-from savepoint_formats.columns.encode import Encoder
-from savepoint_formats.columns.spans import spans_in
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Struct, VoidNamespace
 from savepoint_formats.locations.file_io import SnapshotDirectory
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode
+from savepoint_formats.program.encode import Encoder
+from savepoint_formats.program.spans import spans_in
 from savepoint_formats.scan.entry_source import SourceSettings
 from savepoint_formats.scan.stored_runs import stored_source
 from savepoint_formats.values.arrow_types import arrow_type

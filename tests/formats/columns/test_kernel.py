@@ -11,9 +11,9 @@ import numpy as np
 
 from savepoint_formats import columns
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.buffers import Buffers
 from savepoint_formats.layout import Layout, Repeated
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.buffers import Buffers
 from savepoint_formats.program.kernel import DONE, FULL, REFUSED, Walk, walk
 
 ROOM = Path(columns.__file__).parent

@@ -13,8 +13,6 @@ from kryo_vectors import COLORS, TEXT, VECTORS, layout_of, named
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.decode import decode, decode_sequence
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import (
     Framed,
@@ -26,6 +24,8 @@ from savepoint_formats.layout import (
     Struct,
     with_kryo_classes,
 )
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode, decode_sequence
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds.undecoded import notes
 from savepoint_formats.values.kryo.descriptions import (

@@ -8,8 +8,6 @@ import pyarrow as pa
 import pytest
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.program import Storage
 from savepoint_formats.layout import (
     BinaryRow,
     Framed,
@@ -22,7 +20,9 @@ from savepoint_formats.layout import (
     Struct,
     Tagged,
 )
+from savepoint_formats.program.assembly import program
 from savepoint_formats.program.kernel.ops import Op
+from savepoint_formats.program.program import Storage
 from savepoint_formats.values import state_entries as entries
 from savepoint_formats.values.arrow_types import arrow_type
 

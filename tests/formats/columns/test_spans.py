@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.columns.spans import Spans, bytes_of, spans_in
+from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 
 DATA = bytes(range(100))
 CHUNK = Chunk(np.frombuffer(DATA, np.uint8))

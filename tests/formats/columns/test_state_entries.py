@@ -10,11 +10,11 @@ import pytest
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.decode import decode
 from savepoint_formats.columns.frames import section_frames
 from savepoint_formats.errors import FormatError, TruncatedError
 from savepoint_formats.layout import Layout, Struct
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode
 from savepoint_formats.values.state_entries import (
     Delimited,
     KeyPrefix,

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.columns.stored_entries import StoredEntries
 from savepoint_formats.layout import Int, Layout, MapOf, Struct, Text, TimerTimestamp, VoidNamespace
+from savepoint_formats.program.encode import Encoder
 from savepoint_formats.scan.deleted_keys import DeletedKeys
 from savepoint_formats.scan.stored_state import StatePiece
 

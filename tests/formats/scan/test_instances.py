@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.decode import decode
-from savepoint_formats.columns.encode import Encoder
-from savepoint_formats.columns.merge_rules import merge_rule
-from savepoint_formats.columns.spans import spans_in
 from savepoint_formats.columns.stored_entries import StoredEntries
 from savepoint_formats.errors import MergeError
 from savepoint_formats.layout import Layout, Long, MapOf, Nullable, Repeated, Text, Ttl
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode
+from savepoint_formats.program.encode import Encoder
+from savepoint_formats.program.merge_rules import merge_rule
+from savepoint_formats.program.spans import spans_in
 from savepoint_formats.scan.instances import appended
 from savepoint_formats.scan.merged_instances import MergedInstances
 from savepoint_formats.values.state_entries import Delimited, NullableRest

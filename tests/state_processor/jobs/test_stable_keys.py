@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns.encode import Encoder
 from savepoint_formats.errors import UnstableKeyError
 from savepoint_formats.layout import BinaryRow, Layout, LogicalType, Nullable, Repeated
+from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor import Types
 from state_processor.jobs.stable_keys import STABLE, UNSTABLE, expect_stable

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.columns.program import ON_SLOTS, Column, Program, Storage
 from savepoint_formats.program.kernel.ops import Op
+from savepoint_formats.program.program import ON_SLOTS, Column, Program, Storage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,19 +13,19 @@ import pyarrow as pa
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.columns.assembly import program
-from savepoint_formats.columns.room import room
-from savepoint_formats.columns.source_columns import SourceColumns
 from savepoint_formats.errors import ColumnTypeError, NullValueError, UnencodableError
+from savepoint_formats.program.assembly import program
 from savepoint_formats.program.kernel import DONE, REGISTERS_SIZE, RecordsJob, write_records
+from savepoint_formats.program.room import room
+from savepoint_formats.program.source_columns import SourceColumns
 from savepoint_formats.values.kinds.codec import NullError
 from savepoint_formats.values.kryo.structs import OBJECT_TYPE, UNDECODED_TYPE
 from savepoint_formats.values.plain_values import plain_values
 from savepoint_formats.values.state_entries import EntryWriter, knows_null
 
 if TYPE_CHECKING:
-    from savepoint_formats.columns.program import Column, Program
     from savepoint_formats.layout import Layout
+    from savepoint_formats.program.program import Column, Program
     from savepoint_formats.values.kinds.codec import Value
 
 _SLACK = 16

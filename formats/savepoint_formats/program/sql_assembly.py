@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.columns.program import Storage
 from savepoint_formats.layout import BinaryArray, BinaryMap, BinaryRow, LogicalType
 from savepoint_formats.program.kernel.ops import Op
+from savepoint_formats.program.program import Storage
 from savepoint_formats.values.arrow_types import ROW_KIND
 from savepoint_formats.values.binary_rows import element_size
 from savepoint_formats.values.sizes import least_entry_size
@@ -18,7 +18,7 @@ from savepoint_formats.values.sizes import least_entry_size
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from savepoint_formats.columns.listing import Draft, Listing
+    from savepoint_formats.program.listing import Draft, Listing
 
 _NUMBERS: dict[str, Op] = {
     "TINYINT": Op.SLOT_BYTE,

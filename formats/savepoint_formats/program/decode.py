@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.bytes.counts import MAX_EMPTY_ELEMENTS, can_be_empty
-from savepoint_formats.columns.buffers import Buffers, memory_size
 from savepoint_formats.errors import FormatError, UndecodableError
+from savepoint_formats.program.buffers import Buffers, memory_size
 from savepoint_formats.program.kernel import REFUSED, Walk, walk
 from savepoint_formats.values.state_entries import EntryReader
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.bytes.data_view import DataInputView
-    from savepoint_formats.columns.program import Column, Program
     from savepoint_formats.layout import Layout
+    from savepoint_formats.program.program import Column, Program
 
     Positions = npt.NDArray[np.int64]
 

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.columns.program import Storage
 from savepoint_formats.errors import NullValueError
 from savepoint_formats.program.kernel import ENTRY_SIZE
+from savepoint_formats.program.program import Storage
 from savepoint_formats.values.arrow_types import ROW_KINDS
 from savepoint_formats.values.state_entries import knows_null
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from savepoint_formats.columns.program import Column, Program
+    from savepoint_formats.program.program import Column, Program
 
     Rows = npt.NDArray[np.int64]
     Pieces = Callable[[Column, pa.Array, list[int]], pa.LargeBinaryArray]

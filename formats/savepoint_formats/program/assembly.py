@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.counts import can_be_empty
-from savepoint_formats.columns.listing import PER_RECORD, Draft, Listing
-from savepoint_formats.columns.program import Program, Storage
-from savepoint_formats.columns.sql_assembly import assemble_section
 from savepoint_formats.program.kernel.ops import Op
+from savepoint_formats.program.listing import PER_RECORD, Draft, Listing
+from savepoint_formats.program.program import Program, Storage
+from savepoint_formats.program.sql_assembly import assemble_section
 from savepoint_formats.values import state_entries as entries
 from savepoint_formats.values.arrow_types import ROW_KIND, is_nullable_key
 from savepoint_formats.values.pojo_columns import CLASS, has_subclasses, pojo_columns

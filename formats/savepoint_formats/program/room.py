@@ -8,8 +8,8 @@ from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.values.binary_rows import null_size
 
 if TYPE_CHECKING:
-    from savepoint_formats.columns.program import Program
-    from savepoint_formats.columns.source_columns import SourceColumns
+    from savepoint_formats.program.program import Program
+    from savepoint_formats.program.source_columns import SourceColumns
 
 _SIZES: dict[Op, int] = {
     Op.NULL: 1,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.columns.listing import PER_RECORD
-from savepoint_formats.columns.program import Storage
 from savepoint_formats.program.kernel import ENTRY_SIZE, REGISTERS_SIZE, SLACK
+from savepoint_formats.program.listing import PER_RECORD
+from savepoint_formats.program.program import Storage
 from savepoint_formats.values.arrow_types import ROW_KINDS
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from savepoint_formats.columns.program import Column, Program
+    from savepoint_formats.program.program import Column, Program
 
     Pieces = Callable[[Column, npt.NDArray[np.int64], npt.NDArray[np.int64]], pa.Array]
 
