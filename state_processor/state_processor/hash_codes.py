@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.columns.key_hash import key_groups_of, key_hashes
 from savepoint_formats.errors import UnstableHashError, within
 from savepoint_formats.hashing.hash_shapes import HashShape
 from savepoint_formats.hashing.inferred_hash_codes import (
     SAMPLE_SIZE,
     inferred_hash_code,
 )
+from savepoint_formats.hashing.key_hash import key_groups_of, key_hashes
 from savepoint_formats.hashing.shape_columns import shape_hashes, structure
 from savepoint_formats.scan.scan_options import ReadOptions
 from savepoint_formats.scan.table_scan import TableScan
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.columns.key_hash import HashKeys
+    from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.layout import Layout
     from state_processor.savepoint import Operator
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from savepoint_formats.columns.key_hash import HashKeys
+    from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.new_snapshot import NewSnapshot
     from state_processor.changed_operator import ChangedOperator

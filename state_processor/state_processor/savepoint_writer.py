@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_formats.columns.key_hash import HashKeys
     from savepoint_formats.copying import Progress
+    from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.key_groups.operator_id import OperatorId
     from state_processor.changed_operator import ChangedOperator
     from state_processor.planned_operator import StateTransformation

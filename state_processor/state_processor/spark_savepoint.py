@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from savepoint_formats.columns.key_hash import HashKeys
+    from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.scan.scan_options import ReadArguments
     from savepoint_formats.tables import Table

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import UnstableHashError
-from savepoint_formats.java_hash import bytes_hash, java_hash
+from savepoint_formats.hashing.java_hash import bytes_hash, java_hash
 from savepoint_formats.layout import (
     BinaryArray,
     BinaryMap,

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.java_hash import PRODUCT_SEED
+from savepoint_formats.hashing.java_hash import PRODUCT_SEED
 from savepoint_formats.key_groups.ranges import finish_words, mix_words
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns.key_hash import key_hashes
 from savepoint_formats.errors import UnstableHashError
 from savepoint_formats.hashing.hash_shapes import Mix
+from savepoint_formats.hashing.key_hash import key_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.errors import FormatError, UndecodableError, UnstableHashError
-from savepoint_formats.java_hash import java_hash
+from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.key_groups.ranges import key_group
 from savepoint_formats.values.sizes import least_size
 from savepoint_formats.values.state_entries import EntryReader

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import KeyTypeError, UnstableHashError
-from savepoint_formats.java_hash import java_hash
+from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM, KeyGroupRange, key_group
 from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 

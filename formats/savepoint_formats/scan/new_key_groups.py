@@ -14,13 +14,13 @@ import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import StateKind
-from savepoint_formats.columns.key_hash import (
+from savepoint_formats.errors import FormatError, UnstableHashError, within
+from savepoint_formats.hashing.key_hash import (
     given_hashes,
     key_groups_of,
     key_hashes,
     stored_row_hashes,
 )
-from savepoint_formats.errors import FormatError, UnstableHashError, within
 from savepoint_formats.layout import (
     VARIABLE,
     BinaryRow,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.catalog import State
-    from savepoint_formats.columns.key_hash import HashKeys
+    from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.program.program import Program
     from savepoint_formats.scan.stored_state import StatePiece
     from savepoint_formats.values.kryo.dialect import KryoDialect

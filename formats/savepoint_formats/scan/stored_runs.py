@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from savepoint_formats.columns.key_hash import HashKeys
+    from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory

@@ -28,9 +28,9 @@ from savepoint_formats.columns.entry_encoder import (
     TimerEncoder,
     ValueEncoder,
 )
-from savepoint_formats.columns.key_hash import given_hashes, key_groups_of, key_hashes
 from savepoint_formats.columns.stored_entries import distinct_hashes, runs
 from savepoint_formats.errors import KeyGroupError, NullKeyError, within
+from savepoint_formats.hashing.key_hash import given_hashes, key_groups_of, key_hashes
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.layout import VoidNamespace, as_records, without_ttl
 from savepoint_formats.program.last_access import with_last_access
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.columns.entry_encoder import EncodedEntries
-    from savepoint_formats.columns.key_hash import HashKeys
+    from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.layout import Layout
 
 RUNS = "key_group INT, run BINARY, keys BINARY"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, Row
 
-    from savepoint_formats.columns.key_hash import HashKeys
+    from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from state_processor.jobs.new_state import NewState
 

@@ -35,9 +35,9 @@ from pyspark.sql.types import (
 )
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns.key_hash import given_hashes, key_groups_of, key_hashes
 from savepoint_formats.columns.stored_entries import distinct_hashes
 from savepoint_formats.errors import ColumnTypeError
+from savepoint_formats.hashing.key_hash import given_hashes, key_groups_of, key_hashes
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.column_types import column_of, fits, fitted
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import Column, DataFrame
 
-    from savepoint_formats.columns.key_hash import HashKeys
+    from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.layout import Layout
     from state_processor.jobs.keyed_rows import Key
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Row, SparkSession
 
-    from savepoint_formats.columns.key_hash import HashKeys
+    from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import KeyedStateHandle

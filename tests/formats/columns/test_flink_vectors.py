@@ -13,7 +13,7 @@ from written_values import expected
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import SavepointError, UndecodableError, UnstableHashError
-from savepoint_formats.java_hash import bytes_hash, java_hash
+from savepoint_formats.hashing.java_hash import bytes_hash, java_hash
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.values import write_value
 

@@ -17,9 +17,9 @@ from sample_rows import Sample, samples
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.columns.key_hash import key_groups_of, key_hashes, stored_row_hashes
 from savepoint_formats.errors import ColumnTypeError, UndecodableError, UnstableHashError
-from savepoint_formats.java_hash import bytes_hash, java_hash
+from savepoint_formats.hashing.java_hash import bytes_hash, java_hash
+from savepoint_formats.hashing.key_hash import key_groups_of, key_hashes, stored_row_hashes
 from savepoint_formats.layout import (
     BinaryArray,
     BinaryMap,

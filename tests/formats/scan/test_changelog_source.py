@@ -50,7 +50,7 @@ from sample_rows import Sample, in_order, rows_of, with_columns
 
 from savepoint_formats.catalog import OperatorCatalog
 from savepoint_formats.errors import UndecodableError
-from savepoint_formats.java_hash import java_hash
+from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.layout import Long, Text, Ttl
 from savepoint_formats.locations.file_io import SnapshotDirectory

@@ -11,7 +11,7 @@ import pytest
 from sample_rows import Rows, Sample, in_order, rows_of
 
 from savepoint_formats.errors import ColumnNotFoundError, KeyTypeError, StateNotFoundError
-from savepoint_formats.java_hash import java_hash
+from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.layout import Int, Text
 from savepoint_formats.scan.table_scan import KeyedSplit, TableScan

@@ -23,7 +23,7 @@ from sample_rows import Sample, in_order, rows_of, samples, with_columns
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import UndecodableError
-from savepoint_formats.java_hash import java_hash
+from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.layout import Text
 from savepoint_formats.locations.file_io import SnapshotDirectory

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_formats.columns.key_hash import key_groups_of, key_hashes
+from savepoint_formats.hashing.key_hash import key_groups_of, key_hashes
 from state_processor import Types
 from state_processor.jobs.sorted_inputs import (
     KEY,

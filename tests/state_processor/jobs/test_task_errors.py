@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 
-from savepoint_formats.columns.key_hash import given_hashes
 from savepoint_formats.errors import FormatError, HashCodeError, SavepointError
+from savepoint_formats.hashing.key_hash import given_hashes
 from state_processor import (
     KeyedStateBootstrapFunction,
     OperatorTransformation,

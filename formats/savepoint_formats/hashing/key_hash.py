@@ -18,10 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns.chained_hashes import framed_hashes, list_hashes
-from savepoint_formats.columns.scalar_hashes import SCALAR_HASHES, one_by_one, scalar_hashes
 from savepoint_formats.errors import HashCodeError, UnstableHashError
-from savepoint_formats.java_hash import (
+from savepoint_formats.hashing.chained_hashes import framed_hashes, list_hashes
+from savepoint_formats.hashing.java_hash import (
     KRYO_LAYOUTS,
     NONE_HASH,
     NULL_VALUE,
@@ -29,14 +28,15 @@ from savepoint_formats.java_hash import (
     is_case_class,
     is_tuple,
 )
-from savepoint_formats.key_groups.ranges import finish_words, key_groups_of, mix_words
-from savepoint_formats.program.encode import Encoder
-from savepoint_formats.unstable_hashes import (
+from savepoint_formats.hashing.scalar_hashes import SCALAR_HASHES, one_by_one, scalar_hashes
+from savepoint_formats.hashing.unstable_hashes import (
     check_field_of_case_class,
     check_field_of_row,
     check_null,
     unstable,
 )
+from savepoint_formats.key_groups.ranges import finish_words, key_groups_of, mix_words
+from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
 
 if TYPE_CHECKING:

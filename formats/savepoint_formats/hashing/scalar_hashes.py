@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns.chained_hashes import bytes_hashes, text_hashes
 from savepoint_formats.errors import ColumnTypeError
-from savepoint_formats.java_hash import java_hash
+from savepoint_formats.hashing.chained_hashes import bytes_hashes, text_hashes
+from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds import times
 

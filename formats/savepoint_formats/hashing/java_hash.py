@@ -43,13 +43,13 @@ from uuid import UUID
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView, utf16_units
-from savepoint_formats.key_groups.ranges import finish, mix_word
-from savepoint_formats.unstable_hashes import (
+from savepoint_formats.hashing.unstable_hashes import (
     check_field_of_case_class,
     check_field_of_row,
     check_null,
     unstable,
 )
+from savepoint_formats.key_groups.ranges import finish, mix_word
 from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
 from savepoint_formats.values.kinds import moments, times, unbounded
 from savepoint_formats.values.kinds.scalars import canonical, unscaled_at
