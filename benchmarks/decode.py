@@ -22,8 +22,8 @@ import pyarrow as pa
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.columns.frames import section_frames
-from savepoint_formats.columns.key_rows import KeyRows
+from savepoint_formats.entries.frames import section_frames
+from savepoint_formats.entries.key_rows import KeyRows
 from savepoint_formats.layout import BinaryRow, Framed, Layout, LogicalType, Nullable, Struct
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode

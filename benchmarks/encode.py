@@ -19,7 +19,7 @@ import pyarrow as pa
 from decode import cases, least, report
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns.stored_entries import StoredEntries, distinct_hashes, runs
+from savepoint_formats.entries.stored_entries import StoredEntries, distinct_hashes, runs
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 

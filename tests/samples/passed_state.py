@@ -10,7 +10,7 @@ import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import OperatorCatalog, base_handles, raw_keyed_handle
-from savepoint_formats.columns.frames import section_frames
+from savepoint_formats.entries.frames import section_frames
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.metadata import ChangelogHandle, InlineStream, SubtaskState
 from savepoint_formats.scan.entry_source import SourceSettings

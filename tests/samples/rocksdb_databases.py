@@ -17,6 +17,7 @@ from rocksdict import (
     Rdict,
 )
 
+from savepoint_formats.entries.entry_chunk import EntryChunk, key_group_prefix
 from savepoint_formats.key_groups.ranges import KeyGroupRange, prefix_size
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import (
@@ -26,7 +27,6 @@ from savepoint_formats.metadata import (
     LocalFile,
     RelativeFile,
 )
-from savepoint_formats.state_files.entry_chunk import EntryChunk, key_group_prefix
 from savepoint_formats.state_files.rocksdb import RocksDbState
 from savepoint_formats.state_files.rocksdb_directory import RocksDbDirectory
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.snappy import decompress
-from savepoint_formats.columns.frames import FramesStart
+from savepoint_formats.entries.frames import FramesStart
 from savepoint_formats.errors import within
 from savepoint_formats.scan.entry_source import (
     BATCH_SIZE,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from savepoint_formats.catalog import State
-    from savepoint_formats.columns.frames import Frames
+    from savepoint_formats.entries.frames import Frames
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.file_io import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle

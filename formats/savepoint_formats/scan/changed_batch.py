@@ -18,7 +18,7 @@ import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import StateKind
-from savepoint_formats.columns.key_rows import KeyRows
+from savepoint_formats.entries.key_rows import KeyRows
 from savepoint_formats.layout import Struct
 from savepoint_formats.program.assembly import program
 from savepoint_formats.scan.changed_state import StateEntries, apart, with_edits

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.columns.stored_entries import StoredEntries
+from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import MapOf, Struct
 from savepoint_formats.program.assembly import program

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.columns.stored_entries import StoredEntries
+from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import within
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import StateKind
-from savepoint_formats.columns.stored_entries import StoredEntries
+from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Struct
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode_sequence

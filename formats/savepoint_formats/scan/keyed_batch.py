@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.columns.key_rows import KeyRows
+from savepoint_formats.entries.key_rows import KeyRows
 from savepoint_formats.errors import FormatError, StateTypeError
 from savepoint_formats.program.decode import decode
 

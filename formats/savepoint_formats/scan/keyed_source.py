@@ -10,7 +10,7 @@ import numpy as np
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.catalog import keyed_states
-from savepoint_formats.columns.frames import section_frames
+from savepoint_formats.entries.frames import section_frames
 from savepoint_formats.errors import FormatError
 from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle, KeyedHandleType
 from savepoint_formats.scan.canonical_source import CanonicalSource

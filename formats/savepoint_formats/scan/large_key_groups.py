@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.columns.portions import CopiedEntries, Room, copied_spans, divided
+from savepoint_formats.entries.portions import CopiedEntries, Room, copied_spans, divided
 from savepoint_formats.scan.state_rows import EntrySpans
 
 if TYPE_CHECKING:

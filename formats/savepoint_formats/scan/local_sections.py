@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.columns.frames import section_frames
-from savepoint_formats.columns.stored_entries import StoredEntries, runs
+from savepoint_formats.entries.frames import section_frames
+from savepoint_formats.entries.stored_entries import StoredEntries, runs
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.program.spans import Spans, bytes_of
 from savepoint_formats.scan.instances import appended

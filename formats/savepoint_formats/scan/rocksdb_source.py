@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from savepoint_formats.catalog import State
+    from savepoint_formats.entries.entry_chunk import EntryChunk
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import IncrementalHandle
     from savepoint_formats.scan.entry_source import Part
-    from savepoint_formats.state_files.entry_chunk import EntryChunk
 
 
 class RocksDbSource(EntrySource):

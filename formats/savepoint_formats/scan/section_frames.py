@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from savepoint_formats.columns.frames import Frames, FramesStart, FramesTable, expect_end, frames
+from savepoint_formats.entries.frames import Frames, FramesStart, FramesTable, expect_end, frames
 from savepoint_formats.errors import FormatError
 from savepoint_formats.scan.keyed_batch import key_groups_at
 

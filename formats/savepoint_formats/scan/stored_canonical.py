@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.snappy import decompress
-from savepoint_formats.columns.frames import FramesStart
-from savepoint_formats.columns.stored_entries import StoredEntries
+from savepoint_formats.entries.frames import FramesStart
+from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import within
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.program.kernel import NO_STATE
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.catalog import State
-    from savepoint_formats.columns.frames import Frames
+    from savepoint_formats.entries.frames import Frames
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.file_io import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle

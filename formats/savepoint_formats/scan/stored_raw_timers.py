@@ -12,7 +12,7 @@ import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.columns.stored_entries import StoredEntries
+from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import within
 from savepoint_formats.layout import Struct, TimerTimestamp, VoidNamespace
 from savepoint_formats.program.spans import bytes_of

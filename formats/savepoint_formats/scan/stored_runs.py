@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from savepoint_formats.catalog import keyed_states
-from savepoint_formats.columns.stored_entries import runs
+from savepoint_formats.entries.stored_entries import runs
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle
 from savepoint_formats.scan.keyed_source import is_canonical

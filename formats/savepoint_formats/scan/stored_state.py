@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.catalog import State
-    from savepoint_formats.columns.stored_entries import StoredEntries
+    from savepoint_formats.entries.stored_entries import StoredEntries
     from savepoint_formats.key_groups.ranges import KeyGroupRange
 
 RUN_SCHEMA = pa.schema({"key_group": pa.int32(), "run": pa.large_binary()})

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from savepoint_formats.entries.entry_chunk import EntryChunk, key_group_prefix
 from savepoint_formats.errors import FormatError
 from savepoint_formats.key_groups.ranges import KeyGroupRange, prefix_size
-from savepoint_formats.state_files.entry_chunk import EntryChunk, key_group_prefix
 from savepoint_formats.state_files.sst import Sst
 from savepoint_formats.state_files.sst_blocks import UnsupportedSstError
 from savepoint_formats.state_files.sst_scan import SstScan

@@ -24,10 +24,10 @@ import numpy as np
 from pyarrow import fs
 from rocksdict import AccessType, Options, Rdict, ReadOptions
 
+from savepoint_formats.entries.entry_chunk import EntryChunk, key_group_of, key_group_prefix
 from savepoint_formats.errors import FormatError, RocksDbError, SavepointError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.metadata.references import FileKind
-from savepoint_formats.state_files.entry_chunk import EntryChunk, key_group_of, key_group_prefix
 from savepoint_formats.state_files.recognition import expect_kind
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from savepoint_formats.entries.entry_chunk import EntryChunk, key_group_of, key_group_prefix
 from savepoint_formats.key_groups.ranges import KeyGroupRange
-from savepoint_formats.state_files.entry_chunk import EntryChunk, key_group_of, key_group_prefix
 from savepoint_formats.state_files.sst_blocks import UnsupportedSstError
 from savepoint_formats.state_files.sst_entries import SstEntries
 

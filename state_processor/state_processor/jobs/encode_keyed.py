@@ -21,14 +21,14 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.catalog import StateKind
-from savepoint_formats.columns.entry_encoder import (
+from savepoint_formats.entries.entry_encoder import (
     KeyColumns,
     ListEncoder,
     MapEncoder,
     TimerEncoder,
     ValueEncoder,
 )
-from savepoint_formats.columns.stored_entries import distinct_hashes, runs
+from savepoint_formats.entries.stored_entries import distinct_hashes, runs
 from savepoint_formats.errors import KeyGroupError, NullKeyError, within
 from savepoint_formats.hashing.key_hash import given_hashes, key_groups_of, key_hashes
 from savepoint_formats.key_groups.ranges import prefix_size
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.columns.entry_encoder import EncodedEntries
+    from savepoint_formats.entries.entry_encoder import EncodedEntries
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.layout import Layout
 

@@ -35,7 +35,7 @@ from pyspark.sql.types import (
 )
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.columns.stored_entries import distinct_hashes
+from savepoint_formats.entries.stored_entries import distinct_hashes
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.hashing.key_hash import given_hashes, key_groups_of, key_hashes
 from savepoint_formats.program.encode import Encoder

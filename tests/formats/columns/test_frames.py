@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.columns.frames import (
+from savepoint_formats.entries.frames import (
     Frames,
     FramesStart,
     FramesTable,

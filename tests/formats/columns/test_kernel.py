@@ -68,7 +68,7 @@ def test_machine_code_is_kept_for_other_processes(tmp_path: Path) -> None:
     script = (
         "import numpy as np\n"
         "from savepoint_formats.bytes.chunk import Chunk\n"
-        "from savepoint_formats.columns.frames import FramesStart, frames\n"
+        "from savepoint_formats.entries.frames import FramesStart, frames\n"
         "from savepoint_formats.program.kernel import find_frames\n"
         "frames(Chunk(np.frombuffer(bytes(2) + bytes(4), np.uint8)), FramesStart(6), 1)\n"
         "print(sum(find_frames.stats.cache_hits.values()))\n"

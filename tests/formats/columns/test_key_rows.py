@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.columns.key_rows import KeyRows
+from savepoint_formats.entries.key_rows import KeyRows
 
 KEYS = st.binary(max_size=20) | st.sampled_from([b"a", b"aa", bytes(8), bytes(9), bytes(16)])
 

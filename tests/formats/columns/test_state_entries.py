@@ -10,7 +10,7 @@ import pytest
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.columns.frames import section_frames
+from savepoint_formats.entries.frames import section_frames
 from savepoint_formats.errors import FormatError, TruncatedError
 from savepoint_formats.layout import Layout, Struct
 from savepoint_formats.program.assembly import program

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.columns.frames import section_frames
-from savepoint_formats.columns.stored_entries import StoredEntries, distinct_hashes, runs
+from savepoint_formats.entries.frames import section_frames
+from savepoint_formats.entries.stored_entries import StoredEntries, distinct_hashes, runs
 
 OFTEN = settings(max_examples=200, suppress_health_check=list(HealthCheck))
 END = b"\xff\xff"

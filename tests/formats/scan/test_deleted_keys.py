@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.columns.stored_entries import StoredEntries
+from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.layout import Int, Layout, MapOf, Struct, Text, TimerTimestamp, VoidNamespace
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.scan.deleted_keys import DeletedKeys

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.columns.stored_entries import StoredEntries
+from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import MergeError
 from savepoint_formats.layout import Layout, Long, MapOf, Nullable, Repeated, Text, Ttl
 from savepoint_formats.program.assembly import program

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.columns.portions import Room, divided
+from savepoint_formats.entries.portions import Room, divided
 from savepoint_formats.scan.large_key_groups import portions
 from savepoint_formats.scan.state_rows import EntrySpans
 from state_processor import Savepoint

@@ -22,6 +22,7 @@ from rocksdb_databases import (
 from rocksdict import AccessType, Options, Rdict
 
 from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.entries.entry_chunk import key_group_prefix
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import (
@@ -30,7 +31,6 @@ from savepoint_formats.metadata import (
     IncrementalHandle,
     OperatorState,
 )
-from savepoint_formats.state_files.entry_chunk import key_group_prefix
 from savepoint_formats.state_files.rocksdb import RocksDbState
 from savepoint_formats.state_files.rocksdb_directory import RocksDbDirectory
 

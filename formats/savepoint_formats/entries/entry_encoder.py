@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.columns.stored_entries import StoredEntries
+from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.layout import MapOf, Nullable, Repeated, Struct
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.collections import Collections

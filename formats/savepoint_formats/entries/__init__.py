@@ -1,0 +1,1 @@
+"""Keys and values as they are stored: frames, portions, runs."""
