@@ -25,7 +25,6 @@ from savepoint_formats.layout import (
 )
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode, decode_sequence
-from savepoint_formats.scan.heap_borders import HeapBorders, HeapState, entry_starts
 from savepoint_formats.scan.keyed_batch import KeyedBatch
 from savepoint_formats.scan.state_rows import (
     HeapDecoder,
@@ -35,6 +34,7 @@ from savepoint_formats.scan.state_rows import (
 )
 from savepoint_formats.scan.timer_rows import TimerRows
 from savepoint_formats.state_files.heap import HeapSection
+from savepoint_formats.state_files.heap_borders import HeapBorders, HeapState, entry_starts
 from savepoint_formats.state_files.sections import Section, sections_of
 from savepoint_formats.values.kryo.structs import column_type, is_struct
 
