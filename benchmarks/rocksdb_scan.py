@@ -27,8 +27,8 @@ from savepoint_formats.metadata import (
     LocalFile,
     RelativeFile,
 )
-from savepoint_formats.state_files.rocksdb import DEFAULT_CHUNK_SIZE, RocksDbState
-from savepoint_formats.state_files.rocksdb_directory import RocksDbDirectory
+from savepoint_formats.state_files.rocksdb.directory import RocksDbDirectory
+from savepoint_formats.state_files.rocksdb.states import DEFAULT_CHUNK_SIZE, RocksDbState
 
 MAX_PARALLELISM = 128
 STATES = ("count", "name")

@@ -21,18 +21,18 @@ NATIVE_LONG = "load_native_long = _load(64, is_big=False)"
 JAVA_LONG = "load_native_long = _load(64, is_big=True)"
 
 READ_TRAILER = """
-from savepoint_formats.state_files.sst_kernel import read_trailer as kernel
+from savepoint_formats.state_files.rocksdb.sst_kernel import read_trailer as kernel
 print(kernel(np.arange(8, dtype=np.uint8), 0), sum(kernel.stats.cache_hits.values()))
 """
 MERGE = """
-from savepoint_formats.state_files.merge_kernel import compare_keys as kernel
-from savepoint_formats.state_files.sst_kernel import Entries
+from savepoint_formats.state_files.rocksdb.merge_kernel import compare_keys as kernel
+from savepoint_formats.state_files.rocksdb.sst_kernel import Entries
 data = np.array([0] * 8 + [0] * 7 + [1], np.uint8)
 spans = np.array([[0, 8], [8, 16], [0, 0], [0, 0]], np.int64)
 print(kernel(Entries(data, spans, np.zeros(2, np.uint64)), 0, 1) < 0, sum(kernel.stats.cache_hits.values()))
 """
 CHECKSUM = """
-from savepoint_formats.state_files.checksum_kernel import read32 as kernel
+from savepoint_formats.state_files.rocksdb.checksum_kernel import read32 as kernel
 print(kernel(np.arange(4, dtype=np.uint8), 0), sum(kernel.stats.cache_hits.values()))
 """
 SPANS = """

@@ -16,7 +16,7 @@ from savepoint_formats.scan.entry_source import (
     SourceSettings,
 )
 from savepoint_formats.scan.state_rows import EntrySpans
-from savepoint_formats.state_files.rocksdb import RocksDbState
+from savepoint_formats.state_files.rocksdb.states import RocksDbState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

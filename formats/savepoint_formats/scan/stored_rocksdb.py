@@ -13,7 +13,7 @@ from savepoint_formats.program.spans import Spans, bytes_of
 from savepoint_formats.scan.entry_source import BATCH_SIZE
 from savepoint_formats.scan.keyed_batch import key_groups_at
 from savepoint_formats.scan.stored_state import StatePiece
-from savepoint_formats.state_files.rocksdb import RocksDbState
+from savepoint_formats.state_files.rocksdb.states import RocksDbState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from savepoint_formats.state_files.checksum_kernel import (
+from savepoint_formats.state_files.rocksdb.checksum_kernel import (
     CRC32C,
     NO_CHECKSUM,
     XXH3,

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_formats.state_files import merge_kernel, sst_kernel
-from savepoint_formats.state_files.sst_kernel import Entries
+from savepoint_formats.state_files.rocksdb import merge_kernel, sst_kernel
+from savepoint_formats.state_files.rocksdb.sst_kernel import Entries
 
 # Few different bytes, so that keys have much in common.
 KEYS = st.lists(st.sampled_from([0, 1, 0x7F, 0x80, 0xFF]), max_size=26).map(bytes)

@@ -22,8 +22,8 @@ from rocksdb_databases import (
 )
 
 from savepoint_formats.errors import FormatError, RocksDbError, SavepointError, TruncatedError
-from savepoint_formats.state_files.rocksdb import RocksDbState
-from savepoint_formats.state_files.rocksdb_directory import RocksDbDirectory
+from savepoint_formats.state_files.rocksdb.directory import RocksDbDirectory
+from savepoint_formats.state_files.rocksdb.states import RocksDbState
 
 if TYPE_CHECKING:
     from pathlib import Path

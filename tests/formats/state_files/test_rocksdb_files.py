@@ -13,8 +13,8 @@ from rocksdb_databases import SMALL, STATE, Reader, both, make, numbered, put, t
 from savepoint_formats.errors import FormatError, StateFileNotFoundError
 from savepoint_formats.locations.file_io import Location, SnapshotDirectory
 from savepoint_formats.metadata import LocalFile, SegmentStream
-from savepoint_formats.state_files.rocksdb import RocksDbState
-from savepoint_formats.state_files.rocksdb_directory import RocksDbDirectory
+from savepoint_formats.state_files.rocksdb.directory import RocksDbDirectory
+from savepoint_formats.state_files.rocksdb.states import RocksDbState
 
 
 @both

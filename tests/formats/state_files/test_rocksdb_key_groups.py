@@ -22,7 +22,7 @@ from rocksdb_databases import (
 )
 
 from savepoint_formats.key_groups.ranges import KeyGroupRange
-from savepoint_formats.state_files.rocksdb import RocksDbState
+from savepoint_formats.state_files.rocksdb.states import RocksDbState
 
 if TYPE_CHECKING:
     from pathlib import Path

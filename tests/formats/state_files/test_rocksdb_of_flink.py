@@ -31,8 +31,8 @@ from savepoint_formats.metadata import (
     IncrementalHandle,
     OperatorState,
 )
-from savepoint_formats.state_files.rocksdb import RocksDbState
-from savepoint_formats.state_files.rocksdb_directory import RocksDbDirectory
+from savepoint_formats.state_files.rocksdb.directory import RocksDbDirectory
+from savepoint_formats.state_files.rocksdb.states import RocksDbState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,7 +20,7 @@ from rocksdict import ChecksumType, DataBlockIndexType
 
 from savepoint_formats.errors import RocksDbError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
-from savepoint_formats.state_files.rocksdb import RocksDbState
+from savepoint_formats.state_files.rocksdb.states import RocksDbState
 
 if TYPE_CHECKING:
     from pathlib import Path

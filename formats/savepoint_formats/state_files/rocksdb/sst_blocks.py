@@ -21,9 +21,9 @@ import cramjam
 import numpy as np
 
 from savepoint_formats.errors import FormatError, TruncatedError
-from savepoint_formats.state_files import sst_kernel
-from savepoint_formats.state_files.checksum_kernel import first_damaged
-from savepoint_formats.state_files.sst_kernel import BLOCK_TRAILER_SIZE, BlockBuffer
+from savepoint_formats.state_files.rocksdb import sst_kernel
+from savepoint_formats.state_files.rocksdb.checksum_kernel import first_damaged
+from savepoint_formats.state_files.rocksdb.sst_kernel import BLOCK_TRAILER_SIZE, BlockBuffer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -17,16 +17,16 @@ import numpy as np
 
 from savepoint_formats.entries.entry_chunk import EntryChunk, key_group_of, key_group_prefix
 from savepoint_formats.key_groups.ranges import KeyGroupRange
-from savepoint_formats.state_files.sst_blocks import UnsupportedSstError
-from savepoint_formats.state_files.sst_entries import SstEntries
+from savepoint_formats.state_files.rocksdb.sst_blocks import UnsupportedSstError
+from savepoint_formats.state_files.rocksdb.sst_entries import SstEntries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.state_files.sst import BlockIndex, Sst
-    from savepoint_formats.state_files.sst_blocks import StoredBlocks
+    from savepoint_formats.state_files.rocksdb.sst import BlockIndex, Sst
+    from savepoint_formats.state_files.rocksdb.sst_blocks import StoredBlocks
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from savepoint_formats.state_files import merge_kernel, sst_kernel
-from savepoint_formats.state_files.merge_kernel import Survivors
-from savepoint_formats.state_files.sst_blocks import Blocks, UnsupportedSstError
-from savepoint_formats.state_files.sst_kernel import Entries
+from savepoint_formats.state_files.rocksdb import merge_kernel, sst_kernel
+from savepoint_formats.state_files.rocksdb.merge_kernel import Survivors
+from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks, UnsupportedSstError
+from savepoint_formats.state_files.rocksdb.sst_kernel import Entries
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from savepoint_formats.state_files.sst_blocks import StoredBlocks
+    from savepoint_formats.state_files.rocksdb.sst_blocks import StoredBlocks
 
 
 @dataclass(frozen=True, slots=True, eq=False)

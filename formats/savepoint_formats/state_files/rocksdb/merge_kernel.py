@@ -17,7 +17,7 @@ from numpy.typing import NDArray  # noqa: TC002  # NamedTuple evaluates annotati
 from savepoint_formats.program.kernel.key_rows import are_equal
 from savepoint_formats.program.kernel.memory import entry as compiled
 from savepoint_formats.program.kernel.memory import load_long, load_native_long
-from savepoint_formats.state_files.sst_kernel import (
+from savepoint_formats.state_files.rocksdb.sst_kernel import (
     OK,
     UNKNOWN,
     WORD_SIZE,

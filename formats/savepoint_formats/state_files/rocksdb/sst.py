@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from savepoint_formats.errors import FormatError, TruncatedError
-from savepoint_formats.state_files import sst_kernel
-from savepoint_formats.state_files.checksum_kernel import CRC32C, NO_CHECKSUM, XXH3
-from savepoint_formats.state_files.sst_blocks import (
+from savepoint_formats.state_files.rocksdb import sst_kernel
+from savepoint_formats.state_files.rocksdb.checksum_kernel import CRC32C, NO_CHECKSUM, XXH3
+from savepoint_formats.state_files.rocksdb.sst_blocks import (
     Blocks,
     StoredBlocks,
     TableBytes,
