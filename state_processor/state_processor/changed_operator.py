@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.catalog import StateKind
 from savepoint_formats.copying import copied
 from savepoint_formats.errors import (
     RescaleError,
@@ -21,6 +20,7 @@ from savepoint_formats.errors import (
 from savepoint_formats.metadata import OperatorState, SubtaskState
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.local_state import as_keyed
+from savepoint_formats.tables.catalog import StateKind
 from state_processor.changed_table import ChangedTable
 from state_processor.column_types import column_of, expect_frame
 from state_processor.hash_codes import hash_code_of
@@ -47,13 +47,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from savepoint_formats.catalog import State
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.scan.merged_instances import MergedInstances
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
     from savepoint_formats.state_files.header import StateMetaInfo
-    from savepoint_formats.tables import Table
+    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.tables.tables import Table
     from state_processor.jobs.operator_rows import ElementRows
     from state_processor.local_merges import Merge
     from state_processor.planned_operator import WriteContext

@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 
 from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.layout import as_records, without_ttl
-from savepoint_formats.scan.scan_options import ReadOptions
-from savepoint_formats.scan.table_scan import TableScan
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
+from savepoint_formats.tables.read_options import ReadOptions
+from savepoint_formats.tables.scan import TableScan
 from state_processor.column_types import column_of, fitted, spark_type
 from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, NAMESPACE
 from state_processor.jobs.keyed_rows import Key, KeyedRows
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from savepoint_formats.catalog import State
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.struct_edit import StructEdit
-    from savepoint_formats.tables import Table
+    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.tables.tables import Table
     from state_processor.savepoint import Operator
 
 VALUE = "value"

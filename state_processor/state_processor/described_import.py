@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from savepoint_formats.errors import DescriptionError, SavepointError
 from savepoint_formats.layout import without_ttl
-from savepoint_formats.tables import KEYED_STATE, WINDOW_STATE
+from savepoint_formats.tables.tables import KEYED_STATE, WINDOW_STATE
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.column_types import column_of
 from state_processor.descriptors import ListStateDescriptor, MapStateDescriptor

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.metadata import FlinkVersionRange, KeyedHandleType
 from savepoint_formats.metadata.references import COORDINATOR, stream_references
-from savepoint_formats.tables import column_type
+from savepoint_formats.tables.tables import column_type
 from savepoint_formats.values.arrow_types import arrow_type, spark_type_name, visible_key_type
 from savepoint_formats.values.kinds.undecoded import notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from savepoint_formats.catalog import State, StateKind
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
     from savepoint_formats.metadata import CheckpointMetadata
     from savepoint_formats.metadata.references import StreamReference
-    from savepoint_formats.tables import Table
+    from savepoint_formats.tables.catalog import State, StateKind
+    from savepoint_formats.tables.tables import Table
     from state_processor.savepoint import Operator
 
 _KEYED_FORMATS = {

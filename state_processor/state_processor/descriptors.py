@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
-from savepoint_formats.catalog import StateKind
 from savepoint_formats.snapshots import constructed
+from savepoint_formats.tables.catalog import StateKind
 from state_processor.types import expect_type
 
 if TYPE_CHECKING:

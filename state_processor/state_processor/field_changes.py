@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from savepoint_formats.catalog import StateKind
 from savepoint_formats.errors import ColumnTypeError, SchemaChangeError, within
 from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.snapshots.logical_type_text import parse_logical_type
@@ -21,6 +20,7 @@ from savepoint_formats.snapshots.struct_edit import (
     renamed_field,
     retyped_field,
 )
+from savepoint_formats.tables.catalog import StateKind
 from state_processor.column_types import fits, spark_type
 from state_processor.struct_columns import type_at
 from state_processor.types import TypeInformation
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
-    from savepoint_formats.catalog import State
     from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.tables.catalog import State
     from state_processor.changed_operator import ChangedOperator
     from state_processor.changed_table import ChangedTable
     from state_processor.savepoint_writer import SavepointWriter

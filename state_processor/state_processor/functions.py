@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Row
 
-    from savepoint_formats import catalog
+    from savepoint_formats.tables import catalog
     from state_processor.descriptors import (
         AggregatingStateDescriptor,
         ListStateDescriptor,

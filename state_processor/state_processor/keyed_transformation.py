@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pyspark.sql import functions as F
 
-from savepoint_formats.catalog import StateKind
 from savepoint_formats.errors import ColumnTypeError, StateNotFoundError
 from savepoint_formats.snapshots import constructed
+from savepoint_formats.tables.catalog import StateKind
 from state_processor.column_types import column_of, fitted
 from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, NAMESPACE
 from state_processor.jobs.grouped_rows import Grouping

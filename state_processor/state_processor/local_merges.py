@@ -10,16 +10,16 @@ import pyarrow as pa
 
 from savepoint_formats.errors import MergeError
 from savepoint_formats.layout import without_ttl
-from savepoint_formats.scan.merged_columns import instance_layout, merge_of, mergeable_states
 from savepoint_formats.scan.merged_instances import MergedInstances
+from savepoint_formats.tables.merged_columns import instance_layout, merge_of, mergeable_states
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.jobs.python_values import given, python_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from savepoint_formats.catalog import State
     from savepoint_formats.program.merge_rules import MergeInstances
+    from savepoint_formats.tables.catalog import State
     from state_processor.savepoint import Operator
 
     Merge: TypeAlias = "str | Callable[[Any, Any], Any] | Merging"

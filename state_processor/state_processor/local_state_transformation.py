@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Self
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, MapType
 
-from savepoint_formats.catalog import StateKind
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.state_files.local_state import as_local
-from savepoint_formats.tables import SUBTASK
+from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.tables.tables import SUBTASK
 from state_processor.column_types import column_of, fits
 from state_processor.jobs.keyed_rows import Key, KeyedRows
 from state_processor.jobs.local_state_rows import LocalStateRows

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Self, Unpack
 
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.catalog import OperatorCatalog
 from savepoint_formats.errors import (
     OperatorNotFoundError,
     StateNotFoundError,
@@ -21,8 +20,9 @@ from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.metadata import CheckpointMetadata, MetadataVersion
-from savepoint_formats.tables import Table, tables_of
-from savepoint_formats.unread import problems_by_table
+from savepoint_formats.tables.catalog import OperatorCatalog
+from savepoint_formats.tables.tables import Table, tables_of
+from savepoint_formats.tables.unread import problems_by_table
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from state_processor.description import (
     ColumnDescription,
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from savepoint_formats.catalog_problem import CatalogProblem
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.metadata import OperatorState
-    from savepoint_formats.scan.scan_options import ReadOptions, ScanArguments
-    from savepoint_formats.scan.table_scan import TableScan
     from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.tables.catalog_problem import CatalogProblem
+    from savepoint_formats.tables.read_options import ReadOptions, ScanArguments
+    from savepoint_formats.tables.scan import TableScan
     from state_processor.key_types import GivenType
     from state_processor.planned_operator import StateTransformation
     from state_processor.spark_savepoint import SparkSavepoint
@@ -123,7 +123,7 @@ class Operator:
 
     def scan(self, table: Table, options: ReadOptions) -> TableScan:
         """How one of its tables is read."""
-        from savepoint_formats.scan.table_scan import TableScan  # noqa: PLC0415  # numba is slow
+        from savepoint_formats.tables.scan import TableScan  # noqa: PLC0415  # numba is slow
 
         return TableScan(self.directory, self.record, table, options, self.kryo, self.name)
 
@@ -402,7 +402,7 @@ class Savepoint:
             ...     for batch in scan.read(split):
             ...         print(batch.num_rows)
         """
-        from savepoint_formats.scan.scan_options import ReadOptions  # noqa: PLC0415  # numba is slow
+        from savepoint_formats.tables.read_options import ReadOptions  # noqa: PLC0415  # numba is slow
 
         operator, found = self.table(table)
         return operator.scan(found, ReadOptions.of(options))

@@ -6,11 +6,11 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
-from savepoint_formats.catalog import StateKind
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.printable import html_printable
-from savepoint_formats.scan.scan_options import ReadOptions
-from savepoint_formats.tables import KEYED_STATE, TIMERS, WINDOW_STATE
+from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.tables.read_options import ReadOptions
+from savepoint_formats.tables.tables import KEYED_STATE, TIMERS, WINDOW_STATE
 from savepoint_formats.values.kryo.descriptions import kryo_classes_json
 from state_processor.data_source import FORMAT, SavepointDataSource, path_options
 from state_processor.jobs.keyed_reader import KeyedReaderJob
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.layout import KryoClass
-    from savepoint_formats.scan.scan_options import ReadArguments
-    from savepoint_formats.tables import Table
+    from savepoint_formats.tables.read_options import ReadArguments
+    from savepoint_formats.tables.tables import Table
     from state_processor.functions import (
         KeyedStateReaderFunction,
         ReaderFunction,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.catalog import base_handles, raw_keyed_handle
 from savepoint_formats.errors import KeyTypeError, StateNotFoundError
 from savepoint_formats.metadata import ChangelogHandle
 from savepoint_formats.scan.stored_raw_timers import raw_timer_infos
@@ -16,6 +15,7 @@ from savepoint_formats.state_files.header import (
     HeaderBytes,
     KeyedBackendHeader,
 )
+from savepoint_formats.tables.catalog import base_handles, raw_keyed_handle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

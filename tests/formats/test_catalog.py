@@ -7,13 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 from hand_made import BASE, LONG, STRING, VOID, composite, i32, snapshot, utf
 
-from savepoint_formats.catalog import (
-    OperatorCatalog,
-    State,
-    StateKind,
-    keyed_states,
-    operator_states,
-)
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.layout import (
@@ -44,6 +37,13 @@ from savepoint_formats.state_files.header import (
     HeaderBytes,
     KeyedBackendHeader,
     OperatorBackendHeader,
+)
+from savepoint_formats.tables.catalog import (
+    OperatorCatalog,
+    State,
+    StateKind,
+    keyed_states,
+    operator_states,
 )
 
 if TYPE_CHECKING:

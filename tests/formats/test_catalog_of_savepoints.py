@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.catalog import OperatorCatalog, StateKind
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.layout import opaque_parts
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import CheckpointMetadata
+from savepoint_formats.tables.catalog import OperatorCatalog, StateKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.layout import (
     Layout,
     Long,
@@ -14,7 +13,8 @@ from savepoint_formats.layout import (
     TimerTimestamp,
     Ttl,
 )
-from savepoint_formats.tables import Column, Table, tables_of
+from savepoint_formats.tables.catalog import State, StateKind
+from savepoint_formats.tables.tables import Column, Table, tables_of
 
 WINDOW = Struct(("start", "end"), (Long(), Long()))
 

@@ -6,7 +6,6 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.catalog import OperatorCatalog
 from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
@@ -25,9 +24,10 @@ from savepoint_formats.metadata import (
     SubtaskState,
 )
 from savepoint_formats.metadata.keyed_handles import ChangeSetStream, StateChange
-from savepoint_formats.scan.scan_options import ReadOptions
-from savepoint_formats.scan.table_scan import TableScan
-from savepoint_formats.tables import tables_of
+from savepoint_formats.tables.catalog import OperatorCatalog
+from savepoint_formats.tables.read_options import ReadOptions
+from savepoint_formats.tables.scan import TableScan
+from savepoint_formats.tables.tables import tables_of
 from savepoint_formats.values.state_entries import EntryWriter, entry_key
 from savepoint_formats.values.values import write_value
 

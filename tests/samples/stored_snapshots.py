@@ -6,7 +6,6 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.catalog import base_handles
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import CheckpointMetadata
 from savepoint_formats.state_files.header import (
@@ -14,6 +13,7 @@ from savepoint_formats.state_files.header import (
     KeyedBackendHeader,
     OperatorBackendHeader,
 )
+from savepoint_formats.tables.catalog import base_handles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

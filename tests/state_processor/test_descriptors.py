@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
-from savepoint_formats.catalog import StateKind
 from savepoint_formats.snapshots import TypeSerializerSnapshot, constructed
+from savepoint_formats.tables.catalog import StateKind
 from state_processor.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from local_counts import KEY_GROUPS, MERGE, merged_counts, open_local, write_local
 
-from savepoint_formats.catalog import base_handles
 from savepoint_formats.errors import MergeError, SchemaChangeError, StateNotFoundError
 from savepoint_formats.key_groups.scope import redistributed
 from savepoint_formats.state_files.header import HeaderBytes
+from savepoint_formats.tables.catalog import base_handles
 
 if TYPE_CHECKING:
     from collections.abc import Callable

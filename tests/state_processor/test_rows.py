@@ -9,7 +9,7 @@ import pytest
 from sample_rows import Sample, copy_of, file_of
 
 from savepoint_formats.errors import ColumnNotFoundError, StateFileNotFoundError
-from savepoint_formats.tables import Column
+from savepoint_formats.tables.tables import Column
 from state_processor import Savepoint
 from state_processor.rows import ConditionError, QueryError, first_rows, query_rows
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from savepoint_formats.scan.table_scan import TableScan
+    from savepoint_formats.tables.scan import TableScan
 
 CURRENCY = Sample("currency-2.2.1-rocksdb-native")
 STATES = Sample("states-2.2.1-hashmap-canonical")

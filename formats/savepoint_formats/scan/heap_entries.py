@@ -20,13 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.catalog import StateKind
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Struct
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode_sequence
 from savepoint_formats.program.spans import Spans, bytes_of, large_binary, spans_in
-from savepoint_formats.scan.state_rows import key_layout, namespace_layout
+from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.tables.state_rows import key_layout, namespace_layout
 from savepoint_formats.values.state_entries import DELIMITER, Sized, is_ambiguous
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.catalog import State
+    from savepoint_formats.tables.catalog import State
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _COUNT_SIZE = 4

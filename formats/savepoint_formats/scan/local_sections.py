@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from savepoint_formats.catalog import State
     from savepoint_formats.scan.merged_instances import MergedInstances
+    from savepoint_formats.tables.catalog import State
 
 
 @dataclass(frozen=True)

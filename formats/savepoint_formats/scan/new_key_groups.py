@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.catalog import StateKind
 from savepoint_formats.errors import FormatError, UnstableHashError, within
 from savepoint_formats.hashing.key_hash import (
     given_hashes,
@@ -36,17 +35,18 @@ from savepoint_formats.layout import (
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
-from savepoint_formats.scan.state_rows import key_layout, namespace_layout
-from savepoint_formats.scan.visible import visible_key
+from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.tables.state_rows import key_layout, namespace_layout
+from savepoint_formats.tables.visible import visible_key
 from savepoint_formats.values.state_entries import Sized, Suffixed, entry_key, is_ambiguous
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from savepoint_formats.catalog import State
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.program.program import Program
     from savepoint_formats.scan.stored_state import StatePiece
+    from savepoint_formats.tables.catalog import State
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _TIMESTAMP_SIZE = 8

@@ -21,22 +21,22 @@ from savepoint_formats.errors import within
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.program.kernel import NO_STATE
 from savepoint_formats.program.spans import Spans, bytes_of
-from savepoint_formats.scan.entry_source import BATCH_SIZE
-from savepoint_formats.scan.section_frames import SectionFrames
 from savepoint_formats.scan.stored_state import RUN_SCHEMA, StatePiece
 from savepoint_formats.state_files.sections import batches_of, read_sections, sections_of
+from savepoint_formats.tables.entry_source import BATCH_SIZE
+from savepoint_formats.tables.section_frames import SectionFrames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.catalog import State
     from savepoint_formats.entries.frames import Frames
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.file_io import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.state_files.sections import Section
+    from savepoint_formats.tables.catalog import State
 
 ID_SIZE = 2
 _KEY_SIZE_SIZE = 4

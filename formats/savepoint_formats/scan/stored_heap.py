@@ -15,11 +15,11 @@ from savepoint_formats.state_files.sections import sections_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from savepoint_formats.catalog import State
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.file_io import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.state_files.sections import Section
+    from savepoint_formats.tables.catalog import State
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import within
 from savepoint_formats.layout import Struct, TimerTimestamp, VoidNamespace
 from savepoint_formats.program.spans import bytes_of
 from savepoint_formats.scan.heap_entries import BackToBack, nothings
-from savepoint_formats.scan.raw_state import RawKeyedSource
 from savepoint_formats.scan.stored_state import StatePiece
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files.header import StateMetaInfo
@@ -29,6 +27,8 @@ from savepoint_formats.state_files.raw_timers import (
     raw_file,
     read_timers,
 )
+from savepoint_formats.tables.catalog import State, StateKind
+from savepoint_formats.tables.raw_state import RawKeyedSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

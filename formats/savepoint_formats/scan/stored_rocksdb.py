@@ -10,19 +10,19 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import within
 from savepoint_formats.program.spans import Spans, bytes_of
-from savepoint_formats.scan.entry_source import BATCH_SIZE
-from savepoint_formats.scan.keyed_batch import key_groups_at
 from savepoint_formats.scan.stored_state import StatePiece
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
+from savepoint_formats.tables.entry_source import BATCH_SIZE
+from savepoint_formats.tables.keyed_batch import key_groups_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from savepoint_formats.catalog import State
     from savepoint_formats.entries.entry_chunk import EntryChunk
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import IncrementalHandle
+    from savepoint_formats.tables.catalog import State
 
 
 class StoredRocksDb:

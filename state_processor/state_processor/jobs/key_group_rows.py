@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
-from savepoint_formats.catalog import StateKind
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.tables.catalog import StateKind
 from state_processor.jobs.python_values import python_values, state_values
 from state_processor.schema import to_spark
 from state_processor.states import hashable
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from savepoint_formats.layout import Layout
-    from savepoint_formats.scan.table_scan import TableScan
-    from savepoint_formats.tables import Table
+    from savepoint_formats.tables.scan import TableScan
+    from savepoint_formats.tables.tables import Table
     from state_processor.savepoint import Operator, Savepoint
 
 _TIMER = ("timestamp", "time_domain")

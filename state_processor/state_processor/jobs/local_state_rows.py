@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats.errors import SubtaskError
-from savepoint_formats.tables import SUBTASK
+from savepoint_formats.tables.tables import SUBTASK
 from state_processor.jobs.encode_keyed import KEY_GROUP, RUN_SCHEMA, RUNS, gathered
 from state_processor.jobs.handed_runs import RunSource
 from state_processor.jobs.task_errors import typed_errors

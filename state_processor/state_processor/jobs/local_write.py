@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pyspark.sql import functions as F
 
-from savepoint_formats.catalog import keyed_states
 from savepoint_formats.errors import SubtaskError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.scan.local_sections import LocalSections
-from savepoint_formats.tables import SUBTASK
+from savepoint_formats.tables.catalog import keyed_states
+from savepoint_formats.tables.tables import SUBTASK
 from state_processor.jobs.keyed_write import KeyedPlan
 from state_processor.jobs.write_keyed import KeyedFiles, runs_of
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_formats.catalog import State
+    from savepoint_formats.tables.catalog import State
     from state_processor.savepoint import Operator
 
 _FOUND = "state STRING"

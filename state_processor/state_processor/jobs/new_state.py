@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Self
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, LongType
 
-from savepoint_formats.catalog import StateKind
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.layout import Long, VoidNamespace, as_records, without_ttl
 from savepoint_formats.snapshots import constructed
@@ -20,6 +19,7 @@ from savepoint_formats.state_files.header import (
     KeyedStateType,
     StateMetaInfo,
 )
+from savepoint_formats.tables.catalog import StateKind
 from state_processor.column_types import column_of, fits, fitted, spark_type
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from savepoint_formats.catalog import State, StateKind
-from savepoint_formats.scan.scan_options import ReadOptions
-from savepoint_formats.tables import Column, tables_of
+from savepoint_formats.tables.catalog import State, StateKind
+from savepoint_formats.tables.read_options import ReadOptions
+from savepoint_formats.tables.tables import Column, tables_of
 from state_processor.data_source import SplitPartition
 from state_processor.functions import RuntimeContext
 from state_processor.jobs.key_group_rows import KeyGroupRows, OtherTables, key_groups_of
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_formats.scan.table_scan import Split, TableScan
+    from savepoint_formats.tables.scan import Split, TableScan
     from state_processor.functions import ReaderFunction
     from state_processor.savepoint import Operator, Savepoint
 

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from savepoint_formats.catalog import StateKind
 from savepoint_formats.layout import MapOf
+from savepoint_formats.tables.catalog import StateKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from savepoint_formats.catalog import State
-    from savepoint_formats.tables import Table
+    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.tables.tables import Table
 
     Convert = Callable[[Any], Any]
 

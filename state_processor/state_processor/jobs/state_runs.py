@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import pyarrow as pa
 
-from savepoint_formats.catalog import StateKind
 from savepoint_formats.snapshots import constructed
+from savepoint_formats.tables.catalog import StateKind
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.jobs.encode_keyed import (
     BATCH_SIZE,

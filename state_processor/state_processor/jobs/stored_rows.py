@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from savepoint_formats.catalog import raw_keyed_handle
 from savepoint_formats.errors import within
 from savepoint_formats.metadata import KeyGroupsHandle
-from savepoint_formats.scan.entry_source import SourceSettings
 from savepoint_formats.scan.stored_runs import PassThrough, raw_timer_runs, stored_runs
-from savepoint_formats.scan.subtasks import check_subtasks
-from savepoint_formats.scan.table_scan import SPLIT_SIZE, pieces_of
+from savepoint_formats.tables.catalog import raw_keyed_handle
+from savepoint_formats.tables.entry_source import SourceSettings
+from savepoint_formats.tables.scan import SPLIT_SIZE, pieces_of
+from savepoint_formats.tables.subtasks import check_subtasks
 from state_processor.jobs.encode_keyed import RUNS, run_rows
 from state_processor.jobs.handed_runs import RunSource
 from state_processor.jobs.local_state_rows import LOCAL_RUNS, of_subtask

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_formats.scan.table_scan import Split, TableScan
+    from savepoint_formats.tables.scan import Split, TableScan
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from savepoint_formats.tables import KEYED_STATE
-from savepoint_formats.tables import TIMERS as TIMERS_TABLE
+from savepoint_formats.tables.tables import KEYED_STATE
+from savepoint_formats.tables.tables import TIMERS as TIMERS_TABLE
 from state_processor.jobs.sorted_inputs import KEY
 from state_processor.mixed_mode.state_columns import encoded, encoded_keys
 from state_processor.mixed_mode.stored_backend import (
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from savepoint_formats.scan.table_scan import Split, TableScan
+    from savepoint_formats.tables.scan import Split, TableScan
     from state_processor.savepoint import Savepoint
 
 _TIMERS = {EVENT_TIME: EVENT_TIMERS, PROCESSING_TIME: PROCESSING_TIMERS}

@@ -13,23 +13,23 @@ from sample_rows import Sample, samples
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.catalog import StateKind
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Struct, VoidNamespace
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.program.spans import spans_in
-from savepoint_formats.scan.entry_source import SourceSettings
 from savepoint_formats.scan.stored_runs import stored_source
+from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.tables.entry_source import SourceSettings
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.state_entries import Delimited, NullableRest, entry_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.catalog import State
     from savepoint_formats.scan.stored_state import StatePiece
+    from savepoint_formats.tables.catalog import State
 
 
 # Forms of a value that only one of Java's writers makes, and values that no column holds.

@@ -6,10 +6,10 @@ import pytest
 from changelog_jobs import TIMERS, plain_base, put, registrations
 from hand_made import change, changelog, encoded, in_memory, operator_with, registration, rows
 
-from savepoint_formats.catalog import OperatorCatalog
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import Opaque, Text
 from savepoint_formats.locations.file_io import SnapshotDirectory
+from savepoint_formats.tables.catalog import OperatorCatalog
 
 
 class TestKeys:

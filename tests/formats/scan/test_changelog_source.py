@@ -48,7 +48,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_rows import Sample, in_order, rows_of, with_columns
 
-from savepoint_formats.catalog import OperatorCatalog
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
@@ -56,6 +55,7 @@ from savepoint_formats.layout import Long, Text, Ttl
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import ChangelogHandle, SubtaskState
 from savepoint_formats.state_files.changelog import StateChangeOperation as Operation
+from savepoint_formats.tables.catalog import OperatorCatalog
 
 if TYPE_CHECKING:
     from savepoint_formats.metadata import KeyGroupsHandle, OperatorState

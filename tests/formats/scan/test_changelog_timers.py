@@ -23,11 +23,11 @@ from hand_made import (
     timers_of,
 )
 
-from savepoint_formats.catalog import OperatorCatalog, StateKind
 from savepoint_formats.errors import FormatError, SavepointError
 from savepoint_formats.layout import Long, Struct, Text, TimerTimestamp
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.state_files.changelog import StateChangeOperation as Operation
+from savepoint_formats.tables.catalog import OperatorCatalog, StateKind
 
 if TYPE_CHECKING:
     from savepoint_formats.metadata import KeyGroupsHandle

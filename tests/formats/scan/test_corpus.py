@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint_formats.catalog import StateKind
+from savepoint_formats.tables.catalog import StateKind
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from savepoint_formats.scan.table_scan import TableScan
+    from savepoint_formats.tables.scan import TableScan
 
 Counts = dict[tuple[str, str], tuple[StateKind, int]]
 """Operator and table -> kind of its states, and rows."""

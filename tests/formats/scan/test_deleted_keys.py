@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.layout import Int, Layout, MapOf, Struct, Text, TimerTimestamp, VoidNamespace
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.scan.deleted_keys import DeletedKeys
 from savepoint_formats.scan.stored_state import StatePiece
+from savepoint_formats.tables.catalog import State, StateKind
 
 VOID = b"\0"
 

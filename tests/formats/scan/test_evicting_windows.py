@@ -21,13 +21,13 @@ from hand_made import (
     stream_elements_of,
 )
 
-from savepoint_formats.catalog import OperatorCatalog
 from savepoint_formats.errors import StateTypeError
 from savepoint_formats.layout import Long, Text
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import KeyGroupsHandle, OperatorState, SubtaskState
-from savepoint_formats.scan.visible import stream_elements, visible_elements
-from savepoint_formats.tables import tables_of
+from savepoint_formats.tables.catalog import OperatorCatalog
+from savepoint_formats.tables.tables import tables_of
+from savepoint_formats.tables.visible import stream_elements, visible_elements
 from savepoint_formats.values.arrow_types import arrow_type
 
 CONTENTS = meta_info("window-contents", "LIST", list_of(stream_elements_of(STRING)), TIME_WINDOW)

@@ -27,7 +27,6 @@ from passed_state import entries_in, sections_of
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import (
     Layout,
@@ -44,6 +43,7 @@ from savepoint_formats.layout import (
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import SubtaskState
 from savepoint_formats.scan.heap_entries import heap_entries
+from savepoint_formats.tables.catalog import State, StateKind
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.state_entries import (
     Delimited,

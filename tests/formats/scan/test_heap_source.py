@@ -20,13 +20,13 @@ from hand_made import (
     timers_of,
 )
 
-from savepoint_formats.catalog import OperatorCatalog
 from savepoint_formats.errors import FormatError, StateNotFoundError, UndecodableError
 from savepoint_formats.layout import Long, Text
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import OperatorState, SubtaskState
-from savepoint_formats.scan.table_scan import TableScan
-from savepoint_formats.tables import tables_of
+from savepoint_formats.tables.catalog import OperatorCatalog
+from savepoint_formats.tables.scan import TableScan
+from savepoint_formats.tables.tables import tables_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

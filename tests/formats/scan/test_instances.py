@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import MergeError
 from savepoint_formats.layout import Layout, Long, MapOf, Nullable, Repeated, Text, Ttl
@@ -22,6 +21,7 @@ from savepoint_formats.program.merge_rules import merge_rule
 from savepoint_formats.program.spans import spans_in
 from savepoint_formats.scan.instances import appended
 from savepoint_formats.scan.merged_instances import MergedInstances
+from savepoint_formats.tables.catalog import State, StateKind
 from savepoint_formats.values.state_entries import Delimited, NullableRest
 
 TEXTS, NUMBERS = st.text(max_size=4), st.integers(-(1 << 40), 1 << 40)

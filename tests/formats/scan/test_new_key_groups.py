@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import FormatError, HashCodeError, UnstableHashError
 from savepoint_formats.hashing.java_hash import java_hash
@@ -31,6 +30,7 @@ from savepoint_formats.layout import (
 )
 from savepoint_formats.scan.new_key_groups import NewKeyGroups
 from savepoint_formats.scan.stored_state import StatePiece
+from savepoint_formats.tables.catalog import State, StateKind
 from savepoint_formats.values.state_entries import EntryWriter, entry_key
 
 if TYPE_CHECKING:

@@ -28,10 +28,10 @@ from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.layout import Text
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import CheckpointMetadata
-from savepoint_formats.scan.entry_source import SourceSettings
-from savepoint_formats.scan.scan_options import ReadOptions
 from savepoint_formats.scan.stored_runs import PassThrough, stored_runs
-from savepoint_formats.scan.table_scan import TableScan
+from savepoint_formats.tables.entry_source import SourceSettings
+from savepoint_formats.tables.read_options import ReadOptions
+from savepoint_formats.tables.scan import TableScan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from savepoint_formats.layout import Layout, Long, MapOf, Nullable, Text, Ttl, without_ttl
-from savepoint_formats.scan.visible import visible_values
+from savepoint_formats.tables.visible import visible_values
 from savepoint_formats.values.arrow_types import arrow_type
 
 

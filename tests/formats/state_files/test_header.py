@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.catalog import base_handles
 from savepoint_formats.errors import FormatError, SavepointError, UnsupportedVersionError
 from savepoint_formats.layout import (
     Layout,
@@ -33,6 +32,7 @@ from savepoint_formats.state_files.header import (
     KeyedBackendHeader,
     OperatorBackendHeader,
 )
+from savepoint_formats.tables.catalog import base_handles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,7 +25,6 @@ from hand_made import (
 )
 
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.catalog import OperatorCatalog, StateKind
 from savepoint_formats.errors import (
     FormatError,
     SavepointError,
@@ -49,10 +48,11 @@ from savepoint_formats.metadata import (
     OperatorStateOffsets,
     SubtaskState,
 )
-from savepoint_formats.scan.table_scan import TableScan
 from savepoint_formats.state_files.raw_timers import has_timers, read_timers, skip_timers
 from savepoint_formats.state_files.sections import Section
-from savepoint_formats.tables import tables_of
+from savepoint_formats.tables.catalog import OperatorCatalog, StateKind
+from savepoint_formats.tables.scan import TableScan
+from savepoint_formats.tables.tables import tables_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.layout import (
     Layout,
     MapOf,
@@ -25,6 +24,7 @@ from savepoint_formats.layout import (
 )
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode, decode_sequence
+from savepoint_formats.tables.catalog import State, StateKind
 from savepoint_formats.values.state_entries import Delimited, NullableRest, Sized, entry_key
 
 if TYPE_CHECKING:

@@ -10,16 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from savepoint_formats.scan.changed_state import NumberedEdit, StateEntries
-from savepoint_formats.scan.state_edits import EditReader
-from savepoint_formats.scan.state_rows import key_layout, namespace_layout
+from savepoint_formats.tables.changed_state import NumberedEdit, StateEntries
+from savepoint_formats.tables.state_edits import EditReader
+from savepoint_formats.tables.state_rows import key_layout, namespace_layout
 from savepoint_formats.values.state_entries import is_ambiguous, length_suffix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from savepoint_formats.catalog import State
     from savepoint_formats.state_files.changelog import KeyedChange
+    from savepoint_formats.tables.catalog import State
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
     StateChange = tuple[State, KeyedChange]

@@ -19,16 +19,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats.errors import UndecodableError
-from savepoint_formats.scan.timer_rows import TimerRows
 from savepoint_formats.state_files.changelog import StateChangeOperation
+from savepoint_formats.tables.timer_rows import TimerRows
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds.equality import comparable
 from savepoint_formats.values.values import ValueReader
 
 if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView
-    from savepoint_formats.catalog import State
     from savepoint_formats.state_files.changelog import KeyedChange
+    from savepoint_formats.tables.catalog import State
     from savepoint_formats.values.kinds.codec import Value
     from savepoint_formats.values.kryo.dialect import KryoDialect
 

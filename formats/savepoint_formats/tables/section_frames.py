@@ -14,7 +14,7 @@ import numpy as np
 
 from savepoint_formats.entries.frames import Frames, FramesStart, FramesTable, expect_end, frames
 from savepoint_formats.errors import FormatError
-from savepoint_formats.scan.keyed_batch import key_groups_at
+from savepoint_formats.tables.keyed_batch import key_groups_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.bytes.chunk import Chunk
-    from savepoint_formats.catalog import State
     from savepoint_formats.state_files.sections import Section
+    from savepoint_formats.tables.catalog import State
 
     Placed: TypeAlias = tuple[Section, int, int]
     """A section, and where in a chunk it begins and ends."""

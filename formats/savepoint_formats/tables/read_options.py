@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 from savepoint_formats.key_groups.ranges import KeyGroupRange
-from savepoint_formats.scan.entry_source import PORTION_SIZE
+from savepoint_formats.tables.entry_source import PORTION_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.tables import KEYED_STATE
+from savepoint_formats.tables.tables import KEYED_STATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from savepoint_formats.catalog_problem import CatalogProblem
-    from savepoint_formats.tables import Table
+    from savepoint_formats.tables.catalog_problem import CatalogProblem
+    from savepoint_formats.tables.tables import Table
 
 
 def problems_by_table(

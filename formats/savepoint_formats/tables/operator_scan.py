@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.catalog import State, StateKind
 from savepoint_formats.errors import within
 from savepoint_formats.layout import Layout, Repeated, Struct
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.state_files.header import OperatorBackendHeader
 from savepoint_formats.state_files.operator_state import read_elements
+from savepoint_formats.tables.catalog import State, StateKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,12 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.catalog import RAW_TIMERS, StateKind, raw_keyed_handle
 from savepoint_formats.errors import UndecodableError, UnknownSnapshotError, within
 from savepoint_formats.metadata.references import COORDINATOR
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode_sequence
-from savepoint_formats.scan.timer_rows import TimerRows
 from savepoint_formats.state_files.operator_state import read_elements
 from savepoint_formats.state_files.raw_timers import (
     TimerServices,
@@ -35,6 +33,8 @@ from savepoint_formats.state_files.sections import (
     read_sections,
     sections_of,
 )
+from savepoint_formats.tables.catalog import RAW_TIMERS, StateKind, raw_keyed_handle
+from savepoint_formats.tables.timer_rows import TimerRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,6 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING
 
-from savepoint_formats.catalog_problem import CatalogProblem
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.scope import KeyScope
 from savepoint_formats.layout import (
@@ -54,6 +53,7 @@ from savepoint_formats.state_files.raw_timers import (
     has_timers,
     raw_file,
 )
+from savepoint_formats.tables.catalog_problem import CatalogProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

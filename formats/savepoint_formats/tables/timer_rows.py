@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.errors import StateTypeError
-from savepoint_formats.scan.visible import visible_key
 from savepoint_formats.state_files.raw_timers import TIMER_STATE_PREFIX
-from savepoint_formats.tables import KEY
+from savepoint_formats.tables.tables import KEY
+from savepoint_formats.tables.visible import visible_key
 from savepoint_formats.values.kryo.structs import UNDECODED_TYPE
 
 if TYPE_CHECKING:

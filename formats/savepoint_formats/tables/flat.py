@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from savepoint_formats.errors import StateNotFoundError
 
 if TYPE_CHECKING:
-    from savepoint_formats.catalog import State
-    from savepoint_formats.tables import Table
+    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.tables.tables import Table
 
 LIST_INDEX, LIST_VALUE = "list_index", "list_value"
 MAP_KEY, MAP_VALUE = "map_key", "map_value"
