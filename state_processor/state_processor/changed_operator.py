@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from savepoint_formats.hashing.key_hash import HashKeys
-    from savepoint_formats.scan.merged_instances import MergedInstances
+    from savepoint_formats.pass_through.merged_instances import MergedInstances
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
     from savepoint_formats.state_files.header import StateMetaInfo

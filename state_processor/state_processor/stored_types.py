@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.errors import KeyTypeError, StateNotFoundError
 from savepoint_formats.metadata import ChangelogHandle
-from savepoint_formats.scan.stored_raw_timers import raw_timer_infos
+from savepoint_formats.pass_through.stored_raw_timers import raw_timer_infos
 from savepoint_formats.state_files.changelog import read_registrations
 from savepoint_formats.state_files.header import (
     VALUE_SERIALIZER,

@@ -10,8 +10,8 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 
 from savepoint_formats.errors import ColumnNotFoundError
+from savepoint_formats.pass_through.deleted_keys import DeletedKeys
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.scan.deleted_keys import DeletedKeys
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.column_types import fitted
 from state_processor.jobs.encode_keyed import KEY

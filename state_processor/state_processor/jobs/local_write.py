@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from savepoint_formats.errors import SubtaskError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
-from savepoint_formats.scan.local_sections import LocalSections
+from savepoint_formats.pass_through.local_sections import LocalSections
 from savepoint_formats.tables.catalog import keyed_states
 from savepoint_formats.tables.tables import SUBTASK
 from state_processor.jobs.keyed_write import KeyedPlan
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
-    from savepoint_formats.scan.merged_instances import MergedInstances
+    from savepoint_formats.pass_through.merged_instances import MergedInstances
     from savepoint_formats.state_files.canonical_file import Run
     from state_processor.jobs.handed_runs import Piece
     from state_processor.planned_operator import WriteContext

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from savepoint_formats.errors import within
 from savepoint_formats.metadata import KeyGroupsHandle
-from savepoint_formats.scan.stored_runs import PassThrough, raw_timer_runs, stored_runs
+from savepoint_formats.pass_through.stored_runs import PassThrough, raw_timer_runs, stored_runs
 from savepoint_formats.tables.catalog import raw_keyed_handle
 from savepoint_formats.tables.entry_source import SourceSettings
 from savepoint_formats.tables.scan import SPLIT_SIZE, pieces_of
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import KeyedStateHandle
-    from savepoint_formats.scan.deleted_keys import DeletedKeys
+    from savepoint_formats.pass_through.deleted_keys import DeletedKeys
     from state_processor.savepoint import Operator
 
 

@@ -15,11 +15,11 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Struct, VoidNamespace
 from savepoint_formats.locations.file_io import SnapshotDirectory
+from savepoint_formats.pass_through.stored_runs import stored_source
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.program.spans import spans_in
-from savepoint_formats.scan.stored_runs import stored_source
 from savepoint_formats.tables.catalog import StateKind
 from savepoint_formats.tables.entry_source import SourceSettings
 from savepoint_formats.values.arrow_types import arrow_type
@@ -28,7 +28,7 @@ from savepoint_formats.values.state_entries import Delimited, NullableRest, entr
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.scan.stored_state import StatePiece
+    from savepoint_formats.pass_through.stored_state import StatePiece
     from savepoint_formats.tables.catalog import State
 
 

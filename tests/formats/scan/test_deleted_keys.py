@@ -8,9 +8,9 @@ import pytest
 
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.layout import Int, Layout, MapOf, Struct, Text, TimerTimestamp, VoidNamespace
+from savepoint_formats.pass_through.deleted_keys import DeletedKeys
+from savepoint_formats.pass_through.stored_state import StatePiece
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.scan.deleted_keys import DeletedKeys
-from savepoint_formats.scan.stored_state import StatePiece
 from savepoint_formats.tables.catalog import State, StateKind
 
 VOID = b"\0"

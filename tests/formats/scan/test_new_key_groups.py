@@ -28,8 +28,8 @@ from savepoint_formats.layout import (
     TimerTimestamp,
     VoidNamespace,
 )
-from savepoint_formats.scan.new_key_groups import NewKeyGroups
-from savepoint_formats.scan.stored_state import StatePiece
+from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
+from savepoint_formats.pass_through.stored_state import StatePiece
 from savepoint_formats.tables.catalog import State, StateKind
 from savepoint_formats.values.state_entries import EntryWriter, entry_key
 

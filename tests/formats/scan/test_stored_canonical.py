@@ -13,7 +13,7 @@ from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.errors import FormatError, TruncatedError
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import InlineStream, KeyGroupsHandle
-from savepoint_formats.scan.stored_canonical import StoredCanonical
+from savepoint_formats.pass_through.stored_canonical import StoredCanonical
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
 from savepoint_formats.state_files.sections import sections_of
 from savepoint_formats.tables.catalog import keyed_states

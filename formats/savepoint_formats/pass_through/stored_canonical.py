@@ -19,9 +19,9 @@ from savepoint_formats.entries.frames import FramesStart
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import within
 from savepoint_formats.key_groups.ranges import prefix_size
+from savepoint_formats.pass_through.stored_state import RUN_SCHEMA, StatePiece
 from savepoint_formats.program.kernel import NO_STATE
 from savepoint_formats.program.spans import Spans, bytes_of
-from savepoint_formats.scan.stored_state import RUN_SCHEMA, StatePiece
 from savepoint_formats.state_files.sections import batches_of, read_sections, sections_of
 from savepoint_formats.tables.entry_source import BATCH_SIZE
 from savepoint_formats.tables.section_frames import SectionFrames

@@ -17,11 +17,11 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import MergeError, within
 from savepoint_formats.layout import Repeated, Ttl
+from savepoint_formats.pass_through.instances import LIST_START
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
-from savepoint_formats.scan.instances import LIST_START
 from savepoint_formats.tables.catalog import State, StateKind
 from savepoint_formats.tables.merged_columns import TimedMerge, instance_layout
 from savepoint_formats.tables.visible import joined_instances

@@ -11,8 +11,8 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.frames import section_frames
 from savepoint_formats.entries.stored_entries import StoredEntries, runs
 from savepoint_formats.key_groups.ranges import prefix_size
+from savepoint_formats.pass_through.instances import appended
 from savepoint_formats.program.spans import Spans, bytes_of
-from savepoint_formats.scan.instances import appended
 from savepoint_formats.state_files.canonical_file import END_OF_SECTION
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from savepoint_formats.scan.merged_instances import MergedInstances
+    from savepoint_formats.pass_through.merged_instances import MergedInstances
     from savepoint_formats.tables.catalog import State
 
 

@@ -14,9 +14,9 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import within
 from savepoint_formats.layout import Struct, TimerTimestamp, VoidNamespace
+from savepoint_formats.pass_through.heap_entries import BackToBack, nothings
+from savepoint_formats.pass_through.stored_state import StatePiece
 from savepoint_formats.program.spans import bytes_of
-from savepoint_formats.scan.heap_entries import BackToBack, nothings
-from savepoint_formats.scan.stored_state import StatePiece
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files.header import StateMetaInfo
 from savepoint_formats.state_files.raw_timers import (

@@ -9,8 +9,8 @@ import numpy as np
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import within
+from savepoint_formats.pass_through.stored_state import StatePiece
 from savepoint_formats.program.spans import Spans, bytes_of
-from savepoint_formats.scan.stored_state import StatePiece
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
 from savepoint_formats.tables.entry_source import BATCH_SIZE
 from savepoint_formats.tables.keyed_batch import key_groups_at

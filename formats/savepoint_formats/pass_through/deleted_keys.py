@@ -15,17 +15,17 @@ import pyarrow.compute as pc
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import within
+from savepoint_formats.pass_through.new_key_groups import KeyPlaces
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.program.spans import spans_in
-from savepoint_formats.scan.new_key_groups import KeyPlaces
 from savepoint_formats.tables.state_rows import key_layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from savepoint_formats.scan.stored_state import StatePiece
+    from savepoint_formats.pass_through.stored_state import StatePiece
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 

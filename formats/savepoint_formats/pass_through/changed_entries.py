@@ -17,11 +17,11 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import MapOf, Struct
+from savepoint_formats.pass_through.stored_edits import StoredEdit, StoredEditReader
+from savepoint_formats.pass_through.stored_state import StatePiece
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
-from savepoint_formats.scan.stored_edits import StoredEdit, StoredEditReader
-from savepoint_formats.scan.stored_state import StatePiece
 from savepoint_formats.tables.catalog import State, StateKind
 from savepoint_formats.tables.state_edits import EditKind
 from savepoint_formats.tables.state_rows import key_layout, namespace_layout

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING
 from savepoint_formats.entries.stored_entries import runs
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle
-from savepoint_formats.scan.new_key_groups import NewKeyGroups
-from savepoint_formats.scan.stored_canonical import StoredCanonical
-from savepoint_formats.scan.stored_changelog import StoredChangelog
-from savepoint_formats.scan.stored_heap import StoredHeap
-from savepoint_formats.scan.stored_raw_timers import StoredRawTimers
-from savepoint_formats.scan.stored_rocksdb import StoredRocksDb
+from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
+from savepoint_formats.pass_through.stored_canonical import StoredCanonical
+from savepoint_formats.pass_through.stored_changelog import StoredChangelog
+from savepoint_formats.pass_through.stored_heap import StoredHeap
+from savepoint_formats.pass_through.stored_raw_timers import StoredRawTimers
+from savepoint_formats.pass_through.stored_rocksdb import StoredRocksDb
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
 from savepoint_formats.tables.catalog import keyed_states
 from savepoint_formats.tables.keyed_source import is_canonical
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import KeyedStateHandle, KeyGroupsHandle
-    from savepoint_formats.scan.deleted_keys import DeletedKeys
-    from savepoint_formats.scan.stored_state import StatePiece, StoredSource
+    from savepoint_formats.pass_through.deleted_keys import DeletedKeys
+    from savepoint_formats.pass_through.stored_state import StatePiece, StoredSource
     from savepoint_formats.tables.entry_source import SourceSettings
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.errors import UndecodableError, within
-from savepoint_formats.scan.heap_entries import heap_entries
-from savepoint_formats.scan.stored_state import StatePiece
+from savepoint_formats.pass_through.heap_entries import heap_entries
+from savepoint_formats.pass_through.stored_state import StatePiece
 from savepoint_formats.state_files.heap import HeapSection
 from savepoint_formats.state_files.sections import sections_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import within
-from savepoint_formats.scan.changed_entries import ChangedEntries
+from savepoint_formats.pass_through.changed_entries import ChangedEntries
 from savepoint_formats.tables.changelog_source import state_changes
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import ChangelogHandle
-    from savepoint_formats.scan.stored_state import StatePiece, StoredSource
+    from savepoint_formats.pass_through.stored_state import StatePiece, StoredSource
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
