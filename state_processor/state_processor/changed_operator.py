@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.copying import copied
 from savepoint_formats.errors import (
     RescaleError,
     SchemaChangeError,
@@ -18,6 +17,7 @@ from savepoint_formats.errors import (
     StateNotFoundError,
 )
 from savepoint_formats.metadata import OperatorState, SubtaskState
+from savepoint_formats.new_snapshot.copying import copied
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.local_state import as_keyed
 from savepoint_formats.tables.catalog import StateKind

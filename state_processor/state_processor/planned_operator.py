@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.metadata import OperatorState
-    from savepoint_formats.new_snapshot import NewSnapshot
+    from savepoint_formats.new_snapshot.directory import NewSnapshot
     from state_processor.changed_operator import ChangedOperator
     from state_processor.jobs.operator_plan import OperatorPlan
     from state_processor.savepoint import Operator, Savepoint

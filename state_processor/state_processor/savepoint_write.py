@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from savepoint_formats.copying import CopyPlan
 from savepoint_formats.errors import EmptySavepointError
 from savepoint_formats.metadata import CheckpointMetadata, MetadataVersion, RelativeFile
 from savepoint_formats.metadata.references import stream_references
-from savepoint_formats.new_snapshot import NewSnapshot, WriteMode
+from savepoint_formats.new_snapshot.copying import CopyPlan
+from savepoint_formats.new_snapshot.directory import NewSnapshot, WriteMode
 from state_processor.planned_operator import PlannedOperator, WriteContext
 from state_processor.written import PlannedSavepoint, WrittenOperator, WrittenSavepoint
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from savepoint_formats.copying import Progress
     from savepoint_formats.key_groups.operator_id import OperatorId
     from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.new_snapshot.copying import Progress
     from state_processor.savepoint import Savepoint
 
 # A job goes on with the next one; Flink itself begins with 1.

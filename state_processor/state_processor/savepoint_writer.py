@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.copying import no_progress
 from savepoint_formats.errors import OperatorExistsError, OperatorNotFoundError
 from savepoint_formats.hashing.hash_shapes import HashShape
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
-from savepoint_formats.new_snapshot import WriteMode
+from savepoint_formats.new_snapshot.copying import no_progress
+from savepoint_formats.new_snapshot.directory import WriteMode
 from state_processor.planned_operator import (
     PlannedOperator,
     combined,
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_formats.copying import Progress
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.key_groups.operator_id import OperatorId
+    from savepoint_formats.new_snapshot.copying import Progress
     from state_processor.changed_operator import ChangedOperator
     from state_processor.planned_operator import StateTransformation
     from state_processor.savepoint import Savepoint

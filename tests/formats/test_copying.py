@@ -9,7 +9,6 @@ import pytest
 from sample_rows import SAMPLES
 
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.copying import CopyPlan, copied
 from savepoint_formats.errors import StateFileNotFoundError, TruncatedError
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.key_groups.ranges import KeyGroupRange
@@ -34,7 +33,8 @@ from savepoint_formats.metadata import (
 )
 from savepoint_formats.metadata.operator_handles import MergedDirectories
 from savepoint_formats.metadata.references import stream_references
-from savepoint_formats.new_snapshot import NewSnapshot
+from savepoint_formats.new_snapshot.copying import CopyPlan, copied
+from savepoint_formats.new_snapshot.directory import NewSnapshot
 
 if TYPE_CHECKING:
     from s3_server import S3Server

@@ -27,7 +27,7 @@ from savepoint_formats.metadata import (
     CheckpointMetadata,
     RelativeFile,
 )
-from savepoint_formats.new_snapshot import NewSnapshot, WriteMode
+from savepoint_formats.new_snapshot.directory import NewSnapshot, WriteMode
 
 if TYPE_CHECKING:
     from s3_server import S3Server

@@ -16,7 +16,7 @@ from savepoint_formats.locations import stores
 from savepoint_formats.locations.file_io import Location, SnapshotDirectory
 from savepoint_formats.locations.stores import scheme_of
 from savepoint_formats.metadata import RelativeFile
-from savepoint_formats.new_snapshot import NewSnapshot
+from savepoint_formats.new_snapshot.directory import NewSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -33,7 +33,7 @@ from savepoint_formats.metadata import (
     RelativeFile,
     SubtaskState,
 )
-from savepoint_formats.new_snapshot import NewSnapshot
+from savepoint_formats.new_snapshot.directory import NewSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

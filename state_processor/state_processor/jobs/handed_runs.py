@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from savepoint_formats.new_file import NewFile
-    from savepoint_formats.new_snapshot import NewSnapshot
+    from savepoint_formats.new_snapshot.directory import NewSnapshot
+    from savepoint_formats.new_snapshot.new_file import NewFile
 
     MakeRuns = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import OperatorStateHandle
-    from savepoint_formats.new_snapshot import NewSnapshot
+    from savepoint_formats.new_snapshot.directory import NewSnapshot
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from state_processor.planned_operator import WriteContext
 

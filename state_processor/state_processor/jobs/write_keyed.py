@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from savepoint_formats.metadata import KeyGroupsHandle
-    from savepoint_formats.new_snapshot import NewSnapshot
+    from savepoint_formats.new_snapshot.directory import NewSnapshot
     from savepoint_formats.state_files.canonical_file import Run
     from savepoint_formats.state_files.header import KeyedBackendHeader
     from state_processor.jobs.handed_runs import Piece

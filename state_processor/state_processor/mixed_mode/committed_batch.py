@@ -10,7 +10,7 @@ from pyarrow import fs
 
 from savepoint_formats.errors import SavepointNotFoundError
 from savepoint_formats.locations.file_io import Location
-from savepoint_formats.new_file import refusals_told
+from savepoint_formats.new_snapshot.new_file import refusals_told
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem

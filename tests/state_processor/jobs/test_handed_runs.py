@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
 from savepoint_formats.errors import DuplicateKeyError, SavepointError
-from savepoint_formats.new_snapshot import NewSnapshot
+from savepoint_formats.new_snapshot.directory import NewSnapshot
 from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
 from state_processor.jobs import handed_runs
 from state_processor.jobs.encode_keyed import RUN_SCHEMA

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from savepoint_formats.written_names import unused_name, write_of
+from savepoint_formats.new_snapshot.written_names import unused_name, write_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

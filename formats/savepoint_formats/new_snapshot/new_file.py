@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.metadata import RelativeFile
-from savepoint_formats.synced import sync
+from savepoint_formats.new_snapshot.synced import sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from pyarrow import fs
 
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.written_names import unused_name, write_of
+from savepoint_formats.new_snapshot.written_names import unused_name, write_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

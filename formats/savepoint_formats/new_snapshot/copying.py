@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.locations.file_io import Location, SnapshotDirectory, StateFile
     from savepoint_formats.metadata import OperatorState, PlainStream
-    from savepoint_formats.new_snapshot import NewSnapshot
+    from savepoint_formats.new_snapshot.directory import NewSnapshot
 
 Progress = Callable[[int], object]
 """Is told the bytes of each step, from several threads."""

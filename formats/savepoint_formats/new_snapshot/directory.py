@@ -31,11 +31,11 @@ from savepoint_formats.errors import (
 from savepoint_formats.locations.file_io import METADATA_FILE, Location, SnapshotDirectory
 from savepoint_formats.metadata import CheckpointMetadata, KeyGroupsStream, RelativeFile
 from savepoint_formats.metadata.references import stream_references
-from savepoint_formats.new_file import NewFile, refusals_told
-from savepoint_formats.signs_of_life import is_sign, living, sign_of_life
-from savepoint_formats.synced import sync, sync_directories
-from savepoint_formats.turns import turn_of
-from savepoint_formats.written_names import unused_id, unused_name, write_of
+from savepoint_formats.new_snapshot.new_file import NewFile, refusals_told
+from savepoint_formats.new_snapshot.signs_of_life import is_sign, living, sign_of_life
+from savepoint_formats.new_snapshot.synced import sync, sync_directories
+from savepoint_formats.new_snapshot.turns import turn_of
+from savepoint_formats.new_snapshot.written_names import unused_id, unused_name, write_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -1,0 +1,1 @@
+"""The directory of a snapshot that is being written; commits and copies."""
