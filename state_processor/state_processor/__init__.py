@@ -4,13 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.values.kryo.descriptions import kryo_class
 from savepoint_formats.values.kryo.dialect import KryoClass, KryoField
-from state_processor.descriptors import (
-    AggregatingStateDescriptor,
-    ListStateDescriptor,
-    MapStateDescriptor,
-    ReducingStateDescriptor,
-    ValueStateDescriptor,
-)
 from state_processor.functions import KeyedStateReaderFunction, WindowReaderFunction
 from state_processor.process_functions import (
     BroadcastStateBootstrapFunction,
@@ -22,7 +15,14 @@ from state_processor.process_functions import (
 from state_processor.savepoint import Operator, Savepoint
 from state_processor.savepoint_writer import SavepointWriter
 from state_processor.session import local_session
-from state_processor.types import TypeInformation, Types
+from state_processor.types.descriptors import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    ValueStateDescriptor,
+)
+from state_processor.types.types import TypeInformation, Types
 
 if TYPE_CHECKING:
     from state_processor.transformation import OperatorTransformation

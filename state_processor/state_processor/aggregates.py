@@ -30,24 +30,24 @@ from pyspark.sql.types import (
 )
 
 from savepoint_formats.errors import ColumnTypeError, NotMergeableError
-from state_processor.column_types import column_of, fitted, natural_type
-from state_processor.descriptors import (
+from state_processor.jobs.accumulators import Counted, Extreme, Mean, Summed, Top
+from state_processor.jobs.bound_aggregate import BoundAggregate, accumulated
+from state_processor.jobs.folded import Aggregated, Reduced
+from state_processor.types.column_types import column_of, fitted, natural_type
+from state_processor.types.descriptors import (
     AggregateFunction,
     AggregatingStateDescriptor,
     ReducingStateDescriptor,
 )
-from state_processor.jobs.accumulators import Counted, Extreme, Mean, Summed, Top
-from state_processor.jobs.bound_aggregate import BoundAggregate, accumulated
-from state_processor.jobs.folded import Aggregated, Reduced
-from state_processor.jobs.python_values import given, python_values
-from state_processor.schema import arrow_type_of, spark_arrow_type
-from state_processor.types import Types, expect_type
+from state_processor.types.python_values import given, python_values
+from state_processor.types.schema import arrow_type_of, spark_arrow_type
+from state_processor.types.types import Types, expect_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from state_processor.descriptors import StateDescriptor
-    from state_processor.types import TypeInformation
+    from state_processor.types.descriptors import StateDescriptor
+    from state_processor.types.types import TypeInformation
 
 _ORDERED = (
     NumericType,

@@ -22,7 +22,6 @@ from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.local_state import as_keyed
 from savepoint_formats.tables.catalog import StateKind
 from state_processor.changed_table import ChangedTable
-from state_processor.column_types import column_of, expect_frame
 from state_processor.hash_codes import hash_code_of
 from state_processor.header_changes import HeaderChanges
 from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, NAMESPACE
@@ -39,6 +38,7 @@ from state_processor.jobs.stored_rows import StoredKeyedRows, check_passage
 from state_processor.keyed_transformation import KeyedStateTransformation
 from state_processor.local_merges import merged_instances
 from state_processor.stored_types import StoredTypes
+from state_processor.types.column_types import column_of, expect_frame
 
 VALUE = "value"
 

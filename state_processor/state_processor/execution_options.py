@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from state_processor.flink_units import milliseconds, size_in_bytes
 from state_processor.state_backends import STATE_BACKENDS
+from state_processor.types.flink_units import milliseconds, size_in_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

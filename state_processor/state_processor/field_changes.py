@@ -21,9 +21,9 @@ from savepoint_formats.snapshots.struct_edit import (
     retyped_field,
 )
 from savepoint_formats.tables.catalog import StateKind
-from state_processor.column_types import fits, spark_type
 from state_processor.struct_columns import type_at
-from state_processor.types import TypeInformation
+from state_processor.types.column_types import fits, spark_type
+from state_processor.types.types import TypeInformation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

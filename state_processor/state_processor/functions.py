@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Row
 
     from savepoint_formats.tables import catalog
-    from state_processor.descriptors import (
+    from state_processor.types.descriptors import (
         AggregatingStateDescriptor,
         ListStateDescriptor,
         MapStateDescriptor,

@@ -55,22 +55,22 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.errors import DescriptionError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
-from state_processor.descriptors import (
+from state_processor.types.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
-from state_processor.type_names import parse_parts, parse_type
+from state_processor.types.type_names import parse_parts, parse_type
 from state_processor.yaml_section import YamlSection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from state_processor.descriptors import StateDescriptor
-    from state_processor.types import TypeInformation
+    from state_processor.types.descriptors import StateDescriptor
+    from state_processor.types.types import TypeInformation
 
 _DESCRIPTORS: dict[str, Callable[[str, str], StateDescriptor]] = {
     "value": lambda name, text: ValueStateDescriptor(name, parse_type(text)),

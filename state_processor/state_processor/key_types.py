@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from savepoint_formats.metadata import OperatorState
-    from state_processor.types import TypeInformation
+    from state_processor.types.types import TypeInformation
 
     GivenType = TypeInformation | TypeSerializerSnapshot | str
 
@@ -57,8 +57,8 @@ def _serializer(given: GivenType) -> TypeSerializerSnapshot:
     if isinstance(given, TypeSerializerSnapshot):
         return given
     # Types know Spark, which opening a savepoint does without.
-    from state_processor.type_names import parse_type  # noqa: PLC0415
-    from state_processor.types import TypeInformation  # noqa: PLC0415
+    from state_processor.types.type_names import parse_type  # noqa: PLC0415
+    from state_processor.types.types import TypeInformation  # noqa: PLC0415
 
     if isinstance(given, str):
         return parse_type(given).snapshot

@@ -14,10 +14,12 @@ from state_processor.states import (
     ReducingState,
     ValueState,
 )
-from state_processor.types import Types
+from state_processor.types.types import Types
 
 if TYPE_CHECKING:
-    from state_processor.descriptors import (
+    from state_processor.functions import AnyState
+    from state_processor.state_backends import KeyedStateBackend
+    from state_processor.types.descriptors import (
         AggregatingStateDescriptor,
         ListStateDescriptor,
         MapStateDescriptor,
@@ -25,9 +27,7 @@ if TYPE_CHECKING:
         StateDescriptor,
         ValueStateDescriptor,
     )
-    from state_processor.functions import AnyState
-    from state_processor.state_backends import KeyedStateBackend
-    from state_processor.types import TypeInformation
+    from state_processor.types.types import TypeInformation
 
 
 WINDOW_TIMERS = "window-timers"

@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 from savepoint_formats.errors import ColumnTypeError, StateNotFoundError
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.tables.catalog import StateKind
-from state_processor.column_types import column_of, fitted
 from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, NAMESPACE
 from state_processor.jobs.grouped_rows import Grouping
 from state_processor.jobs.keyed_rows import Key, KeyedRows
@@ -19,6 +18,7 @@ from state_processor.jobs.new_state import NewState
 from state_processor.jobs.operator_plan import OperatorPlan
 from state_processor.jobs.sorted_inputs import KeyedInput
 from state_processor.stored_types import StoredTypes
+from state_processor.types.column_types import column_of, fitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from state_processor.aggregates import Aggregate
-    from state_processor.descriptors import StateDescriptor
     from state_processor.execution_options import Setting
     from state_processor.jobs.batch_function import BatchFunction
     from state_processor.keyed_aggregation import KeyedAggregation
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
         KeyedRowsTransformation,
     )
     from state_processor.savepoint import Operator
+    from state_processor.types.descriptors import StateDescriptor
     from state_processor.windowed_transformation import WindowedStateTransformation
 
 USER_TIMERS = "user-timers"

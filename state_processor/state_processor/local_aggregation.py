@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from state_processor.local_functions import LocalFunctionTransformation
     from state_processor.planned_operator import WriteContext
     from state_processor.process_functions import KeyedFunction
-    from state_processor.types import TypeInformation
+    from state_processor.types.types import TypeInformation
 
 TABLE_SIZE = 64 << 20
 _SUBTASK = "subtask of rows"

@@ -14,7 +14,7 @@ from state_processor.jobs.per_key import row_types
 from state_processor.jobs.sorted_inputs import KEY, in_order
 from state_processor.local_state_transformation import LocalStateTransformation
 from state_processor.process_functions import KeyedProcessFunction, KeyedStateBootstrapFunction
-from state_processor.schema import spark_schema
+from state_processor.types.schema import spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -10,12 +10,6 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from savepoint_formats.errors import MergeError
-from state_processor.descriptors import (
-    AggregatingStateDescriptor,
-    MapStateDescriptor,
-    ReducingStateDescriptor,
-    ValueStateDescriptor,
-)
 from state_processor.states import (
     AggregatingState,
     ListState,
@@ -24,11 +18,17 @@ from state_processor.states import (
     State,
     ValueState,
 )
+from state_processor.types.descriptors import (
+    AggregatingStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    ValueStateDescriptor,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from state_processor.descriptors import StateDescriptor
+    from state_processor.types.descriptors import StateDescriptor
 
     MergeFunction = Callable[[Any, Any], Any]
 

@@ -15,10 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from state_processor.descriptors import (
-        ListStateDescriptor,
-        MapStateDescriptor,
-    )
     from state_processor.functions import OutputRow
     from state_processor.keyed_runtime_context import KeyedRuntimeContext
     from state_processor.state_backends import (
@@ -27,6 +23,10 @@ if TYPE_CHECKING:
     )
     from state_processor.state_backends.backend import Clock
     from state_processor.states import ListState, MapState
+    from state_processor.types.descriptors import (
+        ListStateDescriptor,
+        MapStateDescriptor,
+    )
 
 
 class KeyedContext:

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from savepoint_formats.metadata import OperatorState
-    from state_processor.descriptors import StateDescriptor
     from state_processor.execution_options import Setting
     from state_processor.jobs.batch_function import BatchFunction
     from state_processor.jobs.sorted_inputs import KeyedInput
     from state_processor.planned_operator import WriteContext
     from state_processor.process_functions import KeyedFunction
+    from state_processor.types.descriptors import StateDescriptor
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from savepoint_formats.errors import SavepointError
-from state_processor.schema import to_printable
+from state_processor.types.schema import to_printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

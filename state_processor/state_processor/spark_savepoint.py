@@ -21,10 +21,10 @@ from state_processor.merged_rows import read_merged
 from state_processor.metadata_function import register_metadata_function
 from state_processor.savepoint import Operator, Savepoint
 from state_processor.savepoint_writer import SavepointWriter
-from state_processor.source_options import SourceOptions
-from state_processor.sql_names import sql_name, unused
 from state_processor.sql_views import create_view, drop_view
 from state_processor.state_changes import StateChanges
+from state_processor.types.source_options import SourceOptions
+from state_processor.types.sql_names import sql_name, unused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         WindowReaderFunction,
     )
     from state_processor.merged_rows import ReadMerge
-    from state_processor.source_options import TableArguments
+    from state_processor.types.source_options import TableArguments
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 

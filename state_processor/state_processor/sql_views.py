@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.values.arrow_types import spark_type_name
 from state_processor.data_source import FORMAT
-from state_processor.sql_names import literal, quoted, sql_name
+from state_processor.types.sql_names import literal, quoted, sql_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

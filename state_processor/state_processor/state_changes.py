@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from state_processor.local_merges import Merge
     from state_processor.savepoint_writer import SavepointWriter
-    from state_processor.types import TypeInformation
+    from state_processor.types.types import TypeInformation
 
 
 class StateChanges:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from state_processor.column_types import column_of, expect_frame, natural_type
 from state_processor.jobs.keyed_rows import Key
 from state_processor.jobs.sorted_inputs import KeyedInput, milliseconds
 from state_processor.keyed_transformation import KeyedStateTransformation
 from state_processor.local_aggregation import TABLE_SIZE, LocalKeyedTransformation
 from state_processor.operator_state_transformation import OperatorStateTransformation
-from state_processor.types import Types, expect_type
+from state_processor.types.column_types import column_of, expect_frame, natural_type
+from state_processor.types.types import Types, expect_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
-    from state_processor.descriptors import ListStateDescriptor, MapStateDescriptor
     from state_processor.jobs.operator_function import OperatorFunction
     from state_processor.savepoint import Operator
-    from state_processor.types import TypeInformation
+    from state_processor.types.descriptors import ListStateDescriptor, MapStateDescriptor
+    from state_processor.types.types import TypeInformation
 
 
 class OperatorTransformation:

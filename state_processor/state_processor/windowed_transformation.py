@@ -19,28 +19,28 @@ from pyspark.sql.types import LongType, StructType, TimestampType
 
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.snapshots import constructed
-from state_processor.column_types import column_of, fits
-from state_processor.descriptors import (
-    AggregatingStateDescriptor,
-    ListStateDescriptor,
-    ReducingStateDescriptor,
-)
 from state_processor.jobs.encode_keyed import NAMESPACE
 from state_processor.jobs.keyed_rows import KeyedRows
 from state_processor.jobs.keyed_write import KeyedPlan
 from state_processor.jobs.new_state import NewState
 from state_processor.jobs.operator_plan import OperatorPlan
-from state_processor.types import Types
+from state_processor.types.column_types import column_of, fits
+from state_processor.types.descriptors import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    ReducingStateDescriptor,
+)
+from state_processor.types.types import Types
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
 
     from savepoint_formats.metadata import OperatorState
-    from state_processor.descriptors import StateDescriptor
     from state_processor.keyed_transformation import KeyedStateTransformation
     from state_processor.planned_operator import WriteContext
-    from state_processor.types import TypeInformation
+    from state_processor.types.descriptors import StateDescriptor
+    from state_processor.types.types import TypeInformation
 
 CONTENTS = "window-contents"
 _MERGING_SET = "merging-window-set"

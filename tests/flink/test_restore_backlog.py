@@ -8,12 +8,7 @@ import pytest
 from flink_restore import RELEASES, FlinkRestore, KeyedState, Operator, TimerService
 from sample_rows import in_order
 
-from state_processor import (
-    ListStateDescriptor,
-    OperatorTransformation,
-    Types,
-    ValueStateDescriptor,
-)
+from state_processor import ListStateDescriptor, OperatorTransformation, Types, ValueStateDescriptor
 from state_processor.mixed_mode import Backlog
 from state_processor.process_functions import KeyedProcessFunction
 

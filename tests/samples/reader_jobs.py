@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from state_processor.descriptors import (
+from state_processor.functions import ReaderFunction, RuntimeContext, WindowReaderFunction
+from state_processor.jobs.keyed_reader import KeyedReaderJob
+from state_processor.jobs.per_key import PerKeyJob, ReaderPlan
+from state_processor.jobs.window_reader import WindowReaderJob
+from state_processor.types.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
-from state_processor.functions import ReaderFunction, RuntimeContext, WindowReaderFunction
-from state_processor.jobs.keyed_reader import KeyedReaderJob
-from state_processor.jobs.per_key import PerKeyJob, ReaderPlan
-from state_processor.jobs.window_reader import WindowReaderJob
 
 if TYPE_CHECKING:
     from sample_rows import Sample

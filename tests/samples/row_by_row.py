@@ -14,7 +14,7 @@ from state_processor.state_backends import state_backend
 
 if TYPE_CHECKING:
     from state_processor import KeyedProcessFunction
-    from state_processor.types import TypeInformation
+    from state_processor.types.types import TypeInformation
 
 EVENT, PROCESSING = "EVENT_TIME", "PROCESSING_TIME"
 MIN_WATERMARK = -(2**63)

@@ -30,7 +30,7 @@ from state_processor.aggregates import (
     Sum,
     TopN,
 )
-from state_processor.descriptors import AggregateFunction
+from state_processor.types.descriptors import AggregateFunction
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

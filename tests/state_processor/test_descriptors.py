@@ -8,7 +8,7 @@ import pytest
 
 from savepoint_formats.snapshots import TypeSerializerSnapshot, constructed
 from savepoint_formats.tables.catalog import StateKind
-from state_processor.descriptors import (
+from state_processor.types.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
@@ -16,7 +16,7 @@ from state_processor.descriptors import (
     StateDescriptor,
     ValueStateDescriptor,
 )
-from state_processor.types import Types
+from state_processor.types.types import Types
 
 LONG, STRING = constructed.long(), constructed.string()
 TTL = constructed.ttl(LONG)

@@ -27,9 +27,7 @@ KEYS = 400_000
 WRITER = f"""
 import sys
 from pyspark.sql import functions as F
-from state_processor import (
-    OperatorTransformation, Savepoint, Types, ValueStateDescriptor, local_session
-)
+from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor, local_session
 
 path, mode, factor = sys.argv[1], sys.argv[2], int(sys.argv[3])
 spark = local_session("local[2, 4]")

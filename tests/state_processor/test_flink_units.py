@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from state_processor.flink_units import milliseconds, size_in_bytes
+from state_processor.types.flink_units import milliseconds, size_in_bytes
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from sample_rows import Sample, in_order, samples, told, with_columns
 
 from savepoint_formats.errors import OperatorNotFoundError, StateNotFoundError
 from state_processor import Savepoint
-from state_processor.descriptors import ValueStateDescriptor
 from state_processor.functions import (
     KeyedStateReaderFunction,
     ReaderContext,
@@ -29,6 +28,7 @@ from state_processor.functions import (
     WindowReaderFunction,
 )
 from state_processor.jobs.per_key import PerKeyReader
+from state_processor.types.descriptors import ValueStateDescriptor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

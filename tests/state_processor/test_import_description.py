@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint_formats.errors import DescriptionError
-from state_processor import (
-    ListStateDescriptor,
-    MapStateDescriptor,
-    Types,
-    ValueStateDescriptor,
-)
+from state_processor import ListStateDescriptor, MapStateDescriptor, Types, ValueStateDescriptor
 from state_processor.import_description import (
     ImportDescription,
     KeyedDescription,

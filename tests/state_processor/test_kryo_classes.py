@@ -25,12 +25,7 @@ from pyspark.errors import PySparkException
 
 from savepoint_formats.layout import Long, Text
 from savepoint_formats.metadata import KeyedHandleType
-from state_processor import (
-    KeyedStateReaderFunction,
-    Savepoint,
-    ValueStateDescriptor,
-    kryo_class,
-)
+from state_processor import KeyedStateReaderFunction, Savepoint, ValueStateDescriptor, kryo_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

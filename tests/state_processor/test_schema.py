@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType
 from sample_rows import Sample, samples
 
 from savepoint_formats.errors import ColumnTypeError
-from state_processor.schema import (
+from state_processor.types.schema import (
     arrow_schema,
     spark_arrow_type,
     spark_schema,

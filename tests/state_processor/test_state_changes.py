@@ -10,12 +10,7 @@ from changed_savepoints import load, rows, tables, written
 from pyspark.sql import functions as F
 from sample_rows import Sample
 
-from state_processor import (
-    OperatorTransformation,
-    Savepoint,
-    Types,
-    ValueStateDescriptor,
-)
+from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
 from state_processor.stored_types import StoredTypes
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from state_processor import TypeInformation, Types
-from state_processor.type_names import parse_parts, parse_type
+from state_processor.types.type_names import parse_parts, parse_type
 
 TYPES = {
     "LONG": Types.LONG(),

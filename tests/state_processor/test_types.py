@@ -9,7 +9,7 @@ import pytest
 
 from savepoint_formats.layout import Long, MapOf, Nullable, Repeated, Struct, Text
 from savepoint_formats.snapshots import constructed
-from state_processor.types import TypeInformation, Types
+from state_processor.types.types import TypeInformation, Types
 
 EXPRESSIONS = [
     "Types.LONG()",

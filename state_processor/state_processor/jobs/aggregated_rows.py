@@ -15,7 +15,6 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from state_processor.column_types import column_of, spark_type
 from state_processor.jobs.local_rows import (
     END,
     START,
@@ -27,7 +26,8 @@ from state_processor.jobs.local_rows import (
     with_keys,
 )
 from state_processor.jobs.sorted_inputs import KEY
-from state_processor.schema import spark_schema
+from state_processor.types.column_types import column_of, spark_type
+from state_processor.types.schema import spark_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from state_processor.sql_names import quoted
+from state_processor.types.sql_names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,7 +23,7 @@ from state_processor.jobs.sorted_inputs import (
     routed,
     row_columns,
 )
-from state_processor.jobs.user_frames import user_frames_first
+from state_processor.types.user_frames import user_frames_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

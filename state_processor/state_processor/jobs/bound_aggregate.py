@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
-    from state_processor.descriptors import StateDescriptor
     from state_processor.jobs.accumulators import Accumulator
+    from state_processor.types.descriptors import StateDescriptor
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from state_processor.jobs.key_spans import row_maker, row_tuples
-from state_processor.jobs.python_values import given, python_values
+from state_processor.types.python_values import given, python_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from state_processor.descriptors import AggregateFunction
     from state_processor.jobs.accumulators import Groups
+    from state_processor.types.descriptors import AggregateFunction
 
 
 @dataclass(frozen=True)

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from savepoint_formats.layout import Layout
-    from state_processor.descriptors import StateDescriptor
     from state_processor.execution_options import ExecutionOptions
     from state_processor.jobs.key_spans import RowTypes, Span
     from state_processor.process_functions import KeyedFunction
     from state_processor.state_backends import KeyedStateBackend
-    from state_processor.types import TypeInformation
+    from state_processor.types.descriptors import StateDescriptor
+    from state_processor.types.types import TypeInformation
 
 RunT = TypeVar("RunT", bound="FunctionRun")
 

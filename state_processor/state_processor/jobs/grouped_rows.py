@@ -21,7 +21,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from state_processor.column_types import column_of
+from state_processor.types.column_types import column_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.tables.catalog import StateKind
-from state_processor.jobs.python_values import python_values, state_values
-from state_processor.schema import to_spark
 from state_processor.states import hashable
+from state_processor.types.python_values import python_values, state_values
+from state_processor.types.schema import to_spark
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator

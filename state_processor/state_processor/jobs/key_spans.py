@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
-from state_processor.jobs.python_values import python_values
 from state_processor.jobs.sorted_inputs import (
     INPUT,
     KEY,
@@ -24,7 +23,8 @@ from state_processor.jobs.sorted_inputs import (
     key_groups_in,
     row_columns,
 )
-from state_processor.schema import to_spark
+from state_processor.types.python_values import python_values
+from state_processor.types.schema import to_spark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -9,7 +9,7 @@ from savepoint_formats.errors import StateNotFoundError
 from state_processor.functions import KeyedStateReaderFunction, ReaderContext
 from state_processor.jobs.key_group_rows import OtherTables
 from state_processor.jobs.per_key import PerKeyJob, Place, ReaderPlan, Visit
-from state_processor.jobs.python_values import python_values, state_values
+from state_processor.types.python_values import python_values, state_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,7 +11,6 @@ from pyspark.sql.types import StructType
 
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.layout import Int
-from state_processor.column_types import column_of, fits, fitted, spark_type
 from state_processor.jobs.encode_keyed import (
     KEY,
     KEY_GROUP,
@@ -21,6 +20,7 @@ from state_processor.jobs.encode_keyed import (
 )
 from state_processor.jobs.handed_runs import RunSource
 from state_processor.jobs.task_errors import typed_errors
+from state_processor.types.column_types import column_of, fits, fitted, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -26,7 +26,7 @@ from state_processor.jobs.accumulators import Groups
 from state_processor.jobs.encode_keyed import present
 from state_processor.jobs.key_spans import decoded_keys
 from state_processor.jobs.sorted_inputs import KEY
-from state_processor.schema import from_spark, to_spark
+from state_processor.types.schema import from_spark, to_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -20,14 +20,14 @@ from savepoint_formats.state_files.header import (
     StateMetaInfo,
 )
 from savepoint_formats.tables.catalog import StateKind
-from state_processor.column_types import column_of, fits, fitted, spark_type
+from state_processor.types.column_types import column_of, fits, fitted, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from state_processor.descriptors import StateDescriptor
+    from state_processor.types.descriptors import StateDescriptor
 
 # Flink: InternalTimeServiceManagerImpl.
 _TIMERS = "_timer_state/"

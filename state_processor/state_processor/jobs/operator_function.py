@@ -14,11 +14,8 @@ import pyarrow as pa
 from pyspark import cloudpickle
 
 from savepoint_formats.values.arrow_types import arrow_type
-from state_processor.descriptors import ListStateDescriptor, MapStateDescriptor
 from state_processor.jobs.key_spans import plain_list, row_maker, row_tuples
 from state_processor.jobs.operator_rows import ELEMENTS, ElementEncoding, NewOperatorState
-from state_processor.jobs.python_values import OutputRows
-from state_processor.jobs.user_frames import user_frames_first
 from state_processor.process_functions import (
     BroadcastContext,
     BroadcastStateBootstrapFunction,
@@ -27,6 +24,9 @@ from state_processor.process_functions import (
     StateBootstrapFunction,
 )
 from state_processor.state_backends import OperatorStateStore, processing_time
+from state_processor.types.descriptors import ListStateDescriptor, MapStateDescriptor
+from state_processor.types.python_values import OutputRows
+from state_processor.types.user_frames import user_frames_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from savepoint_formats.metadata import DistributionMode
-    from state_processor.descriptors import StateDescriptor
+    from state_processor.types.descriptors import StateDescriptor
 
     OperatorFunction = StateBootstrapFunction | BroadcastStateBootstrapFunction
 

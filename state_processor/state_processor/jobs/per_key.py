@@ -25,10 +25,10 @@ from savepoint_formats.tables.tables import Column, tables_of
 from state_processor.data_source import SplitPartition
 from state_processor.functions import RuntimeContext
 from state_processor.jobs.key_group_rows import KeyGroupRows, OtherTables, key_groups_of
-from state_processor.jobs.python_values import OutputRows
-from state_processor.jobs.user_frames import user_frames_first
-from state_processor.schema import arrow_schema, to_spark
 from state_processor.states import hold
+from state_processor.types.python_values import OutputRows
+from state_processor.types.schema import arrow_schema, to_spark
+from state_processor.types.user_frames import user_frames_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -40,10 +40,10 @@ from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.hashing.key_hash import given_hashes, key_groups_of, key_hashes
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
-from state_processor.column_types import column_of, fits, fitted
 from state_processor.jobs.encode_keyed import given_key_groups, present
 from state_processor.jobs.stable_keys import expect_stable
-from state_processor.schema import from_spark
+from state_processor.types.column_types import column_of, fits, fitted
+from state_processor.types.schema import from_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -27,20 +27,20 @@ from state_processor.jobs.encode_keyed import (
 from state_processor.jobs.key_spans import decoded_keys
 from state_processor.jobs.new_state import NewState
 from state_processor.jobs.per_key import Place
-from state_processor.jobs.python_values import BATCH_ROWS, OutputRows
-from state_processor.jobs.user_frames import user_frames_first
 from state_processor.state_backends import TimerService
 from state_processor.state_backends.timers import TIMER_STATE_PREFIX
+from state_processor.types.python_values import BATCH_ROWS, OutputRows
+from state_processor.types.user_frames import user_frames_first
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from state_processor.descriptors import StateDescriptor
     from state_processor.jobs.function_task import FunctionTask
     from state_processor.jobs.keyed_rows import Key
-    from state_processor.types import TypeInformation
+    from state_processor.types.descriptors import StateDescriptor
+    from state_processor.types.types import TypeInformation
 
     Ended = tuple[Place, list[Any]]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from savepoint_formats.errors import SchemaChangeError, within
-from state_processor.schema import from_spark, spark_schema, to_spark
+from state_processor.types.schema import from_spark, spark_schema, to_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

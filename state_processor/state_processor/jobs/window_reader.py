@@ -24,8 +24,8 @@ from state_processor.functions import (
 )
 from state_processor.jobs.key_group_rows import OtherTables
 from state_processor.jobs.per_key import PerKeyJob, Place, ReaderPlan, Visit
-from state_processor.jobs.python_values import python_values, state_values
 from state_processor.states import hashable
+from state_processor.types.python_values import python_values, state_values
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence

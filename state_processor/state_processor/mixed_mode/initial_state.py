@@ -23,8 +23,8 @@ from state_processor.mixed_mode.stored_backend import (
     row_type,
     state_columns,
 )
-from state_processor.schema import arrow_schema
 from state_processor.state_backends.timers import EVENT_TIME, PROCESSING_TIME
+from state_processor.types.schema import arrow_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

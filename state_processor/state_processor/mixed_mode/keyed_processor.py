@@ -24,7 +24,6 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from state_processor.jobs.key_spans import decoded_keys, python_keys, row_maker
-from state_processor.jobs.user_frames import user_frames_first
 from state_processor.keyed_runtime_context import KeyedRuntimeContext
 from state_processor.mixed_mode.backlog_run import BacklogTimers
 from state_processor.mixed_mode.stored_backend import KeyRow, StoredBackend
@@ -35,6 +34,7 @@ from state_processor.process_functions import (
     RecordAttributes,
 )
 from state_processor.state_backends.timers import MAX_WATERMARK, MIN_WATERMARK
+from state_processor.types.user_frames import user_frames_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

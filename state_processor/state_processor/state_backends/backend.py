@@ -11,14 +11,6 @@ import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
-from state_processor.descriptors import (
-    AggregatingStateDescriptor,
-    ListStateDescriptor,
-    MapStateDescriptor,
-    ReducingStateDescriptor,
-    StateDescriptor,
-    ValueStateDescriptor,
-)
 from state_processor.state_backends.folding_states import folding_aggregates, folding_reductions
 from state_processor.state_backends.namespaces import expect_namespaces
 from state_processor.state_backends.timed_states import (
@@ -27,6 +19,14 @@ from state_processor.state_backends.timed_states import (
     TimedMapState,
     TimedValueState,
     timed_layout,
+)
+from state_processor.types.descriptors import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    StateDescriptor,
+    ValueStateDescriptor,
 )
 
 if TYPE_CHECKING:

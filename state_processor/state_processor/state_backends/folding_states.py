@@ -10,12 +10,12 @@ from state_processor.states import AggregatingState, ReducingState
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from state_processor.descriptors import (
+    from state_processor.states import ValueState
+    from state_processor.types.descriptors import (
         AggregateFunction,
         AggregatingStateDescriptor,
         ReducingStateDescriptor,
     )
-    from state_processor.states import ValueState
 
 
 class FoldingReducingState(ReducingState):

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from state_processor.descriptors import MapStateDescriptor
 from state_processor.state_backends.timers import (
     EVENT_TIME,
     MIN_WATERMARK,
     PROCESSING_TIME,
     timer_states,
 )
-from state_processor.types import Types
+from state_processor.types.descriptors import MapStateDescriptor
+from state_processor.types.types import Types
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import Layout

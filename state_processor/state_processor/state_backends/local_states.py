@@ -12,27 +12,27 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from state_processor.descriptors import (
+from state_processor.local_instances import merge_function, merged
+from state_processor.state_backends.folding_states import folding_aggregates, folding_reductions
+from state_processor.state_backends.held_states import pairs, present
+from state_processor.states import ListState, MapState, ValueState
+from state_processor.types.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
-from state_processor.local_instances import merge_function, merged
-from state_processor.state_backends.folding_states import folding_aggregates, folding_reductions
-from state_processor.state_backends.held_states import pairs, present
-from state_processor.states import ListState, MapState, ValueState
-from state_processor.types import Types
+from state_processor.types.types import Types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from state_processor.descriptors import StateDescriptor
     from state_processor.local_instances import MergeFunction
     from state_processor.state_backends.backend import KeyedStateBackend
     from state_processor.states import State
-    from state_processor.types import TypeInformation
+    from state_processor.types.descriptors import StateDescriptor
+    from state_processor.types.types import TypeInformation
 
 
 def local_state(backend: KeyedStateBackend, descriptor: StateDescriptor) -> State:

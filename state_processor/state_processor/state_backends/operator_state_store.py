@@ -8,12 +8,12 @@ from savepoint_formats.metadata import DistributionMode
 from state_processor.state_backends.held_states import HeldListState, HeldMapState
 
 if TYPE_CHECKING:
-    from state_processor.descriptors import (
+    from state_processor.states import ListState, MapState
+    from state_processor.types.descriptors import (
         ListStateDescriptor,
         MapStateDescriptor,
         StateDescriptor,
     )
-    from state_processor.states import ListState, MapState
 
 HeldT = TypeVar("HeldT", HeldListState, HeldMapState)
 

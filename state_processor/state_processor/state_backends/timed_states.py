@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from savepoint_formats.layout import Layout
-    from state_processor.state_ttl import StateTtlConfig
+    from state_processor.types.state_ttl import StateTtlConfig
 
     Clock = Callable[[], int]
 

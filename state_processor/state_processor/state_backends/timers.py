@@ -9,8 +9,8 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from state_processor.descriptors import MapStateDescriptor
-from state_processor.types import Types
+from state_processor.types.descriptors import MapStateDescriptor
+from state_processor.types.types import Types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

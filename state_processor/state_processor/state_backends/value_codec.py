@@ -9,7 +9,7 @@ from savepoint_formats.errors import UnencodableError
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds.scalars import SCALARS
 from savepoint_formats.values.state_entries import EntryReader, EntryWriter, NullableRest
-from state_processor.jobs.python_values import given, taken
+from state_processor.types.python_values import given, taken
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import Layout

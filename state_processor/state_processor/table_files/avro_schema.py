@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from state_processor.sql_names import unused
 from state_processor.table_files.nested_arrays import entries_type
+from state_processor.types.sql_names import unused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

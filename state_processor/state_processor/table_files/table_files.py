@@ -11,7 +11,6 @@ from pyarrow import fs
 
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, TableFileError
 from savepoint_formats.locations.file_io import Location
-from state_processor.schema import to_spark
 from state_processor.table_files.avro_file import avro_file_schema, read_avro
 from state_processor.table_files.csv_file import csv_schema, read_csv
 from state_processor.table_files.json_lines_file import json_lines_schema, read_json_lines
@@ -21,6 +20,7 @@ from state_processor.table_files.parquet_file import (
     read_parquet,
 )
 from state_processor.table_files.table_format import FileSplit, TableFormat
+from state_processor.types.schema import to_spark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

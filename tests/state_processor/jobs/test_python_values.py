@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import Row
 
-from state_processor.jobs.python_values import (
+from state_processor.states import MapState, hold
+from state_processor.types.python_values import (
     BATCH_ROWS,
     OutputRows,
     map_entries,
     python_values,
 )
-from state_processor.states import MapState, hold
 
 POINT = pa.struct([("x", pa.int64()), ("y", pa.int64())])
 NESTED = pa.struct([("id", pa.int64()), ("maps", pa.list_(pa.map_(pa.utf8(), POINT)))])

@@ -21,7 +21,7 @@ from state_processor.jobs.sorted_inputs import (
 )
 
 if TYPE_CHECKING:
-    from state_processor.types import TypeInformation
+    from state_processor.types.types import TypeInformation
 
 
 @given(st.lists(st.binary(max_size=12), min_size=1))

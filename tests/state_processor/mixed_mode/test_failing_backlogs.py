@@ -25,9 +25,7 @@ ROWS, KEYS = 160_000, 16_000
 # Four attempts at each task, as a cluster has them. The rows of a key are far apart in the input.
 DRIVER = f"""
 import sys
-from state_processor import (
-    KeyedProcessFunction, OperatorTransformation, Types, ValueStateDescriptor, local_session
-)
+from state_processor import KeyedProcessFunction, OperatorTransformation, Types, ValueStateDescriptor, local_session
 from state_processor.mixed_mode import Backlog
 
 class Totals(KeyedProcessFunction):

@@ -21,7 +21,7 @@ from state_processor.mixed_mode.stored_backend import KeyRow, StoredBackend, sta
 from state_processor.state_backends import TimerService
 
 if TYPE_CHECKING:
-    from state_processor.descriptors import StateDescriptor
+    from state_processor.types.descriptors import StateDescriptor
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 DOUBLES = st.floats(allow_nan=False)

@@ -23,7 +23,7 @@ from state_processor.state_backends import CachedBackend, KeyedStateBackend, sta
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from state_processor.descriptors import StateDescriptor
+    from state_processor.types.descriptors import StateDescriptor
 
 LONG = Types.LONG()
 DESCRIPTORS: dict[str, StateDescriptor] = {

@@ -15,7 +15,7 @@ from state_processor import (
     ValueStateDescriptor,
 )
 from state_processor.state_backends import STATE_BACKENDS, KeyedStateBackend, state_backend
-from state_processor.state_ttl import StateTtlConfig, StateVisibility, UpdateType
+from state_processor.types.state_ttl import StateTtlConfig, StateVisibility, UpdateType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

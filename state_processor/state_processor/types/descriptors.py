@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.tables.catalog import StateKind
-from state_processor.types import expect_type
+from state_processor.types.types import expect_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from state_processor.state_ttl import StateTtlConfig
-    from state_processor.types import TypeInformation
+    from state_processor.types.state_ttl import StateTtlConfig
+    from state_processor.types.types import TypeInformation
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.snapshots.logical_type_text import parse_logical_type
 from savepoint_formats.snapshots.named_row import NamedRow
 from savepoint_formats.values.arrow_types import arrow_type, spark_type_name
-from state_processor.schema import spark_schema
+from state_processor.types.schema import spark_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.snapshots.logical_type_text import parse_logical_type
 from savepoint_formats.snapshots.named_row import NamedRow
-from state_processor.types import TypeInformation, Types
+from state_processor.types.types import TypeInformation, Types
 
 if TYPE_CHECKING:
     from collections.abc import Callable

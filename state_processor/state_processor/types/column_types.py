@@ -30,8 +30,8 @@ from pyspark.sql.types import (
 
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
 from savepoint_formats.values.arrow_types import ROW_KIND, arrow_type
-from state_processor.schema import spark_schema
-from state_processor.types import TypeInformation, Types
+from state_processor.types.schema import spark_schema
+from state_processor.types.types import TypeInformation, Types
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

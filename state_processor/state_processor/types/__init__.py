@@ -1,0 +1,1 @@
+"""Types of state, descriptors, and what Spark and Python call them."""
