@@ -15,7 +15,7 @@ from savepoint_cli.inspect import inspection, open_savepoint
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from state_processor import local_session
-from state_processor.session import task_count
+from state_processor.snapshot.session import task_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,7 +22,7 @@ from savepoint_cli.output import escape
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from state_processor.session import TaskCount
+    from state_processor.snapshot.session import TaskCount
 
 _POLL_SECONDS = 0.25
 

@@ -14,7 +14,7 @@ from state_processor.process_functions import (
 )
 from state_processor.savepoint import Operator, Savepoint
 from state_processor.savepoint_writer import SavepointWriter
-from state_processor.session import local_session
+from state_processor.snapshot.session import local_session
 from state_processor.types.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,

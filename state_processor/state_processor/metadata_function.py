@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pyspark.sql.udtf import UserDefinedTableFunction
 
 from state_processor.savepoint import Savepoint
-from state_processor.session import is_remote
+from state_processor.snapshot.session import is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

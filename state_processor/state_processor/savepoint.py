@@ -24,16 +24,16 @@ from savepoint_formats.tables.catalog import OperatorCatalog
 from savepoint_formats.tables.tables import Table, tables_of
 from savepoint_formats.tables.unread import problems_by_table
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
-from state_processor.description import (
+from state_processor.savepoint_writer import SavepointWriter
+from state_processor.snapshot.description import (
     ColumnDescription,
     FileDescription,
     SavepointDescription,
     TableDescription,
     describe_files,
 )
-from state_processor.key_types import key_serializers
-from state_processor.savepoint_writer import SavepointWriter
-from state_processor.session import tasks_at_once
+from state_processor.snapshot.key_types import key_serializers
+from state_processor.snapshot.session import tasks_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from savepoint_formats.tables.catalog_problem import CatalogProblem
     from savepoint_formats.tables.read_options import ReadOptions, ScanArguments
     from savepoint_formats.tables.scan import TableScan
-    from state_processor.key_types import GivenType
     from state_processor.planned_operator import StateTransformation
+    from state_processor.snapshot.key_types import GivenType
     from state_processor.spark_savepoint import SparkSavepoint
 
 

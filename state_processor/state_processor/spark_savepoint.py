@@ -16,11 +16,11 @@ from state_processor.data_source import FORMAT, SavepointDataSource, path_option
 from state_processor.jobs.keyed_reader import KeyedReaderJob
 from state_processor.jobs.per_key import ReaderPlan, keys_of_function, row_types, to_dataframe
 from state_processor.jobs.window_reader import WindowReaderJob
-from state_processor.key_types import key_types_json
 from state_processor.merged_rows import read_merged
 from state_processor.metadata_function import register_metadata_function
 from state_processor.savepoint import Operator, Savepoint
 from state_processor.savepoint_writer import SavepointWriter
+from state_processor.snapshot.key_types import key_types_json
 from state_processor.sql_views import create_view, drop_view
 from state_processor.state_changes import StateChanges
 from state_processor.types.source_options import SourceOptions

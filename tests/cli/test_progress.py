@@ -12,7 +12,7 @@ from sample_rows import Sample
 
 from savepoint_cli import progress
 from savepoint_cli.main import main
-from state_processor.session import TaskCount, task_count
+from state_processor.snapshot.session import TaskCount, task_count
 
 if TYPE_CHECKING:
     from pathlib import Path

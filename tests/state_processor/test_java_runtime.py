@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from state_processor.java_runtime import ensure_java
+from state_processor.snapshot.java_runtime import ensure_java
 
 OLD_JAVA = """\
 #!/bin/sh

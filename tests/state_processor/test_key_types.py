@@ -13,7 +13,7 @@ from savepoint_formats.errors import KeyTypeError, OperatorNotFoundError, Undeco
 from savepoint_formats.layout import Text
 from savepoint_formats.metadata import CheckpointMetadata
 from state_processor import Savepoint, Types
-from state_processor.key_types import key_types_json, key_types_of
+from state_processor.snapshot.key_types import key_types_json, key_types_of
 from state_processor.stored_types import StoredTypes
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ import json, os, sys
 from pyspark.sql import SparkSession
 from state_processor import KeyedProcessFunction, KeyedStateReaderFunction, OperatorTransformation
 from state_processor import Savepoint, Types, ValueStateDescriptor
-from state_processor.java_runtime import ensure_java
+from state_processor.snapshot.java_runtime import ensure_java
 from state_processor.mixed_mode import MixedModeJob, OperatorSettings
-from state_processor.session import task_count
+from state_processor.snapshot.session import task_count
 
 sample, folder = sys.argv[1:]
 ensure_java()

@@ -14,7 +14,7 @@ from savepoint_formats.pass_through.deleted_keys import DeletedKeys
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.jobs.encode_keyed import KEY
-from state_processor.jobs.task_errors import typed_errors
+from state_processor.snapshot.task_errors import typed_errors
 from state_processor.types.column_types import fitted
 from state_processor.types.schema import from_spark
 

@@ -19,7 +19,7 @@ from state_processor.jobs.encode_keyed import (
     StateColumn,
 )
 from state_processor.jobs.handed_runs import RunSource
-from state_processor.jobs.task_errors import typed_errors
+from state_processor.snapshot.task_errors import typed_errors
 from state_processor.types.column_types import column_of, fits, fitted, spark_type
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from savepoint_formats.errors import SubtaskError
 from savepoint_formats.tables.tables import SUBTASK
 from state_processor.jobs.encode_keyed import KEY_GROUP, RUN_SCHEMA, RUNS, gathered
 from state_processor.jobs.handed_runs import RunSource
-from state_processor.jobs.task_errors import typed_errors
+from state_processor.snapshot.task_errors import typed_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -18,7 +18,7 @@ from savepoint_formats.layout import JavaObject, Kryo, Layout, Opaque, Pojo, par
 from savepoint_formats.snapshots.class_names import is_named_in
 from state_processor.jobs.stored_elements import StoredElements
 from state_processor.jobs.stored_rows import StoredKeyedRows
-from state_processor.jobs.task_errors import typed_errors
+from state_processor.snapshot.task_errors import typed_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

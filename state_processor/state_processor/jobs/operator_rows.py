@@ -33,7 +33,7 @@ from savepoint_formats.state_files.operator_state import (
     OperatorStateFile,
 )
 from savepoint_formats.values.arrow_types import arrow_type
-from state_processor.jobs.task_errors import typed_errors
+from state_processor.snapshot.task_errors import typed_errors
 from state_processor.types.column_types import fitted
 from state_processor.types.schema import from_spark
 

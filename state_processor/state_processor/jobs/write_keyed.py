@@ -27,7 +27,7 @@ from state_processor.jobs.arrow_batches import (
 )
 from state_processor.jobs.encode_keyed import HASH_SIZE
 from state_processor.jobs.handed_runs import HandedRuns
-from state_processor.jobs.task_errors import typed_errors
+from state_processor.snapshot.task_errors import typed_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from state_processor.session import TaskCount, task_count
+from state_processor.snapshot.session import TaskCount, task_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -39,7 +39,7 @@ from state_processor.mixed_mode.outputs import BACKLOG_BATCH, no_output
 from state_processor.mixed_mode.progress import STREAM
 from state_processor.mixed_mode.running_stream import RunningStream
 from state_processor.mixed_mode.stream_function import OperatorSettings, StreamFunction
-from state_processor.session import is_remote, remote_error
+from state_processor.snapshot.session import is_remote, remote_error
 
 if TYPE_CHECKING:
     from state_processor.execution_options import ExecutionOptions

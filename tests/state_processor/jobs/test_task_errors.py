@@ -18,7 +18,7 @@ from state_processor import (
     Types,
     ValueStateDescriptor,
 )
-from state_processor.jobs.task_errors import typed_errors
+from state_processor.snapshot.task_errors import typed_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -12,7 +12,7 @@ from pyspark import cloudpickle
 from state_processor import KeyedProcessFunction, OperatorTransformation
 from state_processor.mixed_mode import Backlog, BacklogProgress, print_progress
 from state_processor.mixed_mode.backlog_progress import BacklogTally, BacklogWatch
-from state_processor.session import TaskCount
+from state_processor.snapshot.session import TaskCount
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

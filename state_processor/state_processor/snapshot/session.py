@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from state_processor.java_runtime import ensure_java
+from state_processor.snapshot.java_runtime import ensure_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
