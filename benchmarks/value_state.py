@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from state_processor.reading.states import ValueState
     from state_processor.state_backends import KeyedStateBackend
-    from state_processor.states import ValueState
 
     Span = tuple[int, bytes, range]
 

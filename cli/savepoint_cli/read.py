@@ -9,7 +9,7 @@ import click
 from savepoint_cli.inspect import inspection, open_savepoint
 from savepoint_cli.local import merge_option, usage_errors
 from state_processor import Savepoint, local_session
-from state_processor.rows import first_rows, query_rows
+from state_processor.reading.rows import first_rows, query_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable

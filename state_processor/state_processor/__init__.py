@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.values.kryo.descriptions import kryo_class
 from savepoint_formats.values.kryo.dialect import KryoClass, KryoField
-from state_processor.functions import KeyedStateReaderFunction, WindowReaderFunction
 from state_processor.process_functions import (
     BroadcastStateBootstrapFunction,
     KeyedCoProcessFunction,
@@ -12,6 +11,7 @@ from state_processor.process_functions import (
     KeyedStateBootstrapFunction,
     StateBootstrapFunction,
 )
+from state_processor.reading.functions import KeyedStateReaderFunction, WindowReaderFunction
 from state_processor.savepoint import Operator, Savepoint
 from state_processor.savepoint_writer import SavepointWriter
 from state_processor.snapshot.session import local_session

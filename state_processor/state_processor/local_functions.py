@@ -10,10 +10,10 @@ from pyspark.sql import functions as F
 from state_processor.execution_options import ExecutionOptions
 from state_processor.jobs.ended_keys import EndedKeys, state_column
 from state_processor.jobs.function_rows import FunctionRows, OutputRun
-from state_processor.jobs.per_key import row_types
 from state_processor.jobs.sorted_inputs import KEY, in_order
 from state_processor.local_state_transformation import LocalStateTransformation
 from state_processor.process_functions import KeyedProcessFunction, KeyedStateBootstrapFunction
+from state_processor.reading.per_key import row_types
 from state_processor.types.schema import spark_schema
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from state_processor import (
     Types,
     ValueStateDescriptor,
 )
-from state_processor.functions import TimeWindow
 from state_processor.process_functions import KeyedStateBootstrapFunction
+from state_processor.reading.functions import TimeWindow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -24,7 +24,7 @@ from state_processor import (
     Savepoint,
     Types,
 )
-from state_processor.functions import TimeWindow
+from state_processor.reading.functions import TimeWindow
 
 if TYPE_CHECKING:
     from pathlib import Path

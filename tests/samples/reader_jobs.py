@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from state_processor.functions import ReaderFunction, RuntimeContext, WindowReaderFunction
-from state_processor.jobs.keyed_reader import KeyedReaderJob
-from state_processor.jobs.per_key import PerKeyJob, ReaderPlan
-from state_processor.jobs.window_reader import WindowReaderJob
+from state_processor.reading.functions import ReaderFunction, RuntimeContext, WindowReaderFunction
+from state_processor.reading.keyed_reader import KeyedReaderJob
+from state_processor.reading.per_key import PerKeyJob, ReaderPlan
+from state_processor.reading.window_reader import WindowReaderJob
 from state_processor.types.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,

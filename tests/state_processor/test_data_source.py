@@ -49,7 +49,7 @@ def test_is_found_by_its_name_where_nothing_was_registered() -> None:
         "from state_processor import local_session\n"
         "import sys\n"
         "spark = local_session('local[1]')\n"
-        "assert 'state_processor.data_source' not in sys.modules\n"
+        "assert 'state_processor.reading.data_source' not in sys.modules\n"
         "reader = spark.read.format('savepoint').option('table', 'summarize.keyed_state')\n"
         f"print(reader.load({CURRENCY.path!r}).count())\n"
         "spark.stop()\n"

@@ -20,14 +20,14 @@ from sample_rows import Sample, in_order, samples, told, with_columns
 
 from savepoint_formats.errors import OperatorNotFoundError, StateNotFoundError
 from state_processor import Savepoint
-from state_processor.functions import (
+from state_processor.reading.functions import (
     KeyedStateReaderFunction,
     ReaderContext,
     RuntimeContext,
     WindowReaderContext,
     WindowReaderFunction,
 )
-from state_processor.jobs.per_key import PerKeyReader
+from state_processor.reading.per_key import PerKeyReader
 from state_processor.types.descriptors import ValueStateDescriptor
 
 if TYPE_CHECKING:

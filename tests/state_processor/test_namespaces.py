@@ -18,8 +18,8 @@ from state_processor import (
     Types,
     ValueStateDescriptor,
 )
-from state_processor.functions import TimeWindow
 from state_processor.mixed_mode.backlog import Backlog
+from state_processor.reading.functions import TimeWindow
 
 if TYPE_CHECKING:
     from pathlib import Path

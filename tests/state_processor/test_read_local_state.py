@@ -18,7 +18,7 @@ from state_processor import (
     Savepoint,
     ValueStateDescriptor,
 )
-from state_processor.functions import KeyedStateReaderFunction
+from state_processor.reading.functions import KeyedStateReaderFunction
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -27,15 +27,15 @@ from sample_rows import Sample, in_order, samples
 
 from savepoint_formats.layout import Long, Text
 from state_processor import Savepoint
-from state_processor.functions import (
+from state_processor.reading.functions import (
     GlobalWindow,
     RuntimeContext,
     TimeWindow,
     WindowReaderContext,
     WindowReaderFunction,
 )
-from state_processor.jobs.per_key import ReaderPlan
-from state_processor.jobs.window_reader import WindowReaderJob
+from state_processor.reading.per_key import ReaderPlan
+from state_processor.reading.window_reader import WindowReaderJob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.values.values import write_value
 from state_processor.execution_options import SORTED_INPUTS
-from state_processor.jobs.per_key import Place
 from state_processor.keyed_runtime_context import KeyedRuntimeContext
 from state_processor.process_functions import (
     KeyedContext,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
 )
+from state_processor.reading.per_key import Place
 from state_processor.state_backends import TimerService, state_backend
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from state_processor.jobs.encode_keyed import (
 )
 from state_processor.jobs.key_spans import decoded_keys
 from state_processor.jobs.new_state import NewState
-from state_processor.jobs.per_key import Place
+from state_processor.reading.per_key import Place
 from state_processor.state_backends import TimerService
 from state_processor.state_backends.timers import TIMER_STATE_PREFIX
 from state_processor.types.python_values import BATCH_ROWS, OutputRows

@@ -31,7 +31,6 @@ from state_processor.jobs.function_rows import FunctionRows
 from state_processor.jobs.handed_runs import RunSource
 from state_processor.jobs.keyed_write import KeyedPlan
 from state_processor.jobs.operator_plan import OperatorPlan
-from state_processor.jobs.per_key import row_types
 from state_processor.jobs.sorted_inputs import milliseconds
 from state_processor.keyed_transformation import KeyedStateTransformation
 from state_processor.mixed_mode.backlog_progress import (
@@ -42,6 +41,7 @@ from state_processor.mixed_mode.backlog_progress import (
 from state_processor.mixed_mode.backlog_result import BacklogFiles, BacklogResult
 from state_processor.mixed_mode.backlog_rows import BacklogRows, table_schema
 from state_processor.process_functions import KeyedCoProcessFunction, KeyedProcessFunction
+from state_processor.reading.per_key import row_types
 from state_processor.savepoint import Savepoint
 from state_processor.snapshot.task_errors import typed_errors
 from state_processor.state_backends.timers import MIN_WATERMARK

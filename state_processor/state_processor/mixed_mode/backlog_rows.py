@@ -24,8 +24,8 @@ import pyarrow as pa
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from state_processor.jobs.encode_keyed import BATCH_SIZE, RUN_SCHEMA
-from state_processor.jobs.per_key import Place
 from state_processor.mixed_mode.backlog_run import BacklogRun
+from state_processor.reading.per_key import Place
 from state_processor.types.python_values import BATCH_ROWS, OutputRows
 
 if TYPE_CHECKING:

@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.locations.file_io import Location, absolute
 from state_processor.jobs.function_rows import FunctionRows
-from state_processor.jobs.per_key import row_types
 from state_processor.keyed_transformation import KeyedStateTransformation
 from state_processor.mixed_mode.backlog import Backlog
 from state_processor.mixed_mode.backlog_progress import no_progress
@@ -39,6 +38,7 @@ from state_processor.mixed_mode.outputs import BACKLOG_BATCH, no_output
 from state_processor.mixed_mode.progress import STREAM
 from state_processor.mixed_mode.running_stream import RunningStream
 from state_processor.mixed_mode.stream_function import OperatorSettings, StreamFunction
+from state_processor.reading.per_key import row_types
 from state_processor.snapshot.session import is_remote, remote_error
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
     from savepoint_formats.layout import Layout
-    from state_processor.states import ListState, MapState, State, ValueState
+    from state_processor.reading.states import ListState, MapState, State, ValueState
 
     Clock = Callable[[], int]
     Snapshot = list[Any]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
+from state_processor.reading.states import ListState, MapState, ValueState
 from state_processor.state_backends.backend import KeyedStateBackend
 from state_processor.state_backends.held_states import (
     HeldListState,
@@ -18,14 +19,13 @@ from state_processor.state_backends.held_states import (
     HeldState,
     HeldValueState,
 )
-from state_processor.states import ListState, MapState, ValueState
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from savepoint_formats.layout import Layout
+    from state_processor.reading.states import State
     from state_processor.state_backends.backend import Kept
-    from state_processor.states import State
 
 HeldT = TypeVar("HeldT", bound=HeldState)
 

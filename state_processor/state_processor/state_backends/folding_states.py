@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from state_processor.reading.states import AggregatingState, ReducingState
 from state_processor.state_backends.held_states import present
-from state_processor.states import AggregatingState, ReducingState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from state_processor.states import ValueState
+    from state_processor.reading.states import ValueState
     from state_processor.types.descriptors import (
         AggregateFunction,
         AggregatingStateDescriptor,

@@ -21,8 +21,8 @@ from state_processor.types.types import Types
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
+    from state_processor.reading.states import MapState
     from state_processor.state_backends.backend import KeyedStateBackend
-    from state_processor.states import MapState
 
 
 class InternalTimerService:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.layout import Marker, VoidNamespace
-from state_processor.functions import TimeWindow
-from state_processor.states import hashable
+from state_processor.reading.functions import TimeWindow
+from state_processor.reading.states import hashable
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from savepoint_formats.layout import Layout
-    from state_processor.states import State
+    from state_processor.reading.states import State
 
 
 def expect_namespaces(name: str, layout: Layout) -> None:

@@ -8,7 +8,7 @@ from savepoint_formats.metadata import DistributionMode
 from state_processor.state_backends.held_states import HeldListState, HeldMapState
 
 if TYPE_CHECKING:
-    from state_processor.states import ListState, MapState
+    from state_processor.reading.states import ListState, MapState
     from state_processor.types.descriptors import (
         ListStateDescriptor,
         MapStateDescriptor,

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import Row
 
-from state_processor.states import MapState, hold
+from state_processor.reading.states import MapState, hold
 from state_processor.types.python_values import (
     BATCH_ROWS,
     OutputRows,

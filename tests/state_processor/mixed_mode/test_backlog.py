@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from state_processor.functions import RuntimeContext
     from state_processor.keyed_transformation import KeyedStateTransformation
     from state_processor.process_functions import KeyedContext, RecordAttributes
+    from state_processor.reading.functions import RuntimeContext
 
 MIN_WATERMARK = -(2**63)
 ACCOUNTS = 7

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from state_processor.functions import RuntimeContext
     from state_processor.process_functions import KeyedContext
+    from state_processor.reading.functions import RuntimeContext
 
 ROW_KEY = Types.ROW_NAMED(["n", "text"], [Types.LONG(), Types.STRING()])
 STATES = (

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from state_processor.functions import RuntimeContext
     from state_processor.process_functions import KeyedContext, RecordAttributes
     from state_processor.process_transformation import KeyedRowsTransformation
+    from state_processor.reading.functions import RuntimeContext
 
 # Workers that Spark starts on the driver find less than this process does.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from state_processor import Types
-from state_processor.functions import TimeWindow
 from state_processor.keyed_runtime_context import KeyedRuntimeContext
+from state_processor.reading.functions import TimeWindow
 from state_processor.state_backends import (
     STATE_BACKENDS,
     InternalTimerService,

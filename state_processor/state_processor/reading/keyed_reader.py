@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_formats.errors import StateNotFoundError
-from state_processor.functions import KeyedStateReaderFunction, ReaderContext
-from state_processor.jobs.key_group_rows import OtherTables
-from state_processor.jobs.per_key import PerKeyJob, Place, ReaderPlan, Visit
+from state_processor.reading.functions import KeyedStateReaderFunction, ReaderContext
+from state_processor.reading.key_group_rows import OtherTables
+from state_processor.reading.per_key import PerKeyJob, Place, ReaderPlan, Visit
 from state_processor.types.python_values import python_values, state_values
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from state_processor.jobs.key_group_rows import KeyGroupRows
-    from state_processor.jobs.per_key import TimersOf
+    from state_processor.reading.key_group_rows import KeyGroupRows
+    from state_processor.reading.per_key import TimersOf
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from savepoint_formats.errors import MergeError
-from state_processor.states import (
+from state_processor.reading.states import (
     AggregatingState,
     ListState,
     MapState,

@@ -16,22 +16,22 @@ import pyarrow as pa
 
 from savepoint_formats.tables.catalog import State, StateKind
 from savepoint_formats.values.arrow_types import arrow_type
-from state_processor.functions import (
+from state_processor.reading.functions import (
     GlobalWindow,
     TimeWindow,
     WindowReaderContext,
     WindowReaderFunction,
 )
-from state_processor.jobs.key_group_rows import OtherTables
-from state_processor.jobs.per_key import PerKeyJob, Place, ReaderPlan, Visit
-from state_processor.states import hashable
+from state_processor.reading.key_group_rows import OtherTables
+from state_processor.reading.per_key import PerKeyJob, Place, ReaderPlan, Visit
+from state_processor.reading.states import hashable
 from state_processor.types.python_values import python_values, state_values
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-    from state_processor.jobs.key_group_rows import KeyGroupRows
-    from state_processor.jobs.per_key import TimersOf
+    from state_processor.reading.key_group_rows import KeyGroupRows
+    from state_processor.reading.per_key import TimersOf
 
 CONTENTS = "window-contents"
 MERGING_WINDOW_SET = "merging-window-set"

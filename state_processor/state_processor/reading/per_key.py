@@ -22,10 +22,10 @@ from pyspark.sql.types import StructType
 from savepoint_formats.tables.catalog import State, StateKind
 from savepoint_formats.tables.read_options import ReadOptions
 from savepoint_formats.tables.tables import Column, tables_of
-from state_processor.data_source import SplitPartition
-from state_processor.functions import RuntimeContext
-from state_processor.jobs.key_group_rows import KeyGroupRows, OtherTables, key_groups_of
-from state_processor.states import hold
+from state_processor.reading.data_source import SplitPartition
+from state_processor.reading.functions import RuntimeContext
+from state_processor.reading.key_group_rows import KeyGroupRows, OtherTables, key_groups_of
+from state_processor.reading.states import hold
 from state_processor.types.python_values import OutputRows
 from state_processor.types.schema import arrow_schema, to_spark
 from state_processor.types.user_frames import user_frames_first
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_formats.tables.scan import Split, TableScan
-    from state_processor.functions import ReaderFunction
+    from state_processor.reading.functions import ReaderFunction
     from state_processor.savepoint import Operator, Savepoint
 
     TimersOf = Callable[[str], list[int]]

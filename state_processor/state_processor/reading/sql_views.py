@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats.values.arrow_types import spark_type_name
-from state_processor.data_source import FORMAT
+from state_processor.reading.data_source import FORMAT
 from state_processor.types.sql_names import literal, quoted, sql_name
 
 if TYPE_CHECKING:

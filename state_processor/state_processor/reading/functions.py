@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from savepoint_formats.errors import StateNotFoundError
-from state_processor.local_instances import read_state
-from state_processor.states import (
+from state_processor.reading.local_instances import read_state
+from state_processor.reading.states import (
     AggregatingState,
     ListState,
     MapState,

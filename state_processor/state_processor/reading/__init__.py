@@ -1,0 +1,1 @@
+"""State as rows: the data source, and functions of users that read."""
