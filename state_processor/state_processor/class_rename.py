@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.snapshots.class_names import class_names
 from savepoint_formats.state_files.header import HeaderBytes, OperatorBackendHeader
-from state_processor.stored_types import StoredTypes
+from state_processor.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -13,8 +13,6 @@ from savepoint_formats.errors import DescriptionError, SavepointError
 from savepoint_formats.layout import without_ttl
 from savepoint_formats.tables.tables import KEYED_STATE, WINDOW_STATE
 from savepoint_formats.values.arrow_types import arrow_type
-from state_processor.jobs.encode_keyed import KEY_GROUP
-from state_processor.jobs.operator_rows import OperatorRows
 from state_processor.jobs.read_files import files_frame
 from state_processor.jobs.stored_elements import StoredElements
 from state_processor.operator_state_transformation import OperatorStateTransformation
@@ -22,6 +20,8 @@ from state_processor.savepoint import Savepoint
 from state_processor.transformation import OneInputStateTransformation
 from state_processor.types.column_types import column_of
 from state_processor.types.descriptors import ListStateDescriptor, MapStateDescriptor
+from state_processor.writing.encode_keyed import KEY_GROUP
+from state_processor.writing.operator_rows import OperatorRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.snapshots import SerializerEntry
-from state_processor.jobs.operator_plan import OperatorPlan
 from state_processor.jobs.renamed_rows import RenamedElements, RenamedRows
+from state_processor.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
     from savepoint_formats.state_files.header import StateMetaInfo
-    from state_processor.jobs.keyed_write import KeyedPlan
-    from state_processor.jobs.operator_rows import ElementRows
+    from state_processor.writing.keyed_write import KeyedPlan
+    from state_processor.writing.operator_rows import ElementRows
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from savepoint_formats.errors import ColumnNotFoundError
 from state_processor.jobs.aggregated_rows import AggregatedRows
 from state_processor.jobs.bound_aggregate import BoundAggregate, accumulated
 from state_processor.jobs.folded import ReducedRows
-from state_processor.jobs.keyed_rows import Key
 from state_processor.keyed_transformation import KeyedStateTransformation
 from state_processor.types.column_types import column_of, natural_type
 from state_processor.types.schema import arrow_type_of
 from state_processor.types.types import Types, expect_type
 from state_processor.windowed_transformation import window_column
+from state_processor.writing.keyed_rows import Key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
     from savepoint_formats.metadata import OperatorState
     from state_processor.aggregates import Aggregate
-    from state_processor.jobs.operator_plan import OperatorPlan
     from state_processor.jobs.sorted_inputs import KeyedInput
     from state_processor.planned_operator import WriteContext
     from state_processor.types.descriptors import StateDescriptor
     from state_processor.types.types import TypeInformation
     from state_processor.windowed_transformation import WindowedStateTransformation
+    from state_processor.writing.operator_plan import OperatorPlan
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,15 @@ from pyspark.sql import functions as F
 from savepoint_formats.errors import ColumnTypeError, StateNotFoundError
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.tables.catalog import StateKind
-from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, NAMESPACE
-from state_processor.jobs.grouped_rows import Grouping
-from state_processor.jobs.keyed_rows import Key, KeyedRows
-from state_processor.jobs.keyed_write import KeyedPlan
-from state_processor.jobs.new_state import NewState
-from state_processor.jobs.operator_plan import OperatorPlan
 from state_processor.jobs.sorted_inputs import KeyedInput
-from state_processor.stored_types import StoredTypes
 from state_processor.types.column_types import column_of, fitted
+from state_processor.writing.encode_keyed import KEY, KEY_GROUP, NAMESPACE
+from state_processor.writing.grouped_rows import Grouping
+from state_processor.writing.keyed_rows import Key, KeyedRows
+from state_processor.writing.keyed_write import KeyedPlan
+from state_processor.writing.new_state import NewState
+from state_processor.writing.operator_plan import OperatorPlan
+from state_processor.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

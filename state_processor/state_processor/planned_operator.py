@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.new_snapshot.directory import NewSnapshot
     from state_processor.changed_operator import ChangedOperator
-    from state_processor.jobs.operator_plan import OperatorPlan
     from state_processor.savepoint import Operator, Savepoint
+    from state_processor.writing.operator_plan import OperatorPlan
 
 _HASH = re.compile("[0-9a-f]{32}")
 
@@ -175,7 +175,7 @@ class PlannedOperator:
         """The states of the source's operator that one made anew does not have, as ``uid.state``."""
         if self.source is None or not self.is_made_anew:
             return ()
-        from state_processor.jobs.operator_plan import OperatorPlan  # noqa: PLC0415  # Spark is slow
+        from state_processor.writing.operator_plan import OperatorPlan  # noqa: PLC0415  # Spark is slow
 
         made = self.transformation
         plan = made.plan() if isinstance(made, PlannedTransformation) else made
@@ -238,7 +238,7 @@ def combined(transformations: tuple[StateTransformation, ...]) -> StateTransform
             raise ValueError("an operator needs a transformation that makes its state")
         case (alone,):
             return alone
-    from state_processor.jobs.operator_plan import OperatorPlan  # noqa: PLC0415  # Spark is slow
+    from state_processor.writing.operator_plan import OperatorPlan  # noqa: PLC0415  # Spark is slow
 
     plans = []
     for one in transformations:

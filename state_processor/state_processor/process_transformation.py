@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Self
 from state_processor.execution_options import ExecutionOptions
 from state_processor.jobs.batch_function import BatchRows
 from state_processor.jobs.function_rows import FunctionRows
-from state_processor.jobs.operator_plan import OperatorPlan
 from state_processor.jobs.state_runs import FunctionState
 from state_processor.keyed_transformation import NOT_CONNECTED, KeyedStateTransformation
 from state_processor.process_functions import (
@@ -16,6 +15,7 @@ from state_processor.process_functions import (
     KeyedProcessFunction,
     KeyedStateBootstrapFunction,
 )
+from state_processor.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

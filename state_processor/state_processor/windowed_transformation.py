@@ -19,11 +19,6 @@ from pyspark.sql.types import LongType, StructType, TimestampType
 
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.snapshots import constructed
-from state_processor.jobs.encode_keyed import NAMESPACE
-from state_processor.jobs.keyed_rows import KeyedRows
-from state_processor.jobs.keyed_write import KeyedPlan
-from state_processor.jobs.new_state import NewState
-from state_processor.jobs.operator_plan import OperatorPlan
 from state_processor.types.column_types import column_of, fits
 from state_processor.types.descriptors import (
     AggregatingStateDescriptor,
@@ -31,6 +26,11 @@ from state_processor.types.descriptors import (
     ReducingStateDescriptor,
 )
 from state_processor.types.types import Types
+from state_processor.writing.encode_keyed import NAMESPACE
+from state_processor.writing.keyed_rows import KeyedRows
+from state_processor.writing.keyed_write import KeyedPlan
+from state_processor.writing.new_state import NewState
+from state_processor.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -13,8 +13,8 @@ from state_processor import (
     Types,
     ValueStateDescriptor,
 )
-from state_processor.jobs.keyed_rows import Key
 from state_processor.local_state_transformation import LocalStateTransformation
+from state_processor.writing.keyed_rows import Key
 
 if TYPE_CHECKING:
     from pathlib import Path

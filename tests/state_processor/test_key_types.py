@@ -14,7 +14,7 @@ from savepoint_formats.layout import Text
 from savepoint_formats.metadata import CheckpointMetadata
 from state_processor import Savepoint, Types
 from state_processor.snapshot.key_types import key_types_json, key_types_of
-from state_processor.stored_types import StoredTypes
+from state_processor.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from sample_rows import Sample
 
 from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
-from state_processor.stored_types import StoredTypes
+from state_processor.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
     from pathlib import Path

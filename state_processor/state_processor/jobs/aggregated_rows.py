@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from state_processor.jobs.bound_aggregate import BoundAggregate
-    from state_processor.jobs.keyed_rows import Key
+    from state_processor.writing.keyed_rows import Key
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,7 @@ import pyarrow.compute as pc
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
-from state_processor.jobs.encode_keyed import KEY, KEY_GROUP, KeyedEncoding
-from state_processor.jobs.handed_runs import RunSource
 from state_processor.jobs.key_spans import key_starts
-from state_processor.jobs.keyed_write import KeyedPlan
 from state_processor.jobs.sorted_inputs import KEY as KEY_BYTES
 from state_processor.jobs.sorted_inputs import (
     ORDER,
@@ -24,6 +21,9 @@ from state_processor.jobs.sorted_inputs import (
     row_columns,
 )
 from state_processor.types.user_frames import user_frames_first
+from state_processor.writing.encode_keyed import KEY, KEY_GROUP, KeyedEncoding
+from state_processor.writing.handed_runs import RunSource
+from state_processor.writing.keyed_write import KeyedPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -10,14 +10,14 @@ from pyspark import cloudpickle
 
 from savepoint_formats.errors import ColumnTypeError
 from state_processor.jobs.function_task import FunctionTask, registered
-from state_processor.jobs.handed_runs import RunSource
 from state_processor.jobs.key_spans import RowTypes
-from state_processor.jobs.keyed_write import KeyedPlan
 from state_processor.jobs.sorted_inputs import KeyedInput, routed
 from state_processor.jobs.state_runs import FunctionState, StateRuns
 from state_processor.reading.per_key import row_types
 from state_processor.types.python_values import OutputRows
 from state_processor.types.user_frames import user_frames_first
+from state_processor.writing.handed_runs import RunSource
+from state_processor.writing.keyed_write import KeyedPlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -13,10 +13,10 @@ from savepoint_formats.errors import ColumnNotFoundError
 from savepoint_formats.pass_through.deleted_keys import DeletedKeys
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
-from state_processor.jobs.encode_keyed import KEY
 from state_processor.snapshot.task_errors import typed_errors
 from state_processor.types.column_types import fitted
 from state_processor.types.schema import from_spark
+from state_processor.writing.encode_keyed import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,17 +14,17 @@ import pyarrow.compute as pc
 
 from savepoint_formats.errors import SubtaskError
 from savepoint_formats.tables.tables import SUBTASK
-from state_processor.jobs.encode_keyed import KEY_GROUP, RUN_SCHEMA, RUNS, gathered
-from state_processor.jobs.handed_runs import RunSource
 from state_processor.snapshot.task_errors import typed_errors
+from state_processor.writing.encode_keyed import KEY_GROUP, RUN_SCHEMA, RUNS, gathered
+from state_processor.writing.handed_runs import RunSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from pyspark.sql import Column, Row
 
-    from state_processor.jobs.encode_keyed import KeyedEncoding
-    from state_processor.jobs.keyed_rows import KeyedRows
+    from state_processor.writing.encode_keyed import KeyedEncoding
+    from state_processor.writing.keyed_rows import KeyedRows
 
 LOCAL_RUNS = f"{RUNS}, {SUBTASK} INT"
 _SCHEMA = RUN_SCHEMA.append(pa.field(SUBTASK, pa.int32()))

@@ -18,8 +18,8 @@ from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.pass_through.local_sections import LocalSections
 from savepoint_formats.tables.catalog import keyed_states
 from savepoint_formats.tables.tables import SUBTASK
-from state_processor.jobs.keyed_write import KeyedPlan
-from state_processor.jobs.write_keyed import KeyedFiles, runs_of
+from state_processor.writing.keyed_write import KeyedPlan
+from state_processor.writing.write_keyed import KeyedFiles, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from savepoint_formats.pass_through.merged_instances import MergedInstances
     from savepoint_formats.state_files.canonical_file import Run
-    from state_processor.jobs.handed_runs import Piece
     from state_processor.planned_operator import WriteContext
+    from state_processor.writing.handed_runs import Piece
 
 
 @dataclass(frozen=True, slots=True)

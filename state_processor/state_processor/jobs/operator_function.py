@@ -15,7 +15,6 @@ from pyspark import cloudpickle
 
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.jobs.key_spans import plain_list, row_maker, row_tuples
-from state_processor.jobs.operator_rows import ELEMENTS, ElementEncoding, NewOperatorState
 from state_processor.process_functions import (
     BroadcastContext,
     BroadcastStateBootstrapFunction,
@@ -27,6 +26,7 @@ from state_processor.state_backends import OperatorStateStore, processing_time
 from state_processor.types.descriptors import ListStateDescriptor, MapStateDescriptor
 from state_processor.types.python_values import OutputRows
 from state_processor.types.user_frames import user_frames_first
+from state_processor.writing.operator_rows import ELEMENTS, ElementEncoding, NewOperatorState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, Row
 
-    from state_processor.jobs.handed_runs import RunSource
-    from state_processor.jobs.keyed_write import RunRows
-    from state_processor.jobs.operator_rows import ElementRows, NewOperatorState
+    from state_processor.writing.handed_runs import RunSource
+    from state_processor.writing.keyed_write import RunRows
+    from state_processor.writing.operator_rows import ElementRows, NewOperatorState
 
 
 @dataclass(frozen=True)

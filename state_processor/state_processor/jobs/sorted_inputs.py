@@ -40,10 +40,10 @@ from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.hashing.key_hash import given_hashes, key_groups_of, key_hashes
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
-from state_processor.jobs.encode_keyed import given_key_groups, present
 from state_processor.jobs.stable_keys import expect_stable
 from state_processor.types.column_types import column_of, fits, fitted
 from state_processor.types.schema import from_spark
+from state_processor.writing.encode_keyed import given_key_groups, present
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.layout import Layout
-    from state_processor.jobs.keyed_rows import Key
+    from state_processor.writing.keyed_rows import Key
 
 KEY_GROUP, ORDER, KEY = "key_group", "order", "key"
 TIMESTAMP, INPUT = "timestamp", "input"

@@ -15,7 +15,13 @@ import pyarrow as pa
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.tables.catalog import StateKind
 from savepoint_formats.values.arrow_types import arrow_type
-from state_processor.jobs.encode_keyed import (
+from state_processor.jobs.key_spans import decoded_keys
+from state_processor.reading.per_key import Place
+from state_processor.state_backends import TimerService
+from state_processor.state_backends.timers import TIMER_STATE_PREFIX
+from state_processor.types.python_values import BATCH_ROWS, OutputRows
+from state_processor.types.user_frames import user_frames_first
+from state_processor.writing.encode_keyed import (
     BATCH_SIZE,
     KEY,
     KEY_GROUP,
@@ -24,13 +30,7 @@ from state_processor.jobs.encode_keyed import (
     KeyedEncoding,
     StateColumn,
 )
-from state_processor.jobs.key_spans import decoded_keys
-from state_processor.jobs.new_state import NewState
-from state_processor.reading.per_key import Place
-from state_processor.state_backends import TimerService
-from state_processor.state_backends.timers import TIMER_STATE_PREFIX
-from state_processor.types.python_values import BATCH_ROWS, OutputRows
-from state_processor.types.user_frames import user_frames_first
+from state_processor.writing.new_state import NewState
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from state_processor.jobs.function_task import FunctionTask
-    from state_processor.jobs.keyed_rows import Key
     from state_processor.types.descriptors import StateDescriptor
     from state_processor.types.types import TypeInformation
+    from state_processor.writing.keyed_rows import Key
 
     Ended = tuple[Place, list[Any]]
 

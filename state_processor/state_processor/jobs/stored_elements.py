@@ -19,7 +19,7 @@ from savepoint_formats.state_files.header import (
     OperatorBackendHeader,
 )
 from savepoint_formats.state_files.operator_state import read_elements
-from state_processor.jobs.operator_rows import ELEMENT_SCHEMA, ELEMENTS, NewOperatorState
+from state_processor.writing.operator_rows import ELEMENT_SCHEMA, ELEMENTS, NewOperatorState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

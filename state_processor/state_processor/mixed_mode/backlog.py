@@ -25,12 +25,7 @@ from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as F
 
-from state_processor.jobs.arrow_batches import in_arrow_batches_of
-from state_processor.jobs.encode_keyed import RUNS
 from state_processor.jobs.function_rows import FunctionRows
-from state_processor.jobs.handed_runs import RunSource
-from state_processor.jobs.keyed_write import KeyedPlan
-from state_processor.jobs.operator_plan import OperatorPlan
 from state_processor.jobs.sorted_inputs import milliseconds
 from state_processor.keyed_transformation import KeyedStateTransformation
 from state_processor.mixed_mode.backlog_progress import (
@@ -45,6 +40,11 @@ from state_processor.reading.per_key import row_types
 from state_processor.savepoint import Savepoint
 from state_processor.snapshot.task_errors import typed_errors
 from state_processor.state_backends.timers import MIN_WATERMARK
+from state_processor.writing.arrow_batches import in_arrow_batches_of
+from state_processor.writing.encode_keyed import RUNS
+from state_processor.writing.handed_runs import RunSource
+from state_processor.writing.keyed_write import KeyedPlan
+from state_processor.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
-from state_processor.jobs.encode_keyed import BATCH_SIZE, RUN_SCHEMA
 from state_processor.mixed_mode.backlog_run import BacklogRun
 from state_processor.reading.per_key import Place
 from state_processor.types.python_values import BATCH_ROWS, OutputRows
+from state_processor.writing.encode_keyed import BATCH_SIZE, RUN_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

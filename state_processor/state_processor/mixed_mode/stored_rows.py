@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from state_processor.jobs.encode_keyed import KEY, TIMESTAMPS, KeyedEncoding
-from state_processor.jobs.handed_runs import RunSource
-from state_processor.jobs.keyed_write import KeyedPlan
-from state_processor.jobs.operator_plan import OperatorPlan
 from state_processor.mixed_mode.keyed_processor import STATE
 from state_processor.mixed_mode.state_columns import decoded
 from state_processor.mixed_mode.stored_backend import TIMERS, state_columns
+from state_processor.writing.encode_keyed import KEY, TIMESTAMPS, KeyedEncoding
+from state_processor.writing.handed_runs import RunSource
+from state_processor.writing.keyed_write import KeyedPlan
+from state_processor.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import OperatorState
-    from state_processor.jobs.keyed_rows import Key
     from state_processor.jobs.state_runs import FunctionState
     from state_processor.planned_operator import WriteContext
+    from state_processor.writing.keyed_rows import Key
 
 
 def stored_keys(spark: SparkSession, checkpoint: str, batch_id: int) -> DataFrame:

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
-from state_processor.jobs.arrow_batches import (
+from state_processor.writing.arrow_batches import (
     LargeRowError,
     in_arrow_batches_of,
     in_batches_of_small_rows,

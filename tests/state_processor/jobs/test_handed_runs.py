@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 from savepoint_formats.errors import DuplicateKeyError, SavepointError
 from savepoint_formats.new_snapshot.directory import NewSnapshot
 from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
-from state_processor.jobs import handed_runs
-from state_processor.jobs.encode_keyed import RUN_SCHEMA
-from state_processor.jobs.handed_runs import HandedRuns, LeftRuns, Piece
+from state_processor.writing import handed_runs
+from state_processor.writing.encode_keyed import RUN_SCHEMA
+from state_processor.writing.handed_runs import HandedRuns, LeftRuns, Piece
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

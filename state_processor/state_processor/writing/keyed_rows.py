@@ -11,16 +11,16 @@ from pyspark.sql.types import StructType
 
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.layout import Int
-from state_processor.jobs.encode_keyed import (
+from state_processor.snapshot.task_errors import typed_errors
+from state_processor.types.column_types import column_of, fits, fitted, spark_type
+from state_processor.writing.encode_keyed import (
     KEY,
     KEY_GROUP,
     NAMESPACE,
     KeyedEncoding,
     StateColumn,
 )
-from state_processor.jobs.handed_runs import RunSource
-from state_processor.snapshot.task_errors import typed_errors
-from state_processor.types.column_types import column_of, fits, fitted, spark_type
+from state_processor.writing.handed_runs import RunSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from state_processor.jobs.new_state import NewState
+    from state_processor.writing.new_state import NewState
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,9 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from savepoint_formats.errors import SavepointError
-from state_processor.jobs.arrow_batches import LargeRowError, of_small_rows
-from state_processor.jobs.encode_keyed import RUNS
 from state_processor.types.user_frames import user_frames_first
+from state_processor.writing.arrow_batches import LargeRowError, of_small_rows
+from state_processor.writing.encode_keyed import RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

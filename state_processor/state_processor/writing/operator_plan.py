@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.metadata import OperatorState, SubtaskState
-from state_processor.jobs.operator_rows import OperatorFiles
+from state_processor.writing.operator_rows import OperatorFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from state_processor.jobs.keyed_write import KeyedPlan
-    from state_processor.jobs.operator_rows import ElementRows
     from state_processor.planned_operator import WriteContext
+    from state_processor.writing.keyed_write import KeyedPlan
+    from state_processor.writing.operator_rows import ElementRows
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,14 @@ from savepoint_formats.errors import DuplicateKeyError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.metadata import KeyGroupRangeOffsets, RelativeFile
 from savepoint_formats.state_files.canonical_file import CanonicalFile
-from state_processor.jobs.arrow_batches import (
+from state_processor.snapshot.task_errors import typed_errors
+from state_processor.writing.arrow_batches import (
     in_arrow_batches_of,
     in_batches_of_small_rows,
     large_rows_told,
 )
-from state_processor.jobs.encode_keyed import HASH_SIZE
-from state_processor.jobs.handed_runs import HandedRuns
-from state_processor.snapshot.task_errors import typed_errors
+from state_processor.writing.encode_keyed import HASH_SIZE
+from state_processor.writing.handed_runs import HandedRuns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from savepoint_formats.new_snapshot.directory import NewSnapshot
     from savepoint_formats.state_files.canonical_file import Run
     from savepoint_formats.state_files.header import KeyedBackendHeader
-    from state_processor.jobs.handed_runs import Piece
+    from state_processor.writing.handed_runs import Piece
 
 # A row of runs may have megabytes. By default Spark gathers 64 of them, in memory that grows by
 # doubling; the memory of a small batch is used again for the next one, which is faster as well.

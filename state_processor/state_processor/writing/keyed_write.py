@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 from savepoint_formats.errors import DuplicateKeyError
 from savepoint_formats.snapshots import SerializerEntry
 from savepoint_formats.state_files.header import KeyedBackendHeader
-from state_processor.jobs.arrow_batches import LargeRowError
-from state_processor.jobs.write_keyed import KeyedFiles
+from state_processor.writing.arrow_batches import LargeRowError
+from state_processor.writing.write_keyed import KeyedFiles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
-    from state_processor.jobs.handed_runs import RunSource
     from state_processor.planned_operator import WriteContext
+    from state_processor.writing.handed_runs import RunSource
 
 _EXAMPLES = 3
 

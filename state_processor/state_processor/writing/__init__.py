@@ -1,0 +1,1 @@
+"""Rows become runs, and runs become the files of an operator."""
