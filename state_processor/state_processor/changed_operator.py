@@ -25,13 +25,13 @@ from state_processor.changed_table import ChangedTable
 from state_processor.hash_codes import hash_code_of
 from state_processor.header_changes import HeaderChanges
 from state_processor.jobs.key_choice import encoded_keys, keys_where
-from state_processor.jobs.local_write import LocalKeyedPlan, MergedPlan
 from state_processor.jobs.named_classes import expect_not_named
 from state_processor.jobs.renamed_rows import RenamedElements
 from state_processor.jobs.stored_elements import StoredElements
 from state_processor.jobs.stored_rows import StoredKeyedRows, check_passage
 from state_processor.keyed_transformation import KeyedStateTransformation
-from state_processor.local_merges import merged_instances
+from state_processor.local_state.local_merges import merged_instances
+from state_processor.local_state.local_write import LocalKeyedPlan, MergedPlan
 from state_processor.types.column_types import column_of, expect_frame
 from state_processor.writing.encode_keyed import KEY, KEY_GROUP, NAMESPACE
 from state_processor.writing.keyed_rows import KeyedRows
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_formats.tables.catalog import State
     from savepoint_formats.tables.tables import Table
-    from state_processor.local_merges import Merge
+    from state_processor.local_state.local_merges import Merge
     from state_processor.planned_operator import WriteContext
     from state_processor.savepoint import Operator
     from state_processor.writing.operator_rows import ElementRows

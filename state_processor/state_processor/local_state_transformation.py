@@ -13,8 +13,8 @@ from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.state_files.local_state import as_local
 from savepoint_formats.tables.catalog import StateKind
 from savepoint_formats.tables.tables import SUBTASK
-from state_processor.jobs.local_state_rows import LocalStateRows
-from state_processor.jobs.local_write import LocalKeyedPlan
+from state_processor.local_state.local_state_rows import LocalStateRows
+from state_processor.local_state.local_write import LocalKeyedPlan
 from state_processor.types.column_types import column_of, fits
 from state_processor.writing.keyed_rows import Key, KeyedRows
 from state_processor.writing.new_state import NewState

@@ -11,7 +11,7 @@ from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.tables.merged_columns import mergeable_states
 from savepoint_formats.tables.read_options import ReadOptions
 from state_processor.jobs.table_rows import TableRows
-from state_processor.local_merges import merge_instances
+from state_processor.local_state.local_merges import merge_instances
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from savepoint_formats.tables.read_options import ReadArguments
-    from state_processor.local_merges import Merge
+    from state_processor.local_state.local_merges import Merge
     from state_processor.spark_savepoint import SparkSavepoint
 
     ReadMerge = Merge | Column

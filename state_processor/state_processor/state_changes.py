@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
-    from state_processor.local_merges import Merge
+    from state_processor.local_state.local_merges import Merge
     from state_processor.savepoint_writer import SavepointWriter
     from state_processor.types.types import TypeInformation
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from state_processor.local_merges import Merge
+    from state_processor.local_state.local_merges import Merge
     from state_processor.planned_operator import StateTransformation
     from state_processor.spark_savepoint import SparkSavepoint
     from state_processor.transformation import OneInputStateTransformation

@@ -17,7 +17,7 @@ from savepoint_formats.tables.catalog import raw_keyed_handle
 from savepoint_formats.tables.entry_source import SourceSettings
 from savepoint_formats.tables.scan import SPLIT_SIZE, pieces_of
 from savepoint_formats.tables.subtasks import check_subtasks
-from state_processor.jobs.local_state_rows import LOCAL_RUNS, of_subtask
+from state_processor.local_state.local_state_rows import LOCAL_RUNS, of_subtask
 from state_processor.writing.encode_keyed import RUNS, run_rows
 from state_processor.writing.handed_runs import RunSource
 
