@@ -17,15 +17,15 @@ import click
 import numpy as np
 
 from state_processor import Types, ValueStateDescriptor
-from state_processor.state_backends import STATE_BACKENDS, state_backend
+from state_processor.functions.backends import STATE_BACKENDS, state_backend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
+    from state_processor.functions.backends import KeyedStateBackend
     from state_processor.reading.states import ValueState
-    from state_processor.state_backends import KeyedStateBackend
 
     Span = tuple[int, bytes, range]
 

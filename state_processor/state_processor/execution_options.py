@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from state_processor.state_backends import STATE_BACKENDS
+from state_processor.functions.backends import STATE_BACKENDS
 from state_processor.types.flink_units import milliseconds, size_in_bytes
 
 if TYPE_CHECKING:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from state_processor.functions.backends.internal_timers import InternalTimerService
+from state_processor.functions.backends.timers import timer_states
 from state_processor.reading.functions import RuntimeContext
 from state_processor.reading.states import (
     AggregatingState,
@@ -12,13 +14,11 @@ from state_processor.reading.states import (
     ReducingState,
     ValueState,
 )
-from state_processor.state_backends.internal_timers import InternalTimerService
-from state_processor.state_backends.timers import timer_states
 from state_processor.types.types import Types
 
 if TYPE_CHECKING:
+    from state_processor.functions.backends import KeyedStateBackend
     from state_processor.reading.functions import AnyState
-    from state_processor.state_backends import KeyedStateBackend
     from state_processor.types.descriptors import (
         AggregatingStateDescriptor,
         ListStateDescriptor,

@@ -15,14 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from state_processor.functions.backends import OperatorStateStore, TimerService
+    from state_processor.functions.backends.backend import Clock
     from state_processor.keyed_runtime_context import KeyedRuntimeContext
     from state_processor.reading.functions import OutputRow
     from state_processor.reading.states import ListState, MapState
-    from state_processor.state_backends import (
-        OperatorStateStore,
-        TimerService,
-    )
-    from state_processor.state_backends.backend import Clock
     from state_processor.types.descriptors import (
         ListStateDescriptor,
         MapStateDescriptor,

@@ -14,17 +14,17 @@ from state_processor import (
     Types,
     ValueStateDescriptor,
 )
+from state_processor.functions.backends import (
+    KeyedStateBackend,
+    OperatorStateStore,
+    TimerService,
+    state_backend,
+)
 from state_processor.keyed_runtime_context import KeyedRuntimeContext
 from state_processor.process_functions import (
     BroadcastContext,
     KeyedContext,
     OperatorRuntimeContext,
-)
-from state_processor.state_backends import (
-    KeyedStateBackend,
-    OperatorStateStore,
-    TimerService,
-    state_backend,
 )
 
 if TYPE_CHECKING:

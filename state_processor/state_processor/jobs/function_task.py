@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.values.values import write_value
 from state_processor.execution_options import SORTED_INPUTS
+from state_processor.functions.backends import TimerService, state_backend
 from state_processor.keyed_runtime_context import KeyedRuntimeContext
 from state_processor.process_functions import (
     KeyedContext,
@@ -21,7 +22,6 @@ from state_processor.process_functions import (
     KeyedProcessFunction,
 )
 from state_processor.reading.per_key import Place
-from state_processor.state_backends import TimerService, state_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Layout
     from state_processor.execution_options import ExecutionOptions
+    from state_processor.functions.backends import KeyedStateBackend
     from state_processor.jobs.key_spans import RowTypes, Span
     from state_processor.process_functions import KeyedFunction
-    from state_processor.state_backends import KeyedStateBackend
     from state_processor.types.descriptors import StateDescriptor
     from state_processor.types.types import TypeInformation
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark import cloudpickle
 
 from savepoint_formats.values.arrow_types import arrow_type
+from state_processor.functions.backends import OperatorStateStore, processing_time
 from state_processor.jobs.key_spans import plain_list, row_maker, row_tuples
 from state_processor.process_functions import (
     BroadcastContext,
@@ -22,7 +23,6 @@ from state_processor.process_functions import (
     OperatorRuntimeContext,
     StateBootstrapFunction,
 )
-from state_processor.state_backends import OperatorStateStore, processing_time
 from state_processor.types.descriptors import ListStateDescriptor, MapStateDescriptor
 from state_processor.types.python_values import OutputRows
 from state_processor.types.user_frames import user_frames_first

@@ -15,10 +15,10 @@ import pyarrow as pa
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.tables.catalog import StateKind
 from savepoint_formats.values.arrow_types import arrow_type
+from state_processor.functions.backends import TimerService
+from state_processor.functions.backends.timers import TIMER_STATE_PREFIX
 from state_processor.jobs.key_spans import decoded_keys
 from state_processor.reading.per_key import Place
-from state_processor.state_backends import TimerService
-from state_processor.state_backends.timers import TIMER_STATE_PREFIX
 from state_processor.types.python_values import BATCH_ROWS, OutputRows
 from state_processor.types.user_frames import user_frames_first
 from state_processor.writing.encode_keyed import (

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as F
 
+from state_processor.functions.backends.timers import MIN_WATERMARK
 from state_processor.jobs.function_rows import FunctionRows
 from state_processor.jobs.sorted_inputs import milliseconds
 from state_processor.keyed_transformation import KeyedStateTransformation
@@ -39,7 +40,6 @@ from state_processor.process_functions import KeyedCoProcessFunction, KeyedProce
 from state_processor.reading.per_key import row_types
 from state_processor.savepoint import Savepoint
 from state_processor.snapshot.task_errors import typed_errors
-from state_processor.state_backends.timers import MIN_WATERMARK
 from state_processor.writing.arrow_batches import in_arrow_batches_of
 from state_processor.writing.encode_keyed import RUNS
 from state_processor.writing.handed_runs import RunSource

@@ -23,10 +23,10 @@ from pyspark.sql import functions as F
 
 from savepoint_formats.errors import SavepointExistsError
 from savepoint_formats.locations.file_io import METADATA_FILE, Location
+from state_processor.functions.backends.timers import MIN_WATERMARK
 from state_processor.mixed_mode.backlog_rows import COUNT_NAMES, COUNTS, OUTPUT
 from state_processor.savepoint import Savepoint
 from state_processor.snapshot.task_errors import typed_errors
-from state_processor.state_backends.timers import MIN_WATERMARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

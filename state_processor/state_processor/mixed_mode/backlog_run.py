@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from state_processor.functions.backends import CachedBackend, TimerService
+from state_processor.functions.backends.timers import MAX_WATERMARK
 from state_processor.jobs.function_task import FunctionRun
 from state_processor.process_functions import RecordAttributes
-from state_processor.state_backends import CachedBackend, TimerService
-from state_processor.state_backends.timers import MAX_WATERMARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from state_processor.functions.backends import KeyedStateBackend
     from state_processor.jobs.function_task import FunctionTask
     from state_processor.jobs.key_spans import Span
-    from state_processor.state_backends import KeyedStateBackend
 
 
 class BacklogTimers(TimerService):

@@ -20,13 +20,13 @@ from pyarrow import fs
 
 from savepoint_formats.errors import SavepointNotFoundError
 from savepoint_formats.locations.file_io import Location
+from state_processor.functions.backends.timers import MIN_WATERMARK
 from state_processor.mixed_mode.committed_batch import CommittedBatch
 from state_processor.mixed_mode.initial_state import key_rows_type
 from state_processor.mixed_mode.outputs import FIRST_BACKLOG_BATCH
 from state_processor.mixed_mode.progress import BACKLOG
 from state_processor.mixed_mode.running_stream import RunningStream
 from state_processor.savepoint import Savepoint
-from state_processor.state_backends.timers import MIN_WATERMARK
 
 if TYPE_CHECKING:
     from state_processor.jobs.sorted_inputs import KeyedInput

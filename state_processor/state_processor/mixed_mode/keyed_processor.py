@@ -23,6 +23,7 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
+from state_processor.functions.backends.timers import MAX_WATERMARK, MIN_WATERMARK
 from state_processor.jobs.key_spans import decoded_keys, python_keys, row_maker
 from state_processor.keyed_runtime_context import KeyedRuntimeContext
 from state_processor.mixed_mode.backlog_run import BacklogTimers
@@ -33,7 +34,6 @@ from state_processor.process_functions import (
     KeyedCoProcessFunction,
     RecordAttributes,
 )
-from state_processor.state_backends.timers import MAX_WATERMARK, MIN_WATERMARK
 from state_processor.types.user_frames import user_frames_first
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     )
 
     from savepoint_formats.layout import Layout
+    from state_processor.functions.backends.backend import Clock
     from state_processor.process_functions import KeyedProcessFunction
-    from state_processor.state_backends.backend import Clock
 
     ProcessFunction = KeyedProcessFunction | KeyedCoProcessFunction
 

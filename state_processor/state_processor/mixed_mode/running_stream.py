@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Self
 from pyspark.errors import PySparkException
 
 from savepoint_formats.errors import SavepointError, SavepointNotFoundError
+from state_processor.functions.backends import processing_time
 from state_processor.mixed_mode.committed_batch import CommittedBatch
 from state_processor.mixed_mode.progress import ProgressListener
 from state_processor.mixed_mode.stream_clock import StreamClock
 from state_processor.snapshot.task_errors import typed_errors
-from state_processor.state_backends import processing_time
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

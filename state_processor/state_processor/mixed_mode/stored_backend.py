@@ -26,22 +26,22 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.types import ArrayType, BinaryType, LongType, StructField, StructType
 
 from savepoint_formats.layout import MapOf, Nullable, Repeated
-from state_processor.state_backends import TimerService
-from state_processor.state_backends.held_states import HeldMapState, pairs
-from state_processor.state_backends.single_key import SingleKeyBackend
-from state_processor.state_backends.value_codec import ValueCodec
+from state_processor.functions.backends import TimerService
+from state_processor.functions.backends.held_states import HeldMapState, pairs
+from state_processor.functions.backends.single_key import SingleKeyBackend
+from state_processor.functions.backends.value_codec import ValueCodec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from savepoint_formats.layout import Layout
-    from state_processor.state_backends.backend import Clock
-    from state_processor.state_backends.held_states import (
+    from state_processor.functions.backends.backend import Clock
+    from state_processor.functions.backends.held_states import (
         HeldListState,
         HeldState,
         HeldValueState,
     )
-    from state_processor.state_backends.single_key import HeldT
+    from state_processor.functions.backends.single_key import HeldT
 
 EVENT_TIMERS, PROCESSING_TIMERS = "event_time_timers", "processing_time_timers"
 TIMERS = {TimerService.EVENT: EVENT_TIMERS, TimerService.PROCESSING: PROCESSING_TIMERS}

@@ -16,9 +16,9 @@ from state_processor import (
     Types,
     ValueStateDescriptor,
 )
+from state_processor.functions.backends import TimerService
 from state_processor.mixed_mode.state_columns import decoded, encoded
 from state_processor.mixed_mode.stored_backend import KeyRow, StoredBackend, state_columns
-from state_processor.state_backends import TimerService
 
 if TYPE_CHECKING:
     from state_processor.types.descriptors import StateDescriptor

@@ -18,7 +18,7 @@ from state_processor import (
     Types,
     ValueStateDescriptor,
 )
-from state_processor.state_backends import CachedBackend, KeyedStateBackend, state_backend
+from state_processor.functions.backends import CachedBackend, KeyedStateBackend, state_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from state_processor import Types
-from state_processor.keyed_runtime_context import KeyedRuntimeContext
-from state_processor.reading.functions import TimeWindow
-from state_processor.state_backends import (
+from state_processor.functions.backends import (
     STATE_BACKENDS,
     InternalTimerService,
     KeyedStateBackend,
     TimerService,
     state_backend,
 )
-from state_processor.state_backends.timers import MIN_WATERMARK
+from state_processor.functions.backends.timers import MIN_WATERMARK
+from state_processor.keyed_runtime_context import KeyedRuntimeContext
+from state_processor.reading.functions import TimeWindow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

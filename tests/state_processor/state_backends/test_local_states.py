@@ -17,8 +17,8 @@ from state_processor import (
     Types,
     ValueStateDescriptor,
 )
-from state_processor.state_backends import STATE_BACKENDS, KeyedStateBackend, state_backend
-from state_processor.state_backends.local_states import instances_of, local_state
+from state_processor.functions.backends import STATE_BACKENDS, KeyedStateBackend, state_backend
+from state_processor.functions.backends.local_states import instances_of, local_state
 
 BACKENDS = tuple(STATE_BACKENDS)
 COUNT = ReducingStateDescriptor("count", Types.LONG(), operator.add)

@@ -6,7 +6,7 @@ import pytest
 
 from savepoint_formats.metadata import DistributionMode
 from state_processor import ListStateDescriptor, MapStateDescriptor, Types
-from state_processor.state_backends import OperatorStateStore
+from state_processor.functions.backends import OperatorStateStore
 
 NAMES = ListStateDescriptor("names", Types.STRING())
 OFFSETS = ListStateDescriptor("offsets", Types.LONG())

@@ -14,7 +14,7 @@ from state_processor import (
     Types,
     ValueStateDescriptor,
 )
-from state_processor.state_backends import STATE_BACKENDS, KeyedStateBackend, state_backend
+from state_processor.functions.backends import STATE_BACKENDS, KeyedStateBackend, state_backend
 from state_processor.types.state_ttl import StateTtlConfig, StateVisibility, UpdateType
 
 if TYPE_CHECKING:

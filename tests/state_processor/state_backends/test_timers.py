@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from state_processor import Types
-from state_processor.state_backends import (
+from state_processor.functions.backends import (
     STATE_BACKENDS,
     KeyedStateBackend,
     TimerService,

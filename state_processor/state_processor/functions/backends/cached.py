@@ -11,21 +11,21 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from state_processor.reading.states import ListState, MapState, ValueState
-from state_processor.state_backends.backend import KeyedStateBackend
-from state_processor.state_backends.held_states import (
+from state_processor.functions.backends.backend import KeyedStateBackend
+from state_processor.functions.backends.held_states import (
     HeldListState,
     HeldMapState,
     HeldState,
     HeldValueState,
 )
+from state_processor.reading.states import ListState, MapState, ValueState
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from savepoint_formats.layout import Layout
+    from state_processor.functions.backends.backend import Kept
     from state_processor.reading.states import State
-    from state_processor.state_backends.backend import Kept
 
 HeldT = TypeVar("HeldT", bound=HeldState)
 

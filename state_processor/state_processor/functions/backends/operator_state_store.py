@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from savepoint_formats.metadata import DistributionMode
-from state_processor.state_backends.held_states import HeldListState, HeldMapState
+from state_processor.functions.backends.held_states import HeldListState, HeldMapState
 
 if TYPE_CHECKING:
     from state_processor.reading.states import ListState, MapState

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from rocksdict import Options, Rdict, WriteOptions
 
-from state_processor.state_backends.backend import KeyedStateBackend
-from state_processor.state_backends.rocksdb_states import (
+from state_processor.functions.backends.backend import KeyedStateBackend
+from state_processor.functions.backends.rocksdb_states import (
     StoredListState,
     StoredMapState,
     StoredState,
@@ -22,13 +22,13 @@ from state_processor.state_backends.rocksdb_states import (
     framed,
     unframed,
 )
-from state_processor.state_backends.value_codec import ValueCodec
+from state_processor.functions.backends.value_codec import ValueCodec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from savepoint_formats.layout import Layout
-    from state_processor.state_backends.backend import Clock
+    from state_processor.functions.backends.backend import Clock
 
 StoredT = TypeVar("StoredT", bound=StoredState)
 

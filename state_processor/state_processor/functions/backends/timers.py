@@ -15,8 +15,8 @@ from state_processor.types.types import Types
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from state_processor.functions.backends.backend import KeyedStateBackend
     from state_processor.reading.states import MapState
-    from state_processor.state_backends.backend import KeyedStateBackend
 
 MIN_WATERMARK: Final = -(2**63)
 MAX_WATERMARK: Final = 2**63 - 1

@@ -11,9 +11,9 @@ import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
-from state_processor.state_backends.folding_states import folding_aggregates, folding_reductions
-from state_processor.state_backends.namespaces import expect_namespaces
-from state_processor.state_backends.timed_states import (
+from state_processor.functions.backends.folding_states import folding_aggregates, folding_reductions
+from state_processor.functions.backends.namespaces import expect_namespaces
+from state_processor.functions.backends.timed_states import (
     Lifetimes,
     TimedListState,
     TimedMapState,

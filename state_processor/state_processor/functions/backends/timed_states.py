@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.layout import Long, Struct, Ttl
+from state_processor.functions.backends.held_states import pairs, present
 from state_processor.reading.states import ListState, MapState, ValueState
-from state_processor.state_backends.held_states import pairs, present
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from state_processor.functions.backends.held_states import present
 from state_processor.reading.states import AggregatingState, ReducingState
-from state_processor.state_backends.held_states import present
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from state_processor.state_backends.cached import CachedBackend
-from state_processor.state_backends.heap import HeapBackend
-from state_processor.state_backends.rocksdb import RocksDbBackend
-from state_processor.state_backends.single_key import SingleKeyBackend
+from state_processor.functions.backends.cached import CachedBackend
+from state_processor.functions.backends.heap import HeapBackend
+from state_processor.functions.backends.rocksdb import RocksDbBackend
+from state_processor.functions.backends.single_key import SingleKeyBackend
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
-    from state_processor.state_backends.backend import Clock, KeyedStateBackend
+    from state_processor.functions.backends.backend import Clock, KeyedStateBackend
 
 STATE_BACKENDS: dict[str, type[KeyedStateBackend]] = {
     backend.name: backend for backend in (SingleKeyBackend, HeapBackend, RocksDbBackend)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from state_processor.state_backends.single_key import HeldT, SingleKeyBackend
+from state_processor.functions.backends.single_key import HeldT, SingleKeyBackend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from savepoint_formats.layout import Layout
-    from state_processor.state_backends.backend import Clock
-    from state_processor.state_backends.held_states import HeldState
+    from state_processor.functions.backends.backend import Clock
+    from state_processor.functions.backends.held_states import HeldState
 
 
 class HeapBackend(SingleKeyBackend):

@@ -15,8 +15,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
+from state_processor.functions.backends.namespaces import plain_namespace
 from state_processor.reading.states import ListState, MapState, State, ValueState, hashable
-from state_processor.state_backends.namespaces import plain_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping

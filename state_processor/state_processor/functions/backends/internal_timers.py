@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from state_processor.state_backends.timers import (
+from state_processor.functions.backends.timers import (
     EVENT_TIME,
     MIN_WATERMARK,
     PROCESSING_TIME,
@@ -21,8 +21,8 @@ from state_processor.types.types import Types
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
+    from state_processor.functions.backends.backend import KeyedStateBackend
     from state_processor.reading.states import MapState
-    from state_processor.state_backends.backend import KeyedStateBackend
 
 
 class InternalTimerService:

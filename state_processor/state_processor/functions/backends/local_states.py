@@ -12,10 +12,10 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from state_processor.functions.backends.folding_states import folding_aggregates, folding_reductions
+from state_processor.functions.backends.held_states import pairs, present
 from state_processor.reading.local_instances import merge_function, merged
 from state_processor.reading.states import ListState, MapState, ValueState
-from state_processor.state_backends.folding_states import folding_aggregates, folding_reductions
-from state_processor.state_backends.held_states import pairs, present
 from state_processor.types.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -28,9 +28,9 @@ from state_processor.types.types import Types
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from state_processor.functions.backends.backend import KeyedStateBackend
     from state_processor.reading.local_instances import MergeFunction
     from state_processor.reading.states import State
-    from state_processor.state_backends.backend import KeyedStateBackend
     from state_processor.types.descriptors import StateDescriptor
     from state_processor.types.types import TypeInformation
 

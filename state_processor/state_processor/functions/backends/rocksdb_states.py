@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, cast
 from rocksdict import ReadOptions
 
 from savepoint_formats.values.state_entries import NullableRest
+from state_processor.functions.backends.held_states import pairs, present
+from state_processor.functions.backends.namespaces import plain, plain_namespace
+from state_processor.functions.backends.value_codec import ValueCodec
 from state_processor.reading.states import ListState, MapState, State, ValueState
-from state_processor.state_backends.held_states import pairs, present
-from state_processor.state_backends.namespaces import plain, plain_namespace
-from state_processor.state_backends.value_codec import ValueCodec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from state_processor.state_backends.backend import KeyedStateBackend
-from state_processor.state_backends.held_states import (
+from state_processor.functions.backends.backend import KeyedStateBackend
+from state_processor.functions.backends.held_states import (
     HeldListState,
     HeldMapState,
     HeldState,
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from savepoint_formats.layout import Layout
-    from state_processor.state_backends.backend import Clock
+    from state_processor.functions.backends.backend import Clock
 
 HeldT = TypeVar("HeldT", bound=HeldState)
 

@@ -5,12 +5,12 @@ a ``cached`` one if asked for. Timers are state, too; operator state, which has 
 its own.
 """
 
-from state_processor.state_backends.backend import KeyedStateBackend, processing_time
-from state_processor.state_backends.by_name import STATE_BACKENDS, state_backend
-from state_processor.state_backends.cached import CachedBackend
-from state_processor.state_backends.internal_timers import InternalTimerService
-from state_processor.state_backends.operator_state_store import OperatorStateStore
-from state_processor.state_backends.timers import TimerService
+from state_processor.functions.backends.backend import KeyedStateBackend, processing_time
+from state_processor.functions.backends.by_name import STATE_BACKENDS, state_backend
+from state_processor.functions.backends.cached import CachedBackend
+from state_processor.functions.backends.internal_timers import InternalTimerService
+from state_processor.functions.backends.operator_state_store import OperatorStateStore
+from state_processor.functions.backends.timers import TimerService
 
 __all__ = [
     "STATE_BACKENDS",
