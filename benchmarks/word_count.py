@@ -30,7 +30,7 @@ from state_processor import (
     ValueStateDescriptor,
     local_session,
 )
-from state_processor.process_functions import KeyedProcessFunction
+from state_processor.functions.process_functions import KeyedProcessFunction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

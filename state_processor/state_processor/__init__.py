@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.values.kryo.descriptions import kryo_class
 from savepoint_formats.values.kryo.dialect import KryoClass, KryoField
-from state_processor.process_functions import (
+from state_processor.functions.process_functions import (
     BroadcastStateBootstrapFunction,
     KeyedCoProcessFunction,
     KeyedProcessFunction,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.metadata import OperatorState
     from state_processor.aggregates import Aggregate
-    from state_processor.jobs.sorted_inputs import KeyedInput
+    from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.planned_operator import WriteContext
     from state_processor.types.descriptors import StateDescriptor
     from state_processor.types.types import TypeInformation

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from savepoint_formats.errors import ColumnTypeError, StateNotFoundError
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.tables.catalog import StateKind
-from state_processor.jobs.sorted_inputs import KeyedInput
+from state_processor.functions.sorted_inputs import KeyedInput
 from state_processor.types.column_types import column_of, fitted
 from state_processor.writing.encode_keyed import KEY, KEY_GROUP, NAMESPACE
 from state_processor.writing.grouped_rows import Grouping
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from state_processor.aggregates import Aggregate
-    from state_processor.execution_options import Setting
-    from state_processor.jobs.batch_function import BatchFunction
+    from state_processor.functions.batch_function import BatchFunction
+    from state_processor.functions.execution_options import Setting
+    from state_processor.functions.process_functions import KeyedFunction
     from state_processor.keyed_aggregation import KeyedAggregation
     from state_processor.planned_operator import WriteContext
-    from state_processor.process_functions import KeyedFunction
     from state_processor.process_transformation import (
         FunctionStateTransformation,
         KeyedRowsTransformation,

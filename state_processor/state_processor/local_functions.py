@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as F
 
-from state_processor.execution_options import ExecutionOptions
-from state_processor.jobs.ended_keys import EndedKeys, state_column
-from state_processor.jobs.function_rows import FunctionRows, OutputRun
-from state_processor.jobs.sorted_inputs import KEY, in_order
+from state_processor.functions.ended_keys import EndedKeys, state_column
+from state_processor.functions.execution_options import ExecutionOptions
+from state_processor.functions.function_rows import FunctionRows, OutputRun
+from state_processor.functions.process_functions import (
+    KeyedProcessFunction,
+    KeyedStateBootstrapFunction,
+)
+from state_processor.functions.sorted_inputs import KEY, in_order
 from state_processor.local_state_transformation import LocalStateTransformation
-from state_processor.process_functions import KeyedProcessFunction, KeyedStateBootstrapFunction
 from state_processor.reading.per_key import row_types
 from state_processor.types.schema import spark_schema
 
@@ -21,9 +24,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from savepoint_formats.metadata import OperatorState
-    from state_processor.jobs.sorted_inputs import KeyedInput
+    from state_processor.functions.process_functions import KeyedFunction
+    from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.planned_operator import WriteContext
-    from state_processor.process_functions import KeyedFunction
 
 _SUBTASK = "subtask of rows"
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
 from savepoint_formats.metadata import DistributionMode
-from state_processor.jobs.sorted_inputs import milliseconds
+from state_processor.functions.sorted_inputs import milliseconds
 from state_processor.types.column_types import column_of
 from state_processor.writing.operator_plan import OperatorPlan
 from state_processor.writing.operator_rows import NewOperatorState, OperatorRows
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from savepoint_formats.metadata import OperatorState
-    from state_processor.jobs.operator_function import OperatorFunction
+    from state_processor.functions.operator_function import OperatorFunction
     from state_processor.planned_operator import WriteContext
     from state_processor.types.descriptors import ListStateDescriptor, MapStateDescriptor
     from state_processor.writing.operator_rows import ElementRows
@@ -62,7 +62,7 @@ class OperatorStateTransformation:
         cls, data: DataFrame, timestamps: str | None, function: OperatorFunction
     ) -> Self:
         """See ``OneInputStateTransformation.transform``."""
-        from state_processor.jobs.operator_function import (  # noqa: PLC0415  # backends are slow
+        from state_processor.functions.operator_function import (  # noqa: PLC0415  # backends are slow
             ROW,
             TIMESTAMP,
             operator_rows,

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from state_processor.execution_options import ExecutionOptions
-from state_processor.jobs.batch_function import BatchRows
-from state_processor.jobs.function_rows import FunctionRows
-from state_processor.jobs.state_runs import FunctionState
-from state_processor.keyed_transformation import NOT_CONNECTED, KeyedStateTransformation
-from state_processor.process_functions import (
+from state_processor.functions.batch_function import BatchRows
+from state_processor.functions.execution_options import ExecutionOptions
+from state_processor.functions.function_rows import FunctionRows
+from state_processor.functions.process_functions import (
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     KeyedStateBootstrapFunction,
 )
+from state_processor.functions.state_runs import FunctionState
+from state_processor.keyed_transformation import NOT_CONNECTED, KeyedStateTransformation
 from state_processor.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from savepoint_formats.metadata import OperatorState
-    from state_processor.execution_options import Setting
-    from state_processor.jobs.batch_function import BatchFunction
-    from state_processor.jobs.sorted_inputs import KeyedInput
+    from state_processor.functions.batch_function import BatchFunction
+    from state_processor.functions.execution_options import Setting
+    from state_processor.functions.process_functions import KeyedFunction
+    from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.planned_operator import WriteContext
-    from state_processor.process_functions import KeyedFunction
     from state_processor.types.descriptors import StateDescriptor
 
 

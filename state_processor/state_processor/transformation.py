@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from state_processor.jobs.sorted_inputs import KeyedInput, milliseconds
+from state_processor.functions.sorted_inputs import KeyedInput, milliseconds
 from state_processor.keyed_transformation import KeyedStateTransformation
 from state_processor.local_aggregation import TABLE_SIZE, LocalKeyedTransformation
 from state_processor.operator_state_transformation import OperatorStateTransformation
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
-    from state_processor.jobs.operator_function import OperatorFunction
+    from state_processor.functions.operator_function import OperatorFunction
     from state_processor.savepoint import Operator
     from state_processor.types.descriptors import ListStateDescriptor, MapStateDescriptor
     from state_processor.types.types import TypeInformation

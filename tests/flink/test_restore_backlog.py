@@ -9,8 +9,8 @@ from flink_restore import RELEASES, FlinkRestore, KeyedState, Operator, TimerSer
 from sample_rows import in_order
 
 from state_processor import ListStateDescriptor, OperatorTransformation, Types, ValueStateDescriptor
+from state_processor.functions.process_functions import KeyedProcessFunction
 from state_processor.mixed_mode import Backlog
-from state_processor.process_functions import KeyedProcessFunction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ from state_processor import (
     Types,
     ValueStateDescriptor,
 )
-from state_processor.process_functions import KeyedStateBootstrapFunction
+from state_processor.functions.process_functions import KeyedStateBootstrapFunction
 from state_processor.reading.functions import TimeWindow
 
 if TYPE_CHECKING:

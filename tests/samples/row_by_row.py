@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from state_processor.functions.backends import state_backend
-from state_processor.keyed_runtime_context import KeyedRuntimeContext
-from state_processor.process_functions import KeyedContext, RecordAttributes
+from state_processor.functions.keyed_runtime_context import KeyedRuntimeContext
+from state_processor.functions.process_functions import KeyedContext, RecordAttributes
 
 if TYPE_CHECKING:
     from state_processor import KeyedProcessFunction

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from state_processor.execution_options import ExecutionOptions
-from state_processor.process_functions import KeyedFunction
+from state_processor.functions.execution_options import ExecutionOptions
+from state_processor.functions.process_functions import KeyedFunction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from state_processor.keyed_runtime_context import KeyedRuntimeContext
+    from state_processor.functions.keyed_runtime_context import KeyedRuntimeContext
+    from state_processor.functions.process_functions import KeyedContext
     from state_processor.planned_operator import StateTransformation
-    from state_processor.process_functions import KeyedContext
 
 SORTED, BACKEND = "execution.sorted-inputs.enabled", "state.backend.type"
 COUNT = ValueStateDescriptor("count", Types.LONG())

@@ -20,7 +20,7 @@ from state_processor import (
     Types,
 )
 from state_processor.aggregates import Aggregate, Avg, Count, Max, Sum, TopN
-from state_processor.process_functions import KeyedStateBootstrapFunction
+from state_processor.functions.process_functions import KeyedStateBootstrapFunction
 
 if TYPE_CHECKING:
     from pathlib import Path

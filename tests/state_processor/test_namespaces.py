@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from state_processor.keyed_runtime_context import KeyedRuntimeContext
-    from state_processor.process_functions import KeyedContext
+    from state_processor.functions.keyed_runtime_context import KeyedRuntimeContext
+    from state_processor.functions.process_functions import KeyedContext
 
 SORTED, BACKEND = "execution.sorted-inputs.enabled", "state.backend.type"
 WAYS = [

@@ -13,7 +13,7 @@ from state_processor import (
     Savepoint,
     Types,
 )
-from state_processor.process_functions import (
+from state_processor.functions.process_functions import (
     BroadcastStateBootstrapFunction,
     StateBootstrapFunction,
 )

@@ -20,8 +20,8 @@ from state_processor.functions.backends import (
     TimerService,
     state_backend,
 )
-from state_processor.keyed_runtime_context import KeyedRuntimeContext
-from state_processor.process_functions import (
+from state_processor.functions.keyed_runtime_context import KeyedRuntimeContext
+from state_processor.functions.process_functions import (
     BroadcastContext,
     KeyedContext,
     OperatorRuntimeContext,

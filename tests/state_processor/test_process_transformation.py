@@ -19,7 +19,7 @@ from state_processor import (
     Types,
     ValueStateDescriptor,
 )
-from state_processor.process_functions import (
+from state_processor.functions.process_functions import (
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     KeyedStateBootstrapFunction,

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from savepoint_formats.tables.scan import TableScan
-    from state_processor.keyed_runtime_context import KeyedRuntimeContext
-    from state_processor.process_functions import KeyedContext
+    from state_processor.functions.keyed_runtime_context import KeyedRuntimeContext
+    from state_processor.functions.process_functions import KeyedContext
 
 SORTED, BACKEND = "execution.sorted-inputs.enabled", "state.backend.type"
 WAYS = [

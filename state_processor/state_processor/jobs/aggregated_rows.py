@@ -15,6 +15,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from state_processor.functions.sorted_inputs import KEY
 from state_processor.jobs.local_rows import (
     END,
     START,
@@ -25,7 +26,6 @@ from state_processor.jobs.local_rows import (
     value_column,
     with_keys,
 )
-from state_processor.jobs.sorted_inputs import KEY
 from state_processor.types.column_types import column_of, spark_type
 from state_processor.types.schema import spark_schema
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from state_processor.jobs.key_spans import row_maker, row_tuples
+from state_processor.functions.key_spans import row_maker, row_tuples
 from state_processor.types.python_values import given, python_values
 
 if TYPE_CHECKING:

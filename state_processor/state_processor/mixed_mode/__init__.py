@@ -16,6 +16,7 @@ Then the stream goes on from that savepoint, on Spark's own stateful engine. To 
 | running_stream     | a query that runs; stream_clock, wake_ups: what the clock does meanwhile  |
 """
 
+from state_processor.functions.process_functions import RecordAttributes
 from state_processor.mixed_mode.backlog import Backlog
 from state_processor.mixed_mode.backlog_progress import BacklogProgress
 from state_processor.mixed_mode.backlog_result import BacklogCounts, BacklogResult
@@ -25,7 +26,6 @@ from state_processor.mixed_mode.outputs import ParquetOutput
 from state_processor.mixed_mode.progress import BatchProgress, print_progress
 from state_processor.mixed_mode.running_stream import RunningStream
 from state_processor.mixed_mode.stream_function import OperatorSettings
-from state_processor.process_functions import RecordAttributes
 
 __all__ = [
     "Backlog",

@@ -26,8 +26,9 @@ from typing import TYPE_CHECKING, Self
 from pyspark.sql import functions as F
 
 from state_processor.functions.backends.timers import MIN_WATERMARK
-from state_processor.jobs.function_rows import FunctionRows
-from state_processor.jobs.sorted_inputs import milliseconds
+from state_processor.functions.function_rows import FunctionRows
+from state_processor.functions.process_functions import KeyedCoProcessFunction, KeyedProcessFunction
+from state_processor.functions.sorted_inputs import milliseconds
 from state_processor.keyed_transformation import KeyedStateTransformation
 from state_processor.mixed_mode.backlog_progress import (
     BacklogTally,
@@ -36,7 +37,6 @@ from state_processor.mixed_mode.backlog_progress import (
 )
 from state_processor.mixed_mode.backlog_result import BacklogFiles, BacklogResult
 from state_processor.mixed_mode.backlog_rows import BacklogRows, table_schema
-from state_processor.process_functions import KeyedCoProcessFunction, KeyedProcessFunction
 from state_processor.reading.per_key import row_types
 from state_processor.savepoint import Savepoint
 from state_processor.snapshot.task_errors import typed_errors
@@ -53,10 +53,10 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from savepoint_formats.metadata import OperatorState
-    from state_processor.jobs.sorted_inputs import KeyedInput
+    from state_processor.functions.process_functions import KeyedFunction
+    from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.mixed_mode.backlog_progress import BacklogProgress
     from state_processor.planned_operator import WriteContext
-    from state_processor.process_functions import KeyedFunction
     from state_processor.process_transformation import KeyedRowsTransformation
 
 

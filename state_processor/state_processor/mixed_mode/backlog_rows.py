@@ -31,8 +31,8 @@ from state_processor.writing.encode_keyed import BATCH_SIZE, RUN_SCHEMA
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from state_processor.jobs.function_task import FunctionTask
-    from state_processor.jobs.state_runs import StateRows, StateRuns
+    from state_processor.functions.function_task import FunctionTask
+    from state_processor.functions.state_runs import StateRows, StateRuns
     from state_processor.mixed_mode.backlog_progress import BacklogTally
 
 OUTPUT, COUNTS = "output", "counts"

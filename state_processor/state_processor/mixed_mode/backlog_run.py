@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 from state_processor.functions.backends import CachedBackend, TimerService
 from state_processor.functions.backends.timers import MAX_WATERMARK
-from state_processor.jobs.function_task import FunctionRun
-from state_processor.process_functions import RecordAttributes
+from state_processor.functions.function_task import FunctionRun
+from state_processor.functions.process_functions import RecordAttributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from state_processor.functions.backends import KeyedStateBackend
-    from state_processor.jobs.function_task import FunctionTask
-    from state_processor.jobs.key_spans import Span
+    from state_processor.functions.function_task import FunctionTask
+    from state_processor.functions.key_spans import Span
 
 
 class BacklogTimers(TimerService):

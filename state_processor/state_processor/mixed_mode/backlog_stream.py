@@ -29,7 +29,7 @@ from state_processor.mixed_mode.running_stream import RunningStream
 from state_processor.savepoint import Savepoint
 
 if TYPE_CHECKING:
-    from state_processor.jobs.sorted_inputs import KeyedInput
+    from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.mixed_mode.progress import Tell
     from state_processor.mixed_mode.stream_function import StreamFunction
     from state_processor.mixed_mode.stream_query import Output

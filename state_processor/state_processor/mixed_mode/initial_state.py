@@ -16,7 +16,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from savepoint_formats.tables.tables import KEYED_STATE
 from savepoint_formats.tables.tables import TIMERS as TIMERS_TABLE
 from state_processor.functions.backends.timers import EVENT_TIME, PROCESSING_TIME
-from state_processor.jobs.sorted_inputs import KEY
+from state_processor.functions.sorted_inputs import KEY
 from state_processor.mixed_mode.state_columns import encoded, encoded_keys
 from state_processor.mixed_mode.stored_backend import (
     EVENT_TIMERS,

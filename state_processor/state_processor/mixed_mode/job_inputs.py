@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from state_processor.process_functions import KeyedCoProcessFunction, KeyedProcessFunction
+from state_processor.functions.process_functions import KeyedCoProcessFunction, KeyedProcessFunction
 
 if TYPE_CHECKING:
-    from state_processor.jobs.sorted_inputs import KeyedInput
+    from state_processor.functions.sorted_inputs import KeyedInput
 
     Inputs = tuple[KeyedInput, ...]
 

@@ -24,16 +24,16 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from state_processor.functions.backends.timers import MAX_WATERMARK, MIN_WATERMARK
-from state_processor.jobs.key_spans import decoded_keys, python_keys, row_maker
-from state_processor.keyed_runtime_context import KeyedRuntimeContext
-from state_processor.mixed_mode.backlog_run import BacklogTimers
-from state_processor.mixed_mode.stored_backend import KeyRow, StoredBackend
-from state_processor.mixed_mode.stream_rows import Packet
-from state_processor.process_functions import (
+from state_processor.functions.key_spans import decoded_keys, python_keys, row_maker
+from state_processor.functions.keyed_runtime_context import KeyedRuntimeContext
+from state_processor.functions.process_functions import (
     KeyedContext,
     KeyedCoProcessFunction,
     RecordAttributes,
 )
+from state_processor.mixed_mode.backlog_run import BacklogTimers
+from state_processor.mixed_mode.stored_backend import KeyRow, StoredBackend
+from state_processor.mixed_mode.stream_rows import Packet
 from state_processor.types.user_frames import user_frames_first
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Layout
     from state_processor.functions.backends.backend import Clock
-    from state_processor.process_functions import KeyedProcessFunction
+    from state_processor.functions.process_functions import KeyedProcessFunction
 
     ProcessFunction = KeyedProcessFunction | KeyedCoProcessFunction
 

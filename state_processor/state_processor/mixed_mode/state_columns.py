@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS, arrow_type
-from state_processor.jobs.key_spans import decoded_keys
+from state_processor.functions.key_spans import decoded_keys
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import Layout

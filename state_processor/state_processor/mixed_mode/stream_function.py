@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from state_processor.execution_options import ExecutionOptions
-from state_processor.jobs.function_rows import FunctionRows
+from state_processor.functions.execution_options import ExecutionOptions
+from state_processor.functions.function_rows import FunctionRows
 from state_processor.mixed_mode.keyed_processor import StreamTask
 from state_processor.mixed_mode.stored_rows import StoredTransformation, stored_keys
 from state_processor.mixed_mode.stream_query import StreamQuery
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from state_processor.jobs.sorted_inputs import KeyedInput
+    from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.mixed_mode.keyed_processor import ProcessFunction
     from state_processor.written import WrittenSavepoint
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from state_processor.jobs.sorted_inputs import KEY
+from state_processor.functions.sorted_inputs import KEY
 from state_processor.mixed_mode.keyed_processor import VISITS, KeyedProcessor
 from state_processor.mixed_mode.stream_rows import ARRIVAL, ROWS, packed_rows
 from state_processor.mixed_mode.wake_ups import woken_keys
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
 
-    from state_processor.jobs.sorted_inputs import KeyedInput
+    from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.mixed_mode.keyed_processor import StreamTask
 
     Output = Callable[[DataFrame, int], object]

@@ -29,14 +29,14 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import functions as F
 
-from state_processor.jobs.key_spans import (
+from state_processor.functions.key_spans import (
     decoded_keys,
     input_tuples,
     key_starts,
     plain_list,
     python_keys,
 )
-from state_processor.jobs.sorted_inputs import KEY, TIMESTAMP, KeyEncoding
+from state_processor.functions.sorted_inputs import KEY, TIMESTAMP, KeyEncoding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from savepoint_formats.layout import Layout
-    from state_processor.jobs.sorted_inputs import KeyedInput
+    from state_processor.functions.sorted_inputs import KeyedInput
 
 ARRIVAL, ROWS = "arrival", "rows"
 PACKED = f"{KEY} BINARY, {ARRIVAL} BIGINT, {ROWS} BINARY"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from savepoint_formats.hashing.key_hash import key_groups_of, key_hashes
 from state_processor import Types
-from state_processor.jobs.sorted_inputs import (
+from state_processor.functions.sorted_inputs import (
     KEY,
     KEY_GROUP,
     ORDER,

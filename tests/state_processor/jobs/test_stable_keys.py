@@ -17,7 +17,7 @@ from savepoint_formats.layout import BinaryRow, Layout, LogicalType, Nullable, R
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor import Types
-from state_processor.jobs.stable_keys import STABLE, UNSTABLE, expect_stable
+from state_processor.functions.stable_keys import STABLE, UNSTABLE, expect_stable
 
 ALL = {
     one

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from state_processor.keyed_runtime_context import KeyedRuntimeContext
+    from state_processor.functions.keyed_runtime_context import KeyedRuntimeContext
 
 
 def kinds(root: type[SavepointError]) -> Iterator[type[SavepointError]]:

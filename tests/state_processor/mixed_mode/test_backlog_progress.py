@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from state_processor.process_functions import KeyedContext
+    from state_processor.functions.process_functions import KeyedContext
 
 # Workers that Spark starts on the driver find less than this process does.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]

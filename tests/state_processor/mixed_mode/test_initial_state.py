@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from state_processor.process_functions import KeyedContext
+    from state_processor.functions.process_functions import KeyedContext
     from state_processor.reading.functions import RuntimeContext
 
 ROW_KEY = Types.ROW_NAMED(["n", "text"], [Types.LONG(), Types.STRING()])

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pytest
     from pyspark.sql import DataFrame, SparkSession
 
-    from state_processor.process_functions import KeyedContext, RecordAttributes
+    from state_processor.functions.process_functions import KeyedContext, RecordAttributes
     from state_processor.reading.functions import RuntimeContext
 
 # Workers that Spark starts on the driver find less than this process does.

@@ -15,7 +15,7 @@ from state_processor.functions.backends import (
     state_backend,
 )
 from state_processor.functions.backends.timers import MIN_WATERMARK
-from state_processor.keyed_runtime_context import KeyedRuntimeContext
+from state_processor.functions.keyed_runtime_context import KeyedRuntimeContext
 from state_processor.reading.functions import TimeWindow
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.values.values import write_value
-from state_processor.execution_options import SORTED_INPUTS
 from state_processor.functions.backends import TimerService, state_backend
-from state_processor.keyed_runtime_context import KeyedRuntimeContext
-from state_processor.process_functions import (
+from state_processor.functions.execution_options import SORTED_INPUTS
+from state_processor.functions.keyed_runtime_context import KeyedRuntimeContext
+from state_processor.functions.process_functions import (
     KeyedContext,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from savepoint_formats.layout import Layout
-    from state_processor.execution_options import ExecutionOptions
     from state_processor.functions.backends import KeyedStateBackend
-    from state_processor.jobs.key_spans import RowTypes, Span
-    from state_processor.process_functions import KeyedFunction
+    from state_processor.functions.execution_options import ExecutionOptions
+    from state_processor.functions.key_spans import RowTypes, Span
+    from state_processor.functions.process_functions import KeyedFunction
     from state_processor.types.descriptors import StateDescriptor
     from state_processor.types.types import TypeInformation
 

@@ -15,8 +15,8 @@ from pyspark import cloudpickle
 
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.functions.backends import OperatorStateStore, processing_time
-from state_processor.jobs.key_spans import plain_list, row_maker, row_tuples
-from state_processor.process_functions import (
+from state_processor.functions.key_spans import plain_list, row_maker, row_tuples
+from state_processor.functions.process_functions import (
     BroadcastContext,
     BroadcastStateBootstrapFunction,
     OperatorContext,

@@ -11,7 +11,7 @@ from state_processor.types.flink_units import milliseconds, size_in_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from state_processor.process_functions import KeyedFunction
+    from state_processor.functions.process_functions import KeyedFunction
 
     Setting = bool | int | str
 

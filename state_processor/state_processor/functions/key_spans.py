@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
-from state_processor.jobs.sorted_inputs import (
+from state_processor.functions.sorted_inputs import (
     INPUT,
     KEY,
     ORDER,

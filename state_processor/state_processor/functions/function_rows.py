@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Self
 from pyspark import cloudpickle
 
 from savepoint_formats.errors import ColumnTypeError
-from state_processor.jobs.function_task import FunctionTask, registered
-from state_processor.jobs.key_spans import RowTypes
-from state_processor.jobs.sorted_inputs import KeyedInput, routed
-from state_processor.jobs.state_runs import FunctionState, StateRuns
+from state_processor.functions.function_task import FunctionTask, registered
+from state_processor.functions.key_spans import RowTypes
+from state_processor.functions.sorted_inputs import KeyedInput, routed
+from state_processor.functions.state_runs import FunctionState, StateRuns
 from state_processor.reading.per_key import row_types
 from state_processor.types.python_values import OutputRows
 from state_processor.types.user_frames import user_frames_first
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
     from pyspark.sql.types import StructType
 
-    from state_processor.execution_options import ExecutionOptions
-    from state_processor.process_functions import KeyedFunction
+    from state_processor.functions.execution_options import ExecutionOptions
+    from state_processor.functions.process_functions import KeyedFunction
 
 _MAX_PARALLELISM = 128
 """The key groups by which rows are spread that are not to be written."""

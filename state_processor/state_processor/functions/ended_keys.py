@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats.values.arrow_types import arrow_type
-from state_processor.jobs.sorted_inputs import KEY
+from state_processor.functions.sorted_inputs import KEY
 from state_processor.types.schema import to_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from state_processor.jobs.state_runs import FunctionState, StateRuns
+    from state_processor.functions.state_runs import FunctionState, StateRuns
 
 
 def state_column(number: int) -> str:

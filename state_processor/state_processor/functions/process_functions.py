@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from state_processor.functions.backends import OperatorStateStore, TimerService
     from state_processor.functions.backends.backend import Clock
-    from state_processor.keyed_runtime_context import KeyedRuntimeContext
+    from state_processor.functions.keyed_runtime_context import KeyedRuntimeContext
     from state_processor.reading.functions import OutputRow
     from state_processor.reading.states import ListState, MapState
     from state_processor.types.descriptors import (

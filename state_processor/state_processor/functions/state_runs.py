@@ -17,7 +17,7 @@ from savepoint_formats.tables.catalog import StateKind
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.functions.backends import TimerService
 from state_processor.functions.backends.timers import TIMER_STATE_PREFIX
-from state_processor.jobs.key_spans import decoded_keys
+from state_processor.functions.key_spans import decoded_keys
 from state_processor.reading.per_key import Place
 from state_processor.types.python_values import BATCH_ROWS, OutputRows
 from state_processor.types.user_frames import user_frames_first
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from state_processor.jobs.function_task import FunctionTask
+    from state_processor.functions.function_task import FunctionTask
     from state_processor.types.descriptors import StateDescriptor
     from state_processor.types.types import TypeInformation
     from state_processor.writing.keyed_rows import Key

@@ -40,7 +40,7 @@ from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.hashing.key_hash import given_hashes, key_groups_of, key_hashes
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
-from state_processor.jobs.stable_keys import expect_stable
+from state_processor.functions.stable_keys import expect_stable
 from state_processor.types.column_types import column_of, fits, fitted
 from state_processor.types.schema import from_spark
 from state_processor.writing.encode_keyed import given_key_groups, present

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
-from state_processor.jobs.key_spans import key_starts
-from state_processor.jobs.sorted_inputs import KEY as KEY_BYTES
-from state_processor.jobs.sorted_inputs import (
+from state_processor.functions.key_spans import key_starts
+from state_processor.functions.sorted_inputs import KEY as KEY_BYTES
+from state_processor.functions.sorted_inputs import (
     ORDER,
     KeyedInput,
     key_groups_in,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Row
 
-    from state_processor.jobs.state_runs import FunctionState
+    from state_processor.functions.state_runs import FunctionState
 
     BatchFunction = Callable[[pa.Table], pa.Table]
 
