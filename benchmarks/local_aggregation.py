@@ -38,7 +38,7 @@ from pyspark import cloudpickle
 from pyspark.sql import functions as F
 
 from state_processor import OperatorTransformation, local_session
-from state_processor.aggregates import Count
+from state_processor.aggregating.aggregates import Count
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 from pyspark.sql import functions as F
 
 from savepoint_formats.errors import ColumnNotFoundError
-from state_processor.jobs.aggregated_rows import AggregatedRows
-from state_processor.jobs.bound_aggregate import BoundAggregate, accumulated
-from state_processor.jobs.folded import ReducedRows
+from state_processor.aggregating.aggregated_rows import AggregatedRows
+from state_processor.aggregating.bound_aggregate import BoundAggregate, accumulated
+from state_processor.aggregating.folded import ReducedRows
 from state_processor.keyed_transformation import KeyedStateTransformation
 from state_processor.types.column_types import column_of, natural_type
 from state_processor.types.schema import arrow_type_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from savepoint_formats.metadata import OperatorState
-    from state_processor.aggregates import Aggregate
+    from state_processor.aggregating.aggregates import Aggregate
     from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.planned_operator import WriteContext
     from state_processor.types.descriptors import StateDescriptor

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from state_processor.aggregates import Aggregate
+    from state_processor.aggregating.aggregates import Aggregate
     from state_processor.functions.batch_function import BatchFunction
     from state_processor.functions.execution_options import Setting
     from state_processor.functions.process_functions import KeyedFunction

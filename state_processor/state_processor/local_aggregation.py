@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from savepoint_formats.metadata import OperatorState
-    from state_processor.aggregates import Aggregate
+    from state_processor.aggregating.aggregated_rows import AggregatedRows
+    from state_processor.aggregating.aggregates import Aggregate
+    from state_processor.aggregating.bound_aggregate import BoundAggregate
     from state_processor.functions.process_functions import KeyedFunction
     from state_processor.functions.sorted_inputs import KeyedInput
-    from state_processor.jobs.aggregated_rows import AggregatedRows
-    from state_processor.jobs.bound_aggregate import BoundAggregate
     from state_processor.local_functions import LocalFunctionTransformation
     from state_processor.planned_operator import WriteContext
     from state_processor.types.types import TypeInformation

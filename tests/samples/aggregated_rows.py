@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
 from state_processor import AggregatingStateDescriptor, ReducingStateDescriptor, Types
-from state_processor.aggregates import (
+from state_processor.aggregating.aggregates import (
     Aggregate,
     Aggregating,
     Avg,

@@ -19,7 +19,7 @@ from state_processor import (
     ReducingStateDescriptor,
     Types,
 )
-from state_processor.aggregates import (
+from state_processor.aggregating.aggregates import (
     Aggregate,
     Aggregating,
     Avg,

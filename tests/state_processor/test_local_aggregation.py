@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from savepoint_formats.errors import ColumnNotFoundError
 from state_processor import OperatorTransformation, Types, ValueStateDescriptor
-from state_processor.aggregates import Avg, Count, Max, Sum, TopN
+from state_processor.aggregating.aggregates import Avg, Count, Max, Sum, TopN
 from state_processor.functions.process_functions import KeyedProcessFunction
 
 if TYPE_CHECKING:

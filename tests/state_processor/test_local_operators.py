@@ -19,7 +19,7 @@ from state_processor import (
     Savepoint,
     Types,
 )
-from state_processor.aggregates import Aggregate, Avg, Count, Max, Sum, TopN
+from state_processor.aggregating.aggregates import Aggregate, Avg, Count, Max, Sum, TopN
 from state_processor.functions.process_functions import KeyedStateBootstrapFunction
 
 if TYPE_CHECKING:

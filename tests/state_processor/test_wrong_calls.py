@@ -17,7 +17,7 @@ from state_processor import (
     Types,
     ValueStateDescriptor,
 )
-from state_processor.aggregates import Aggregating, Reducing
+from state_processor.aggregating.aggregates import Aggregating, Reducing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state_processor.jobs.accumulators import Counted, Extreme, Groups, Mean, Summed, Top
-from state_processor.jobs.folded import Aggregated, Reduced
+from state_processor.aggregating.accumulators import Counted, Extreme, Groups, Mean, Summed, Top
+from state_processor.aggregating.folded import Aggregated, Reduced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from state_processor.jobs.accumulators import Accumulator
+    from state_processor.aggregating.accumulators import Accumulator
 
 MOST = 2**63 - 1
 

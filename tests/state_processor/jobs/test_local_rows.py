@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from savepoint_formats.errors import NullKeyError
 from state_processor import Types
-from state_processor.jobs.accumulators import Counted, Summed, Top
-from state_processor.jobs.local_rows import Aggregation, CombinedRows, KeyBytes, LocalRows
+from state_processor.aggregating.accumulators import Counted, Summed, Top
+from state_processor.aggregating.local_rows import Aggregation, CombinedRows, KeyBytes, LocalRows
 
 LONG = Types.LONG().layout
 ACCUMULATORS = (Counted(), Summed(pa.int64(), "x"), Top(pa.int64(), 2))

@@ -13,7 +13,7 @@ from state_processor.types.python_values import given, python_values
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from state_processor.jobs.accumulators import Groups
+    from state_processor.aggregating.accumulators import Groups
     from state_processor.types.descriptors import AggregateFunction
 
 

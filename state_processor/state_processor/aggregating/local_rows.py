@@ -22,9 +22,9 @@ import pyarrow.compute as pc
 
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
+from state_processor.aggregating.accumulators import Groups
 from state_processor.functions.key_spans import decoded_keys
 from state_processor.functions.sorted_inputs import KEY
-from state_processor.jobs.accumulators import Groups
 from state_processor.types.schema import from_spark, to_spark
 from state_processor.writing.encode_keyed import present
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from savepoint_formats.layout import Layout
-    from state_processor.jobs.accumulators import Accumulator
+    from state_processor.aggregating.accumulators import Accumulator
 
 START, END = "start", "end"
 

@@ -15,8 +15,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from state_processor.functions.sorted_inputs import KEY
-from state_processor.jobs.local_rows import (
+from state_processor.aggregating.local_rows import (
     END,
     START,
     Aggregation,
@@ -26,6 +25,7 @@ from state_processor.jobs.local_rows import (
     value_column,
     with_keys,
 )
+from state_processor.functions.sorted_inputs import KEY
 from state_processor.types.column_types import column_of, spark_type
 from state_processor.types.schema import spark_schema
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from state_processor.jobs.bound_aggregate import BoundAggregate
+    from state_processor.aggregating.bound_aggregate import BoundAggregate
     from state_processor.writing.keyed_rows import Key
 
 

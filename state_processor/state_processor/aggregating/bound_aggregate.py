@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
-    from state_processor.jobs.accumulators import Accumulator
+    from state_processor.aggregating.accumulators import Accumulator
     from state_processor.types.descriptors import StateDescriptor
 
 

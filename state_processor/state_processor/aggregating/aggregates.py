@@ -30,9 +30,9 @@ from pyspark.sql.types import (
 )
 
 from savepoint_formats.errors import ColumnTypeError, NotMergeableError
-from state_processor.jobs.accumulators import Counted, Extreme, Mean, Summed, Top
-from state_processor.jobs.bound_aggregate import BoundAggregate, accumulated
-from state_processor.jobs.folded import Aggregated, Reduced
+from state_processor.aggregating.accumulators import Counted, Extreme, Mean, Summed, Top
+from state_processor.aggregating.bound_aggregate import BoundAggregate, accumulated
+from state_processor.aggregating.folded import Aggregated, Reduced
 from state_processor.types.column_types import column_of, fitted, natural_type
 from state_processor.types.descriptors import (
     AggregateFunction,

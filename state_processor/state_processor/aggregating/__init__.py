@@ -1,0 +1,1 @@
+"""Aggregates of rows by key, within partitions and across them."""
