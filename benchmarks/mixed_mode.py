@@ -46,7 +46,7 @@ from state_processor.mixed_mode import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from state_processor.keyed_transformation import KeyedStateTransformation
+    from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
 
 SCHEMA = "account BIGINT, count BIGINT"
 COLUMNS = "account BIGINT, at BIGINT"

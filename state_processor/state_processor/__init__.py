@@ -25,7 +25,7 @@ from state_processor.types.descriptors import (
 from state_processor.types.types import TypeInformation, Types
 
 if TYPE_CHECKING:
-    from state_processor.transformation import OperatorTransformation
+    from state_processor.bootstrapping.transformation import OperatorTransformation
 
 __version__ = "0.1.0"
 
@@ -59,7 +59,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """What needs Spark is imported when it is asked for: who only inspects does not wait for it."""
     if name == "OperatorTransformation":
-        from state_processor.transformation import OperatorTransformation  # noqa: PLC0415
+        from state_processor.bootstrapping.transformation import OperatorTransformation  # noqa: PLC0415
 
         return OperatorTransformation
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

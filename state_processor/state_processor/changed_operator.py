@@ -21,6 +21,7 @@ from savepoint_formats.new_snapshot.copying import copied
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.local_state import as_keyed
 from savepoint_formats.tables.catalog import StateKind
+from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
 from state_processor.changed_table import ChangedTable
 from state_processor.hash_codes import hash_code_of
 from state_processor.header_changes import HeaderChanges
@@ -29,7 +30,6 @@ from state_processor.jobs.named_classes import expect_not_named
 from state_processor.jobs.renamed_rows import RenamedElements
 from state_processor.jobs.stored_elements import StoredElements
 from state_processor.jobs.stored_rows import StoredKeyedRows, check_passage
-from state_processor.keyed_transformation import KeyedStateTransformation
 from state_processor.local_state.local_merges import merged_instances
 from state_processor.local_state.local_write import LocalKeyedPlan, MergedPlan
 from state_processor.types.column_types import column_of, expect_frame

@@ -13,11 +13,11 @@ from savepoint_formats.errors import DescriptionError, SavepointError
 from savepoint_formats.layout import without_ttl
 from savepoint_formats.tables.tables import KEYED_STATE, WINDOW_STATE
 from savepoint_formats.values.arrow_types import arrow_type
+from state_processor.bootstrapping.operator_state_transformation import OperatorStateTransformation
+from state_processor.bootstrapping.transformation import OneInputStateTransformation
 from state_processor.jobs.read_files import files_frame
 from state_processor.jobs.stored_elements import StoredElements
-from state_processor.operator_state_transformation import OperatorStateTransformation
 from state_processor.savepoint import Savepoint
-from state_processor.transformation import OneInputStateTransformation
 from state_processor.types.column_types import column_of
 from state_processor.types.descriptors import ListStateDescriptor, MapStateDescriptor
 from state_processor.writing.encode_keyed import KEY_GROUP
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_formats.layout import Layout
+    from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
     from state_processor.import_description import (
         ImportDescription,
         KeyedDescription,
         LikeDescription,
         OperatorStateDescription,
     )
-    from state_processor.keyed_transformation import KeyedStateTransformation
     from state_processor.planned_operator import StateTransformation
     from state_processor.savepoint_writer import SavepointWriter
     from state_processor.table_files import TableFiles

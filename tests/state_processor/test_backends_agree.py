@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from state_processor.bootstrapping.process_transformation import KeyedRowsTransformation
     from state_processor.functions.process_functions import KeyedContext
     from state_processor.planned_operator import StateTransformation
-    from state_processor.process_transformation import KeyedRowsTransformation
     from state_processor.reading.functions import RuntimeContext
     from state_processor.reading.states import ValueState
 

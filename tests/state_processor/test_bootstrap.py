@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from state_processor.transformation import OneInputStateTransformation
+    from state_processor.bootstrapping.transformation import OneInputStateTransformation
 
 TOTAL = ValueStateDescriptor("total", Types.DOUBLE())
 

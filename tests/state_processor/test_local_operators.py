@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from state_processor.bootstrapping.transformation import OneInputStateTransformation
     from state_processor.local_state.local_merges import Merge
     from state_processor.planned_operator import StateTransformation
     from state_processor.spark_savepoint import SparkSavepoint
-    from state_processor.transformation import OneInputStateTransformation
 
 # Workers do not find the modules of tests.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]

@@ -23,7 +23,7 @@ from state_processor import (
     Types,
     ValueStateDescriptor,
 )
-from state_processor.local_state_transformation import LocalStateTransformation
+from state_processor.bootstrapping.local_state_transformation import LocalStateTransformation
 from state_processor.writing.keyed_rows import Key
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from state_processor.aggregating.aggregates import Aggregating, Reducing
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from state_processor.keyed_transformation import KeyedStateTransformation
+    from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
 
 CURRENCY = Sample("currency-1.20.5-hashmap-canonical")
 UNSORTED = {"execution.sorted-inputs.enabled": False}

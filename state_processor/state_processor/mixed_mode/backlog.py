@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as F
 
+from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
 from state_processor.functions.backends.timers import MIN_WATERMARK
 from state_processor.functions.function_rows import FunctionRows
 from state_processor.functions.process_functions import KeyedCoProcessFunction, KeyedProcessFunction
 from state_processor.functions.sorted_inputs import milliseconds
-from state_processor.keyed_transformation import KeyedStateTransformation
 from state_processor.mixed_mode.backlog_progress import (
     BacklogTally,
     BacklogWatch,
@@ -53,11 +53,11 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from savepoint_formats.metadata import OperatorState
+    from state_processor.bootstrapping.process_transformation import KeyedRowsTransformation
     from state_processor.functions.process_functions import KeyedFunction
     from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.mixed_mode.backlog_progress import BacklogProgress
     from state_processor.planned_operator import WriteContext
-    from state_processor.process_transformation import KeyedRowsTransformation
 
 
 @dataclass(frozen=True)

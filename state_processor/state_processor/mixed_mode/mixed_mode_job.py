@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.locations.file_io import Location, absolute
+from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
 from state_processor.functions.function_rows import FunctionRows
-from state_processor.keyed_transformation import KeyedStateTransformation
 from state_processor.mixed_mode.backlog import Backlog
 from state_processor.mixed_mode.backlog_progress import no_progress
 from state_processor.mixed_mode.backlog_result import BacklogResult
@@ -42,12 +42,12 @@ from state_processor.reading.per_key import row_types
 from state_processor.snapshot.session import is_remote, remote_error
 
 if TYPE_CHECKING:
+    from state_processor.bootstrapping.process_transformation import KeyedRowsTransformation
     from state_processor.functions.execution_options import ExecutionOptions
     from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.mixed_mode.keyed_processor import ProcessFunction
     from state_processor.mixed_mode.progress import Tell
     from state_processor.mixed_mode.stream_query import Output
-    from state_processor.process_transformation import KeyedRowsTransformation
     from state_processor.spark_savepoint import SparkSavepoint
 
 _ESCAPED = re.compile(r"[\s\"#%<>?\\^`{|}]")

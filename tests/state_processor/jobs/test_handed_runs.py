@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from s3_server import S3Server
 
-    from state_processor.keyed_transformation import KeyedStateTransformation
+    from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 127), st.none() | st.binary(), st.none() | st.binary()), max_size=9

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
     from state_processor.functions.process_functions import KeyedContext, RecordAttributes
-    from state_processor.keyed_transformation import KeyedStateTransformation
     from state_processor.reading.functions import RuntimeContext
 
 MIN_WATERMARK = -(2**63)

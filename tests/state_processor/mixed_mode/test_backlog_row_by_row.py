@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from row_by_row import RowByRow
 
+    from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
     from state_processor.functions.process_functions import KeyedContext, RecordAttributes
-    from state_processor.keyed_transformation import KeyedStateTransformation
     from state_processor.mixed_mode import BacklogResult
     from state_processor.reading.functions import RuntimeContext
 

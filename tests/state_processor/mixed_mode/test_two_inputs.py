@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from state_processor.bootstrapping.process_transformation import KeyedRowsTransformation
     from state_processor.functions.process_functions import KeyedContext, RecordAttributes
-    from state_processor.process_transformation import KeyedRowsTransformation
     from state_processor.reading.functions import RuntimeContext
 
 # Workers that Spark starts on the driver find less than this process does.

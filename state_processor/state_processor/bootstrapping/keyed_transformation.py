@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from state_processor.aggregating.aggregates import Aggregate
-    from state_processor.functions.batch_function import BatchFunction
-    from state_processor.functions.execution_options import Setting
-    from state_processor.functions.process_functions import KeyedFunction
-    from state_processor.keyed_aggregation import KeyedAggregation
-    from state_processor.planned_operator import WriteContext
-    from state_processor.process_transformation import (
+    from state_processor.bootstrapping.keyed_aggregation import KeyedAggregation
+    from state_processor.bootstrapping.process_transformation import (
         FunctionStateTransformation,
         KeyedRowsTransformation,
     )
+    from state_processor.bootstrapping.windowed_transformation import WindowedStateTransformation
+    from state_processor.functions.batch_function import BatchFunction
+    from state_processor.functions.execution_options import Setting
+    from state_processor.functions.process_functions import KeyedFunction
+    from state_processor.planned_operator import WriteContext
     from state_processor.savepoint import Operator
     from state_processor.types.descriptors import StateDescriptor
-    from state_processor.windowed_transformation import WindowedStateTransformation
 
 USER_TIMERS = "user-timers"
 
@@ -124,7 +124,7 @@ class KeyedStateTransformation:
     @property
     def rows(self) -> KeyedRowsTransformation:
         """The rows with their key, for a function to take; a key may have several."""
-        from state_processor.process_transformation import (  # noqa: PLC0415  # backends are slow
+        from state_processor.bootstrapping.process_transformation import (  # noqa: PLC0415  # backends are slow
             KeyedRowsTransformation,
         )
 
@@ -165,7 +165,7 @@ class KeyedStateTransformation:
         Example:
             >>> keyed.aggregate(count=Count(), total=Sum("amount")).rows().show()
         """
-        from state_processor.keyed_aggregation import keyed_aggregation  # noqa: PLC0415  # as below
+        from state_processor.bootstrapping.keyed_aggregation import keyed_aggregation  # noqa: PLC0415  # as below
 
         return keyed_aggregation(self._input, aggregates)
 
@@ -175,7 +175,7 @@ class KeyedStateTransformation:
         Example:
             >>> keyed.reduce(lambda one, other: max(one, other)).rows().show()
         """
-        from state_processor.keyed_aggregation import keyed_reduction  # noqa: PLC0415  # as below
+        from state_processor.bootstrapping.keyed_aggregation import keyed_reduction  # noqa: PLC0415  # as below
 
         return keyed_reduction(self._input, function)
 
@@ -238,7 +238,7 @@ class KeyedStateTransformation:
             >>> hourly = sales.groupBy("shop", window("time", "1 hour")).agg(sum("cents").alias("cents"))
             >>> keyed = OperatorTransformation.bootstrap_with(hourly).key_by("shop").window("window")
         """
-        from state_processor.windowed_transformation import (  # noqa: PLC0415  # it builds on this
+        from state_processor.bootstrapping.windowed_transformation import (  # noqa: PLC0415  # it builds on this
             WindowedStateTransformation,
         )
 

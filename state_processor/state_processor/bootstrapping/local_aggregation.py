@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from pyspark.sql import functions as F
 
-from state_processor.keyed_aggregation import (
+from state_processor.bootstrapping.keyed_aggregation import (
     KeyedAggregation,
     aggregated,
     bound,
     bound_reduction,
     fewer_columns,
 )
-from state_processor.keyed_transformation import NOT_CONNECTED
-from state_processor.local_state_transformation import LocalStateTransformation
-from state_processor.windowed_transformation import window_column
+from state_processor.bootstrapping.keyed_transformation import NOT_CONNECTED
+from state_processor.bootstrapping.local_state_transformation import LocalStateTransformation
+from state_processor.bootstrapping.windowed_transformation import window_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from state_processor.aggregating.aggregated_rows import AggregatedRows
     from state_processor.aggregating.aggregates import Aggregate
     from state_processor.aggregating.bound_aggregate import BoundAggregate
+    from state_processor.bootstrapping.local_functions import LocalFunctionTransformation
     from state_processor.functions.process_functions import KeyedFunction
     from state_processor.functions.sorted_inputs import KeyedInput
-    from state_processor.local_functions import LocalFunctionTransformation
     from state_processor.planned_operator import WriteContext
     from state_processor.types.types import TypeInformation
 
@@ -122,7 +122,7 @@ class LocalKeyedTransformation:
             >>> partial = rows.local_key_by("word").process(Counts(), "word STRING, count BIGINT")
             >>> OperatorTransformation.bootstrap_with(partial).key_by("word").process(Sums(), schema)
         """
-        from state_processor.local_functions import local_rows  # noqa: PLC0415  # backends are slow
+        from state_processor.bootstrapping.local_functions import local_rows  # noqa: PLC0415  # backends are slow
 
         return local_rows(self._without_windows(), function, schema)
 
@@ -135,7 +135,7 @@ class LocalKeyedTransformation:
         Example:
             >>> writer.with_operator("counts", rows.local_key_by("word").transform(Counts()))
         """
-        from state_processor.local_functions import (  # noqa: PLC0415  # backends are slow
+        from state_processor.bootstrapping.local_functions import (  # noqa: PLC0415  # backends are slow
             LocalFunctionTransformation,
         )
 

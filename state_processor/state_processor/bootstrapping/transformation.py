@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
+from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
+from state_processor.bootstrapping.local_aggregation import TABLE_SIZE, LocalKeyedTransformation
+from state_processor.bootstrapping.operator_state_transformation import OperatorStateTransformation
 from state_processor.functions.sorted_inputs import KeyedInput, milliseconds
-from state_processor.keyed_transformation import KeyedStateTransformation
-from state_processor.local_aggregation import TABLE_SIZE, LocalKeyedTransformation
-from state_processor.operator_state_transformation import OperatorStateTransformation
 from state_processor.types.column_types import column_of, expect_frame, natural_type
 from state_processor.types.types import Types, expect_type
 from state_processor.writing.keyed_rows import Key

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as F
 
+from state_processor.bootstrapping.local_state_transformation import LocalStateTransformation
 from state_processor.functions.ended_keys import EndedKeys, state_column
 from state_processor.functions.execution_options import ExecutionOptions
 from state_processor.functions.function_rows import FunctionRows, OutputRun
@@ -15,7 +16,6 @@ from state_processor.functions.process_functions import (
     KeyedStateBootstrapFunction,
 )
 from state_processor.functions.sorted_inputs import KEY, in_order
-from state_processor.local_state_transformation import LocalStateTransformation
 from state_processor.reading.per_key import row_types
 from state_processor.types.schema import spark_schema
 

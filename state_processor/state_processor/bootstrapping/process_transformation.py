@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
+from state_processor.bootstrapping.keyed_transformation import (
+    NOT_CONNECTED,
+    KeyedStateTransformation,
+)
 from state_processor.functions.batch_function import BatchRows
 from state_processor.functions.execution_options import ExecutionOptions
 from state_processor.functions.function_rows import FunctionRows
@@ -14,7 +18,6 @@ from state_processor.functions.process_functions import (
     KeyedStateBootstrapFunction,
 )
 from state_processor.functions.state_runs import FunctionState
-from state_processor.keyed_transformation import NOT_CONNECTED, KeyedStateTransformation
 from state_processor.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:

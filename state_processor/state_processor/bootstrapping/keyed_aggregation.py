@@ -11,11 +11,11 @@ from savepoint_formats.errors import ColumnNotFoundError
 from state_processor.aggregating.aggregated_rows import AggregatedRows
 from state_processor.aggregating.bound_aggregate import BoundAggregate, accumulated
 from state_processor.aggregating.folded import ReducedRows
-from state_processor.keyed_transformation import KeyedStateTransformation
+from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
+from state_processor.bootstrapping.windowed_transformation import window_column
 from state_processor.types.column_types import column_of, natural_type
 from state_processor.types.schema import arrow_type_of
 from state_processor.types.types import Types, expect_type
-from state_processor.windowed_transformation import window_column
 from state_processor.writing.keyed_rows import Key
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
     from savepoint_formats.metadata import OperatorState
     from state_processor.aggregating.aggregates import Aggregate
+    from state_processor.bootstrapping.windowed_transformation import WindowedStateTransformation
     from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.planned_operator import WriteContext
     from state_processor.types.descriptors import StateDescriptor
     from state_processor.types.types import TypeInformation
-    from state_processor.windowed_transformation import WindowedStateTransformation
     from state_processor.writing.operator_plan import OperatorPlan
 
 

@@ -1,0 +1,1 @@
+"""From DataFrames to state, under the names of Flink's own writer."""
