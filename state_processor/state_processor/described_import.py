@@ -15,8 +15,8 @@ from savepoint_formats.tables.tables import KEYED_STATE, WINDOW_STATE
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.bootstrapping.operator_state_transformation import OperatorStateTransformation
 from state_processor.bootstrapping.transformation import OneInputStateTransformation
+from state_processor.changing.stored_elements import StoredElements
 from state_processor.jobs.read_files import files_frame
-from state_processor.jobs.stored_elements import StoredElements
 from state_processor.savepoint import Savepoint
 from state_processor.types.column_types import column_of
 from state_processor.types.descriptors import ListStateDescriptor, MapStateDescriptor

@@ -21,7 +21,7 @@ from savepoint_formats.snapshots.struct_edit import (
     retyped_field,
 )
 from savepoint_formats.tables.catalog import StateKind
-from state_processor.struct_columns import type_at
+from state_processor.changing.struct_columns import type_at
 from state_processor.types.column_types import fits, spark_type
 from state_processor.types.types import TypeInformation
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.tables.catalog import State
-    from state_processor.changed_operator import ChangedOperator
-    from state_processor.changed_table import ChangedTable
+    from state_processor.changing.changed_operator import ChangedOperator
+    from state_processor.changing.changed_table import ChangedTable
     from state_processor.savepoint_writer import SavepointWriter
 
 Edit = Callable[["TypeSerializerSnapshot"], StructEdit]

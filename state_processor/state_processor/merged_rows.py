@@ -10,7 +10,7 @@ from pyspark.sql import Column
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.tables.merged_columns import mergeable_states
 from savepoint_formats.tables.read_options import ReadOptions
-from state_processor.jobs.table_rows import TableRows
+from state_processor.changing.table_rows import TableRows
 from state_processor.local_state.local_merges import merge_instances
 
 if TYPE_CHECKING:

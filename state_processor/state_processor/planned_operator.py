@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.new_snapshot.directory import NewSnapshot
-    from state_processor.changed_operator import ChangedOperator
+    from state_processor.changing.changed_operator import ChangedOperator
     from state_processor.savepoint import Operator, Savepoint
     from state_processor.writing.operator_plan import OperatorPlan
 
@@ -128,7 +128,7 @@ class PlannedOperator:
     @property
     def change(self) -> ChangedOperator | None:
         """What has become of an operator of the source so far; None of one that is new."""
-        from state_processor.changed_operator import ChangedOperator  # noqa: PLC0415  # Spark is slow
+        from state_processor.changing.changed_operator import ChangedOperator  # noqa: PLC0415  # Spark is slow
 
         if self.transformation is None and self.source is not None:
             return ChangedOperator(self.source)

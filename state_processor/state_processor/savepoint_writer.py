@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.key_groups.operator_id import OperatorId
     from savepoint_formats.new_snapshot.copying import Progress
-    from state_processor.changed_operator import ChangedOperator
+    from state_processor.changing.changed_operator import ChangedOperator
     from state_processor.planned_operator import StateTransformation
     from state_processor.savepoint import Savepoint
     from state_processor.written import PlannedSavepoint, WrittenSavepoint

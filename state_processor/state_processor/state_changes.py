@@ -53,7 +53,7 @@ class StateChanges:
         Example:
             >>> savepoint.rename_class("shop.Customer", "shop.Client").write("s3://jobs/renamed")
         """
-        from state_processor.class_rename import named_classes, renames  # noqa: PLC0415  # as below
+        from state_processor.changing.class_rename import named_classes, renames  # noqa: PLC0415  # as below
 
         writer, rename = self.writer(), ClassRename(old, new)
         planned = writer.operators if uid is None else (writer.operator(uid),)

@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.layout import JavaObject, Kryo, Layout, Opaque, Pojo, parts
 from savepoint_formats.snapshots.class_names import is_named_in
-from state_processor.jobs.stored_elements import StoredElements
-from state_processor.jobs.stored_rows import StoredKeyedRows
+from state_processor.changing.stored_elements import StoredElements
+from state_processor.changing.stored_rows import StoredKeyedRows
 from state_processor.snapshot.task_errors import typed_errors
 
 if TYPE_CHECKING:

@@ -17,9 +17,14 @@ from savepoint_formats.layout import as_records, without_ttl
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.tables.read_options import ReadOptions
 from savepoint_formats.tables.scan import TableScan
-from state_processor.jobs.stored_elements import StoredElements
-from state_processor.jobs.table_rows import TableRows
-from state_processor.struct_columns import edited_column, has_times, with_times, without_times
+from state_processor.changing.stored_elements import StoredElements
+from state_processor.changing.struct_columns import (
+    edited_column,
+    has_times,
+    with_times,
+    without_times,
+)
+from state_processor.changing.table_rows import TableRows
 from state_processor.types.column_types import column_of, fitted, spark_type
 from state_processor.writing.encode_keyed import KEY, KEY_GROUP, NAMESPACE
 from state_processor.writing.keyed_rows import Key, KeyedRows

@@ -22,14 +22,14 @@ from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.local_state import as_keyed
 from savepoint_formats.tables.catalog import StateKind
 from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
-from state_processor.changed_table import ChangedTable
-from state_processor.hash_codes import hash_code_of
-from state_processor.header_changes import HeaderChanges
-from state_processor.jobs.key_choice import encoded_keys, keys_where
-from state_processor.jobs.named_classes import expect_not_named
-from state_processor.jobs.renamed_rows import RenamedElements
-from state_processor.jobs.stored_elements import StoredElements
-from state_processor.jobs.stored_rows import StoredKeyedRows, check_passage
+from state_processor.changing.changed_table import ChangedTable
+from state_processor.changing.hash_codes import hash_code_of
+from state_processor.changing.header_changes import HeaderChanges
+from state_processor.changing.key_choice import encoded_keys, keys_where
+from state_processor.changing.named_classes import expect_not_named
+from state_processor.changing.renamed_rows import RenamedElements
+from state_processor.changing.stored_elements import StoredElements
+from state_processor.changing.stored_rows import StoredKeyedRows, check_passage
 from state_processor.local_state.local_merges import merged_instances
 from state_processor.local_state.local_write import LocalKeyedPlan, MergedPlan
 from state_processor.types.column_types import column_of, expect_frame

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.snapshots import SerializerEntry
-from state_processor.jobs.renamed_rows import RenamedElements, RenamedRows
+from state_processor.changing.renamed_rows import RenamedElements, RenamedRows
 from state_processor.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:

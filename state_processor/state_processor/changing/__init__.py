@@ -1,0 +1,1 @@
+"""Existing state that is changed: replaced, renamed, removed, or passed through."""
