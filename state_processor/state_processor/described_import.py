@@ -17,7 +17,7 @@ from state_processor.bootstrapping.operator_state_transformation import Operator
 from state_processor.bootstrapping.transformation import OneInputStateTransformation
 from state_processor.changing.stored_elements import StoredElements
 from state_processor.jobs.read_files import files_frame
-from state_processor.savepoint import Savepoint
+from state_processor.savepoint.savepoint import Savepoint
 from state_processor.types.column_types import column_of
 from state_processor.types.descriptors import ListStateDescriptor, MapStateDescriptor
 from state_processor.writing.encode_keyed import KEY_GROUP
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
         LikeDescription,
         OperatorStateDescription,
     )
-    from state_processor.planned_operator import StateTransformation
-    from state_processor.savepoint_writer import SavepointWriter
+    from state_processor.savepoint.planned_operator import StateTransformation
+    from state_processor.savepoint.writer import SavepointWriter
     from state_processor.table_files import TableFiles
 
 _DEFAULT_MAX_PARALLELISM = 128

@@ -19,7 +19,7 @@ from sample_rows import in_order
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from state_processor.spark_savepoint import SparkSavepoint
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 pytestmark = pytest.mark.flink
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sample_rows import Sample
 
     from state_processor import SavepointWriter
-    from state_processor.spark_savepoint import SparkSavepoint
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 
 def load(spark: SparkSession, sample: Sample) -> SparkSavepoint:

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from state_processor.bootstrapping.process_transformation import KeyedRowsTransformation
     from state_processor.functions.process_functions import KeyedContext
-    from state_processor.planned_operator import StateTransformation
     from state_processor.reading.functions import RuntimeContext
     from state_processor.reading.states import ValueState
+    from state_processor.savepoint.planned_operator import StateTransformation
 
 SORTED, BACKEND = "execution.sorted-inputs.enabled", "state.backend.type"
 RUNS = [

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from state_processor.savepoint import Savepoint
-    from state_processor.savepoint_writer import SavepointWriter
-    from state_processor.spark_savepoint import SparkSavepoint
+    from state_processor.savepoint.savepoint import Savepoint
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
+    from state_processor.savepoint.writer import SavepointWriter
 
     Write = Callable[[SavepointWriter], SparkSavepoint]
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from state_processor import SavepointWriter
-    from state_processor.spark_savepoint import SparkSavepoint
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 NATIVE = Sample("states-2.2.1-rocksdb-native")
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from state_processor.spark_savepoint import SparkSavepoint
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 NATIVE = Sample("states-2.2.1-rocksdb-native")
 STATES = [NATIVE, Sample("states-1.20.5-hashmap-canonical"), Sample("states-1.20.5-hashmap-native")]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from state_processor.bootstrapping.local_functions import LocalFunctionTransformation
     from state_processor.functions.process_functions import KeyedFunction
     from state_processor.functions.sorted_inputs import KeyedInput
-    from state_processor.planned_operator import WriteContext
+    from state_processor.savepoint.planned_operator import WriteContext
     from state_processor.types.types import TypeInformation
 
 TABLE_SIZE = 64 << 20

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.metadata import OperatorState
     from state_processor.functions.operator_function import OperatorFunction
-    from state_processor.planned_operator import WriteContext
+    from state_processor.savepoint.planned_operator import WriteContext
     from state_processor.types.descriptors import ListStateDescriptor, MapStateDescriptor
     from state_processor.writing.operator_rows import ElementRows
 

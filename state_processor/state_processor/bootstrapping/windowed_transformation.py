@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.metadata import OperatorState
     from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
-    from state_processor.planned_operator import WriteContext
+    from state_processor.savepoint.planned_operator import WriteContext
     from state_processor.types.descriptors import StateDescriptor
     from state_processor.types.types import TypeInformation
 

@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from savepoint_formats.tables.catalog import State
     from savepoint_formats.tables.tables import Table
     from state_processor.local_state.local_merges import Merge
-    from state_processor.planned_operator import WriteContext
-    from state_processor.savepoint import Operator
+    from state_processor.savepoint.planned_operator import WriteContext
+    from state_processor.savepoint.savepoint import Operator
     from state_processor.writing.operator_rows import ElementRows
 
 

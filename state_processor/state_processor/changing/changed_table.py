@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots.struct_edit import StructEdit
     from savepoint_formats.tables.catalog import State
     from savepoint_formats.tables.tables import Table
-    from state_processor.savepoint import Operator
+    from state_processor.savepoint.savepoint import Operator
 
 VALUE = "value"
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.pass_through.merged_instances import MergedInstances
     from savepoint_formats.state_files.canonical_file import Run
-    from state_processor.planned_operator import WriteContext
+    from state_processor.savepoint.planned_operator import WriteContext
     from state_processor.writing.handed_runs import Piece
 
 

@@ -38,7 +38,7 @@ from state_processor.mixed_mode.backlog_progress import (
 from state_processor.mixed_mode.backlog_result import BacklogFiles, BacklogResult
 from state_processor.mixed_mode.backlog_rows import BacklogRows, table_schema
 from state_processor.reading.per_key import row_types
-from state_processor.savepoint import Savepoint
+from state_processor.savepoint.savepoint import Savepoint
 from state_processor.snapshot.task_errors import typed_errors
 from state_processor.writing.arrow_batches import in_arrow_batches_of
 from state_processor.writing.encode_keyed import RUNS
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from state_processor.functions.process_functions import KeyedFunction
     from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.mixed_mode.backlog_progress import BacklogProgress
-    from state_processor.planned_operator import WriteContext
+    from state_processor.savepoint.planned_operator import WriteContext
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from savepoint_formats.errors import SavepointExistsError
 from savepoint_formats.locations.file_io import METADATA_FILE, Location
 from state_processor.functions.backends.timers import MIN_WATERMARK
 from state_processor.mixed_mode.backlog_rows import COUNT_NAMES, COUNTS, OUTPUT
-from state_processor.savepoint import Savepoint
+from state_processor.savepoint.savepoint import Savepoint
 from state_processor.snapshot.task_errors import typed_errors
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from state_processor.spark_savepoint import SparkSavepoint
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 _OF_A_RUN = re.compile(r"backlog-[0-9a-f]{16}")
 

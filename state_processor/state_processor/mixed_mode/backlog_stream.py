@@ -26,14 +26,14 @@ from state_processor.mixed_mode.initial_state import key_rows_type
 from state_processor.mixed_mode.outputs import FIRST_BACKLOG_BATCH
 from state_processor.mixed_mode.progress import BACKLOG
 from state_processor.mixed_mode.running_stream import RunningStream
-from state_processor.savepoint import Savepoint
+from state_processor.savepoint.savepoint import Savepoint
 
 if TYPE_CHECKING:
     from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.mixed_mode.progress import Tell
     from state_processor.mixed_mode.stream_function import StreamFunction
     from state_processor.mixed_mode.stream_query import Output
-    from state_processor.spark_savepoint import SparkSavepoint
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 _ROWS_PER_FILE = 100_000
 

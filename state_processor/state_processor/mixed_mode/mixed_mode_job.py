@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from state_processor.mixed_mode.keyed_processor import ProcessFunction
     from state_processor.mixed_mode.progress import Tell
     from state_processor.mixed_mode.stream_query import Output
-    from state_processor.spark_savepoint import SparkSavepoint
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 _ESCAPED = re.compile(r"[\s\"#%<>?\\^`{|}]")
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from state_processor.mixed_mode.progress import BatchProgress, Tell
     from state_processor.mixed_mode.stream_function import StreamFunction
     from state_processor.mixed_mode.stream_query import Output, StreamQuery
-    from state_processor.written import WrittenSavepoint
+    from state_processor.savepoint.written import WrittenSavepoint
 
 _TICK_SECONDS = 0.2
 _REMEMBERED_BATCHES = 100

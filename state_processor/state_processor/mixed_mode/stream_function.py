@@ -11,8 +11,8 @@ from state_processor.functions.function_rows import FunctionRows
 from state_processor.mixed_mode.keyed_processor import StreamTask
 from state_processor.mixed_mode.stored_rows import StoredTransformation, stored_keys
 from state_processor.mixed_mode.stream_query import StreamQuery
-from state_processor.planned_operator import expect_parallelism
-from state_processor.savepoint import Savepoint
+from state_processor.savepoint.planned_operator import expect_parallelism
+from state_processor.savepoint.savepoint import Savepoint
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.mixed_mode.keyed_processor import ProcessFunction
-    from state_processor.written import WrittenSavepoint
+    from state_processor.savepoint.written import WrittenSavepoint
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ from savepoint_formats.errors import TableNotFoundError
 from savepoint_formats.printable import printable
 from savepoint_formats.tables.scan import KeyedSplit, Split, TableScan
 from savepoint_formats.values.kryo.descriptions import kryo_classes_of
-from state_processor.savepoint import Savepoint
+from state_processor.savepoint.savepoint import Savepoint
 from state_processor.snapshot.key_types import key_types_of
 from state_processor.types.schema import spark_schema, to_spark
 from state_processor.types.source_options import SourceOptions, flag_of, names_of

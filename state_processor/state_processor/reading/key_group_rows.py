@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.tables.scan import TableScan
     from savepoint_formats.tables.tables import Table
-    from state_processor.savepoint import Operator, Savepoint
+    from state_processor.savepoint.savepoint import Operator, Savepoint
 
 _TIMER = ("timestamp", "time_domain")
 

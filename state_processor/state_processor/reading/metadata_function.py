@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql.udtf import UserDefinedTableFunction
 
-from state_processor.savepoint import Savepoint
+from state_processor.savepoint.savepoint import Savepoint
 from state_processor.snapshot.session import is_remote
 
 if TYPE_CHECKING:

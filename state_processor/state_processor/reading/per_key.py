@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.tables.scan import Split, TableScan
     from state_processor.reading.functions import ReaderFunction
-    from state_processor.savepoint import Operator, Savepoint
+    from state_processor.savepoint.savepoint import Operator, Savepoint
 
     TimersOf = Callable[[str], list[int]]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
-    from state_processor.planned_operator import WriteContext
+    from state_processor.savepoint.planned_operator import WriteContext
     from state_processor.writing.handed_runs import RunSource
 
 _EXAMPLES = 3

@@ -11,7 +11,7 @@ from state_processor.writing.operator_rows import OperatorFiles
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from state_processor.planned_operator import WriteContext
+    from state_processor.savepoint.planned_operator import WriteContext
     from state_processor.writing.keyed_write import KeyedPlan
     from state_processor.writing.operator_rows import ElementRows
 

@@ -24,7 +24,7 @@ from savepoint_formats.tables.catalog import OperatorCatalog
 from savepoint_formats.tables.tables import Table, tables_of
 from savepoint_formats.tables.unread import problems_by_table
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
-from state_processor.savepoint_writer import SavepointWriter
+from state_processor.savepoint.writer import SavepointWriter
 from state_processor.snapshot.description import (
     ColumnDescription,
     FileDescription,
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from savepoint_formats.tables.catalog_problem import CatalogProblem
     from savepoint_formats.tables.read_options import ReadOptions, ScanArguments
     from savepoint_formats.tables.scan import TableScan
-    from state_processor.planned_operator import StateTransformation
+    from state_processor.savepoint.planned_operator import StateTransformation
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
     from state_processor.snapshot.key_types import GivenType
-    from state_processor.spark_savepoint import SparkSavepoint
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ class Savepoint:
             >>> savepoint = Savepoint.load(spark, "sample_savepoints/currency-2.2.1-rocksdb-native")
             >>> savepoint.read_keyed_state("summarize").show()
         """
-        from state_processor.spark_savepoint import SparkSavepoint  # noqa: PLC0415  # Spark is slow
+        from state_processor.savepoint.spark_savepoint import SparkSavepoint  # noqa: PLC0415  # Spark is slow
 
         options = {
             "allow_paths": allow_paths,

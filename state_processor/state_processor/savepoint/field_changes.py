@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from savepoint_formats.tables.catalog import State
     from state_processor.changing.changed_operator import ChangedOperator
     from state_processor.changing.changed_table import ChangedTable
-    from state_processor.savepoint_writer import SavepointWriter
+    from state_processor.savepoint.writer import SavepointWriter
 
 Edit = Callable[["TypeSerializerSnapshot"], StructEdit]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.new_snapshot.directory import NewSnapshot
     from state_processor.changing.changed_operator import ChangedOperator
-    from state_processor.savepoint import Operator, Savepoint
+    from state_processor.savepoint.savepoint import Operator, Savepoint
     from state_processor.writing.operator_plan import OperatorPlan
 
 _HASH = re.compile("[0-9a-f]{32}")

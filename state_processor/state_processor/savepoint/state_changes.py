@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from state_processor.local_state.local_merges import Merge
-    from state_processor.savepoint_writer import SavepointWriter
+    from state_processor.savepoint.writer import SavepointWriter
     from state_processor.types.types import TypeInformation
 
 
@@ -104,7 +104,7 @@ class StateChanges:
         Example:
             >>> savepoint.rename_field("stateful", "customer", "address.zip", "postcode")
         """
-        from state_processor.field_changes import FieldChanges  # noqa: PLC0415  # Spark is slow
+        from state_processor.savepoint.field_changes import FieldChanges  # noqa: PLC0415  # Spark is slow
 
         return FieldChanges(self.writer(), uid, state).rename(old, new)
 
@@ -135,7 +135,7 @@ class StateChanges:
         Example:
             >>> savepoint.add_field("stateful", "customer", "vip", Types.BOOLEAN(), False)
         """
-        from state_processor.field_changes import FieldChanges  # noqa: PLC0415  # Spark is slow
+        from state_processor.savepoint.field_changes import FieldChanges  # noqa: PLC0415  # Spark is slow
 
         return FieldChanges(self.writer(), uid, state).add(name, field_type, value)
 
@@ -147,7 +147,7 @@ class StateChanges:
         Example:
             >>> savepoint.drop_field("stateful", "customer", "tags").write("s3://jobs/smaller")
         """
-        from state_processor.field_changes import FieldChanges  # noqa: PLC0415  # Spark is slow
+        from state_processor.savepoint.field_changes import FieldChanges  # noqa: PLC0415  # Spark is slow
 
         return FieldChanges(self.writer(), uid, state).drop(name)
 
@@ -170,7 +170,7 @@ class StateChanges:
         Example:
             >>> savepoint.widen_field("stateful", "customer", "purchases", Types.LONG())
         """
-        from state_processor.field_changes import FieldChanges  # noqa: PLC0415  # Spark is slow
+        from state_processor.savepoint.field_changes import FieldChanges  # noqa: PLC0415  # Spark is slow
 
         return FieldChanges(self.writer(), uid, state).widen(name, field_type)
 
@@ -204,7 +204,7 @@ class StateChanges:
             >>> from pyspark.sql.functions import abs
             >>> savepoint.update_state("summarize", "total", abs("total"), where="count > 1")
         """
-        from state_processor.field_changes import with_values  # noqa: PLC0415  # Spark is slow
+        from state_processor.savepoint.field_changes import with_values  # noqa: PLC0415  # Spark is slow
 
         return with_values(self.writer(), uid, state, expression, where)
 
@@ -226,7 +226,7 @@ class StateChanges:
         Example:
             >>> savepoint.delete_keys("summarize", "total = 0").write("s3://jobs/cleaned")
         """
-        from state_processor.field_changes import without_keys  # noqa: PLC0415  # Spark is slow
+        from state_processor.savepoint.field_changes import without_keys  # noqa: PLC0415  # Spark is slow
 
         return without_keys(self.writer(), uid, where)
 

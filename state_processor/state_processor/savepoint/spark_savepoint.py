@@ -12,17 +12,17 @@ from savepoint_formats.tables.catalog import StateKind
 from savepoint_formats.tables.read_options import ReadOptions
 from savepoint_formats.tables.tables import KEYED_STATE, TIMERS, WINDOW_STATE
 from savepoint_formats.values.kryo.descriptions import kryo_classes_json
-from state_processor.merged_rows import read_merged
 from state_processor.reading.data_source import FORMAT, SavepointDataSource, path_options
 from state_processor.reading.keyed_reader import KeyedReaderJob
 from state_processor.reading.metadata_function import register_metadata_function
 from state_processor.reading.per_key import ReaderPlan, keys_of_function, row_types, to_dataframe
 from state_processor.reading.sql_views import create_view, drop_view
 from state_processor.reading.window_reader import WindowReaderJob
-from state_processor.savepoint import Operator, Savepoint
-from state_processor.savepoint_writer import SavepointWriter
+from state_processor.savepoint.merged_rows import read_merged
+from state_processor.savepoint.savepoint import Operator, Savepoint
+from state_processor.savepoint.state_changes import StateChanges
+from state_processor.savepoint.writer import SavepointWriter
 from state_processor.snapshot.key_types import key_types_json
-from state_processor.state_changes import StateChanges
 from state_processor.types.source_options import SourceOptions
 from state_processor.types.sql_names import sql_name, unused
 
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.tables.read_options import ReadArguments
     from savepoint_formats.tables.tables import Table
-    from state_processor.merged_rows import ReadMerge
     from state_processor.reading.functions import (
         KeyedStateReaderFunction,
         ReaderFunction,
         WindowReaderFunction,
     )
+    from state_processor.savepoint.merged_rows import ReadMerge
     from state_processor.types.source_options import TableArguments
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"

@@ -20,14 +20,14 @@ from savepoint_formats.hashing.hash_shapes import HashShape
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_formats.new_snapshot.copying import no_progress
 from savepoint_formats.new_snapshot.directory import WriteMode
-from state_processor.planned_operator import (
+from state_processor.savepoint.planned_operator import (
     PlannedOperator,
     combined,
     expect_parallelism,
     identity,
 )
-from state_processor.savepoint_write import SavepointWrite
-from state_processor.state_changes import StateChanges
+from state_processor.savepoint.state_changes import StateChanges
+from state_processor.savepoint.write import SavepointWrite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups.operator_id import OperatorId
     from savepoint_formats.new_snapshot.copying import Progress
     from state_processor.changing.changed_operator import ChangedOperator
-    from state_processor.planned_operator import StateTransformation
-    from state_processor.savepoint import Savepoint
-    from state_processor.written import PlannedSavepoint, WrittenSavepoint
+    from state_processor.savepoint.planned_operator import StateTransformation
+    from state_processor.savepoint.savepoint import Savepoint
+    from state_processor.savepoint.written import PlannedSavepoint, WrittenSavepoint
 
 _DEFAULT_MAX_PARALLELISM = 128
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.tables.read_options import ReadArguments
     from state_processor.local_state.local_merges import Merge
-    from state_processor.spark_savepoint import SparkSavepoint
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
     ReadMerge = Merge | Column
 

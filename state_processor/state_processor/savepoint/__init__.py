@@ -1,0 +1,1 @@
+"""The savepoint as users meet it: reading it, and writing another one."""
