@@ -46,7 +46,7 @@ def export_table(
     savepoint export s3://jobs/savepoint-1a2b summarize.keyed_state totals.parquet --to parquet
     """
     # The libraries of the formats are for those who export.
-    from state_processor.exported_table import export_table as write_table  # noqa: PLC0415
+    from state_processor.files.exported_table import export_table as write_table  # noqa: PLC0415
 
     added = {name: options.pop(name) for name in ("with_key_group", "with_times")}
     savepoint = open_savepoint(path, **options)
@@ -88,9 +88,9 @@ def import_table(
     \b
     savepoint import totals.csv s3://jobs/bootstrapped --description totals.yaml
     """
-    from state_processor.described_import import DescribedImport  # noqa: PLC0415  # Spark is slow
-    from state_processor.import_description import ImportDescription  # noqa: PLC0415
-    from state_processor.table_files import TableFiles, TableFormat  # noqa: PLC0415
+    from state_processor.files import TableFiles, TableFormat  # noqa: PLC0415
+    from state_processor.files.described_import import DescribedImport  # noqa: PLC0415  # Spark is slow
+    from state_processor.files.import_description import ImportDescription  # noqa: PLC0415
 
     found = ImportDescription.of_file(description)
     files = TableFiles.at(data, TableFormat(form) if form else None)

@@ -8,7 +8,7 @@ import pytest
 
 from savepoint_formats.errors import DescriptionError
 from state_processor import ListStateDescriptor, MapStateDescriptor, Types, ValueStateDescriptor
-from state_processor.import_description import (
+from state_processor.files.import_description import (
     ImportDescription,
     KeyedDescription,
     LikeDescription,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state_processor.table_files.json_texts import from_json_texts, json_texts
+from state_processor.files.json_texts import from_json_texts, json_texts
 
 ROW = pa.struct(
     {

@@ -12,7 +12,7 @@ from pyarrow import parquet
 from sample_rows import Sample
 
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, TableFileError
-from state_processor.table_files import TableFiles, TableFormat, write_table_file
+from state_processor.files import TableFiles, TableFormat, write_table_file
 from state_processor.types.schema import to_spark
 
 if TYPE_CHECKING:

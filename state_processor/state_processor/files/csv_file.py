@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyarrow import csv
 
-from state_processor.table_files.json_texts import from_json_texts, json_texts, read_types
-from state_processor.table_files.nested_arrays import is_nested
-from state_processor.table_files.parsed_rows import parsed
-from state_processor.table_files.text_values import texts_of, values_of
+from state_processor.files.json_texts import from_json_texts, json_texts, read_types
+from state_processor.files.nested_arrays import is_nested
+from state_processor.files.parsed_rows import parsed
+from state_processor.files.text_values import texts_of, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from state_processor.table_files.table_format import FileSplit
+    from state_processor.files.table_format import FileSplit
 
 # The largest row: Arrow takes no row that is larger than a block.
 _BLOCK_SIZE = 16 << 20

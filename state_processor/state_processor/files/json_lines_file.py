@@ -8,13 +8,13 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from state_processor.table_files.json_texts import from_json_texts, json_texts, read_types
-from state_processor.table_files.parsed_rows import parsed
+from state_processor.files.json_texts import from_json_texts, json_texts, read_types
+from state_processor.files.parsed_rows import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from state_processor.table_files.table_format import FileSplit
+    from state_processor.files.table_format import FileSplit
 
 _CHUNK_SIZE = 8 << 20
 

@@ -16,7 +16,7 @@ from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.bootstrapping.operator_state_transformation import OperatorStateTransformation
 from state_processor.bootstrapping.transformation import OneInputStateTransformation
 from state_processor.changing.stored_elements import StoredElements
-from state_processor.jobs.read_files import files_frame
+from state_processor.files.read_files import files_frame
 from state_processor.savepoint.savepoint import Savepoint
 from state_processor.types.column_types import column_of
 from state_processor.types.descriptors import ListStateDescriptor, MapStateDescriptor
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Layout
     from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
-    from state_processor.import_description import (
+    from state_processor.files import TableFiles
+    from state_processor.files.import_description import (
         ImportDescription,
         KeyedDescription,
         LikeDescription,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     )
     from state_processor.savepoint.planned_operator import StateTransformation
     from state_processor.savepoint.writer import SavepointWriter
-    from state_processor.table_files import TableFiles
 
 _DEFAULT_MAX_PARALLELISM = 128
 _WINDOW = "window of start and end"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from state_processor.table_files import FileSplit, TableFiles
+    from state_processor.files import FileSplit, TableFiles
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import fastavro
 import pyarrow as pa
 
-from state_processor.table_files.avro_schema import (
+from state_processor.files.avro_schema import (
     arrow_schema,
     avro_schema,
     row_type,
     stored_type,
 )
-from state_processor.table_files.nested_arrays import converted
+from state_processor.files.nested_arrays import converted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from state_processor.table_files.table_format import FileSplit
+    from state_processor.files.table_format import FileSplit
 
 _ROWS = 10_000
 _MAGIC = b"Obj\x01"

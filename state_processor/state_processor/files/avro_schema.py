@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from state_processor.table_files.nested_arrays import entries_type
+from state_processor.files.nested_arrays import entries_type
 from state_processor.types.sql_names import unused
 
 if TYPE_CHECKING:

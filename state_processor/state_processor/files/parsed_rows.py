@@ -10,7 +10,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from state_processor.table_files.table_format import FileSplit
+    from state_processor.files.table_format import FileSplit
 
 _LONGEST_SHOWN = 100
 

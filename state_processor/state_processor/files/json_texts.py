@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from state_processor.table_files.nested_arrays import converted, entries_type, is_nested
-from state_processor.table_files.text_values import read_type, texts_of, values_of
+from state_processor.files.nested_arrays import converted, entries_type, is_nested
+from state_processor.files.text_values import read_type, texts_of, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from state_processor.table_files import TableFormat, expect_free, write_table_file
+from state_processor.files import TableFormat, expect_free, write_table_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyarrow import parquet
 
-from state_processor.table_files.table_format import FileSplit
+from state_processor.files.table_format import FileSplit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,15 +11,15 @@ from pyarrow import fs
 
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, TableFileError
 from savepoint_formats.locations.file_io import Location
-from state_processor.table_files.avro_file import avro_file_schema, read_avro
-from state_processor.table_files.csv_file import csv_schema, read_csv
-from state_processor.table_files.json_lines_file import json_lines_schema, read_json_lines
-from state_processor.table_files.parquet_file import (
+from state_processor.files.avro_file import avro_file_schema, read_avro
+from state_processor.files.csv_file import csv_schema, read_csv
+from state_processor.files.json_lines_file import json_lines_schema, read_json_lines
+from state_processor.files.parquet_file import (
     parquet_schema,
     parquet_splits,
     read_parquet,
 )
-from state_processor.table_files.table_format import FileSplit, TableFormat
+from state_processor.files.table_format import FileSplit, TableFormat
 from state_processor.types.schema import to_spark
 
 if TYPE_CHECKING:

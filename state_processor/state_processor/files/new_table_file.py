@@ -13,11 +13,11 @@ from pyarrow import fs
 from savepoint_formats.errors import TableFileError
 from savepoint_formats.locations.file_io import Location
 from savepoint_formats.new_snapshot.new_file import refusals_told
-from state_processor.table_files.avro_file import write_avro
-from state_processor.table_files.csv_file import write_csv
-from state_processor.table_files.json_lines_file import write_json_lines
-from state_processor.table_files.parquet_file import write_parquet
-from state_processor.table_files.table_format import TableFormat
+from state_processor.files.avro_file import write_avro
+from state_processor.files.csv_file import write_csv
+from state_processor.files.json_lines_file import write_json_lines
+from state_processor.files.parquet_file import write_parquet
+from state_processor.files.table_format import TableFormat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
