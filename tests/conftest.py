@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
-from s3_server import S3Server
+from support.s3_server import S3Server
 
 from state_processor import local_session
 

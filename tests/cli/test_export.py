@@ -13,14 +13,14 @@ import fastavro
 import pytest
 from click.testing import CliRunner
 from pyarrow import parquet
-from sample_rows import Sample
+from support.sample_rows import Sample
 
 from savepoint_cli.main import main
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from s3_server import S3Server
+    from support.s3_server import S3Server
 
 CURRENCY = Sample("currency-2.2.1-rocksdb-native")
 TABLE = "summarize.keyed_state"

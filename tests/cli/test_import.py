@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
-from sample_rows import Sample
+from support.sample_rows import Sample
 
 from savepoint_cli.main import main
 

@@ -9,8 +9,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from changed_metadata import renamed
 from click.testing import CliRunner
+from support.changed_metadata import renamed
 
 from savepoint_cli.main import main
 from savepoint_formats.printable import printable

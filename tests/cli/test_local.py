@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
-from local_counts import MERGE, merged_counts, write_local
+from support.local_counts import MERGE, merged_counts, write_local
 
 from savepoint_cli.main import main
 

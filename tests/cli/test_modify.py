@@ -16,7 +16,7 @@ from savepoint_cli.main import main
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from s3_server import S3Server
+    from support.s3_server import S3Server
 
 
 def run(*arguments: str | Path) -> tuple[int, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from sample_rows import SAMPLES, Sample, copy_of, file_of
+from support.sample_rows import SAMPLES, Sample, copy_of, file_of
 
 from savepoint_cli.main import main
 from savepoint_cli.output import Output, OutputFormat

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from interpreter import Interpreter
+from support.interpreter import Interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

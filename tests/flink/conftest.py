@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
-from flink_restore import FlinkRestore
+from support.flink_restore import FlinkRestore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

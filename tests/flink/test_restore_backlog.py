@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from flink_restore import RELEASES, FlinkRestore, KeyedState, Operator, TimerService
-from sample_rows import in_order
+from support.flink_restore import RELEASES, FlinkRestore, KeyedState, Operator, TimerService
+from support.sample_rows import in_order
 
 from state_processor import ListStateDescriptor, OperatorTransformation, Types, ValueStateDescriptor
 from state_processor.functions.process_functions import KeyedProcessFunction

@@ -6,10 +6,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from flink_restore import BACKENDS, RELEASES, FlinkRestore, KeyedState, Operator, RestoreError
 from pyspark.sql import functions as F
-from sample_operators import GROUP_AGGREGATE, STATEFUL
-from sample_rows import Sample, in_order
+from support.flink_restore import (
+    BACKENDS,
+    RELEASES,
+    FlinkRestore,
+    KeyedState,
+    Operator,
+    RestoreError,
+)
+from support.sample_operators import GROUP_AGGREGATE, STATEFUL
+from support.sample_rows import Sample, in_order
 
 from state_processor import Savepoint, Types
 

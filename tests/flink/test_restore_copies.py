@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from flink_restore import RELEASES, FlinkRestore, RestoreError
-from sample_operators import BUFFER, CURRENCY_CONVERTER, STATEFUL, SUMMARIZE
-from sample_rows import Sample, in_order, samples
+from support.flink_restore import RELEASES, FlinkRestore, RestoreError
+from support.sample_operators import BUFFER, CURRENCY_CONVERTER, STATEFUL, SUMMARIZE
+from support.sample_rows import Sample, in_order, samples
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from flink_restore import (
+from support.flink_restore import (
     BACKENDS,
     RELEASES,
     FlinkRestore,
@@ -13,8 +13,8 @@ from flink_restore import (
     Operator,
     RestoreError,
 )
-from local_counts import MERGE, merged_counts, open_local, write_local
-from sample_rows import in_order
+from support.local_counts import MERGE, merged_counts, open_local, write_local
+from support.sample_rows import in_order
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,9 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from flink_restore import BACKENDS, RELEASES, FlinkRestore, KeyedState, Operator, TimerService
-from sample_rows import Rows, in_order
-from streamed_rows import StreamedRows
+from support.flink_restore import (
+    BACKENDS,
+    RELEASES,
+    FlinkRestore,
+    KeyedState,
+    Operator,
+    TimerService,
+)
+from support.sample_rows import Rows, in_order
+from support.streamed_rows import StreamedRows
 
 from state_processor import (
     KeyedProcessFunction,

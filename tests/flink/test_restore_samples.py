@@ -5,8 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from flink_restore import BACKENDS, RELEASES, FlinkRestore, KeyedState, Operator, RestoreError
-from sample_operators import (
+from support.flink_restore import (
+    BACKENDS,
+    RELEASES,
+    FlinkRestore,
+    KeyedState,
+    Operator,
+    RestoreError,
+)
+from support.sample_operators import (
     BUFFER,
     CURRENCY_CONVERTER,
     DEDUPLICATE,
@@ -19,7 +26,7 @@ from sample_operators import (
     WINDOW_AGGREGATE,
     WINDOWS,
 )
-from sample_rows import Rows, Sample, in_order, rows_of
+from support.sample_rows import Rows, Sample, in_order, rows_of
 
 from state_processor import Savepoint
 

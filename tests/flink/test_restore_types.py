@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from flink_restore import BACKENDS, RELEASES, FlinkRestore, KeyedState, Operator
-from sample_operators import STATEFUL
-from sample_rows import Sample, in_order
+from support.flink_restore import BACKENDS, RELEASES, FlinkRestore, KeyedState, Operator
+from support.sample_operators import STATEFUL
+from support.sample_rows import Sample, in_order
 
 from state_processor import (
     ListStateDescriptor,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from flink_restore import (
+from support.flink_restore import (
     BACKENDS,
     RELEASES,
     FlinkRestore,
@@ -15,7 +15,7 @@ from flink_restore import (
     TimerService,
     TimeWindows,
 )
-from sample_rows import Rows, in_order, rows_of
+from support.sample_rows import Rows, in_order, rows_of
 
 from state_processor import (
     KeyedStateBootstrapFunction,

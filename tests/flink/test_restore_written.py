@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from flink_restore import (
+from support.flink_restore import (
     BACKENDS,
     RELEASES,
     Elements,
@@ -17,7 +17,7 @@ from flink_restore import (
     TimerService,
     TimeWindows,
 )
-from sample_rows import Rows, in_order, rows_of
+from support.sample_rows import Rows, in_order, rows_of
 
 from state_processor import (
     AggregatingStateDescriptor,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hand_made import BASE, LONG, STRING, VOID, composite, i32, snapshot, utf
+from support.hand_made import BASE, LONG, STRING, VOID, composite, i32, snapshot, utf
 
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.key_groups.ranges import KeyGroupRange

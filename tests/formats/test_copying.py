@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from sample_rows import SAMPLES
+from support.sample_rows import SAMPLES
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import StateFileNotFoundError, TruncatedError
@@ -37,7 +37,7 @@ from savepoint_formats.new_snapshot.copying import CopyPlan, copied
 from savepoint_formats.new_snapshot.directory import NewSnapshot
 
 if TYPE_CHECKING:
-    from s3_server import S3Server
+    from support.s3_server import S3Server
 
     from savepoint_formats.metadata import StreamHandle
 

@@ -26,7 +26,7 @@ from savepoint_formats.metadata import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from s3_server import S3Server
+    from support.s3_server import S3Server
 
 
 @pytest.fixture

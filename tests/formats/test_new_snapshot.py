@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-import two_writers
-from two_writers import file_of, metadata_of, read, write
+from support import two_writers
+from support.two_writers import file_of, metadata_of, read, write
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import (
@@ -30,7 +30,7 @@ from savepoint_formats.metadata import (
 from savepoint_formats.new_snapshot.directory import NewSnapshot, WriteMode
 
 if TYPE_CHECKING:
-    from s3_server import S3Server
+    from support.s3_server import S3Server
 
 OVERWRITE = WriteMode.OVERWRITE
 
@@ -280,7 +280,7 @@ def test_a_place_that_takes_no_files_is_named(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 sys.path.insert(0, {folder!r})
-from two_writers import NewSnapshot, file_of, metadata_of
+from support.two_writers import NewSnapshot, file_of, metadata_of
 
 target = NewSnapshot.at({out!r}, "overwrite")
 with target.begun(), target.create("state") as file:

@@ -9,9 +9,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from changed_metadata import with_operators
 from click.testing import CliRunner
-from sample_rows import SAMPLES
+from support.changed_metadata import with_operators
+from support.sample_rows import SAMPLES
 
 from savepoint_cli.main import main
 from savepoint_formats.errors import StateFileNotFoundError, UnreachableError
@@ -26,7 +26,7 @@ from state_processor.reading.data_source import SavepointDataSource, path_option
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from s3_server import S3Server
+    from support.s3_server import S3Server
 
     from savepoint_formats.metadata import OperatorState, PlainStream
 

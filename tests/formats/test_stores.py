@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from s3_server import S3Server
+    from support.s3_server import S3Server
 
 
 @pytest.fixture

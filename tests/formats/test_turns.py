@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from s3_server import S3Server
+    from support.s3_server import S3Server
 
     Turn = Callable[[str, Location], AbstractContextManager[None]]
 

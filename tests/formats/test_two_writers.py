@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from two_writers import TwoWriters
+from support.two_writers import TwoWriters
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from s3_server import S3Server
+    from support.s3_server import S3Server
 
 # ``two_writers`` as a program runs a thousand.
 ON_DISK, ON_S3 = 20, 3

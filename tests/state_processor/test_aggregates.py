@@ -6,11 +6,11 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
-import aggregated_rows
 import pytest
-from aggregated_rows import PAIR, Average, sorted_rows
 from pyspark import cloudpickle
 from pyspark.sql import functions as F
+from support import aggregated_rows
+from support.aggregated_rows import PAIR, Average, sorted_rows
 
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, NotMergeableError
 from state_processor import (

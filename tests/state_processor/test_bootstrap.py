@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from bootstrapped import rows, written
 from pyspark.sql import functions as F
+from support.bootstrapped import rows, written
 
 from savepoint_formats.errors import (
     ColumnNotFoundError,

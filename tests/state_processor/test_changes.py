@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from changed_savepoints import load, rows, tables, written
 from pyspark.sql import functions as F
-from sample_rows import Sample
+from support.changed_savepoints import load, rows, tables, written
+from support.sample_rows import Sample
 
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, StateNotFoundError
 from state_processor import OperatorTransformation

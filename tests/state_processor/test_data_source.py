@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.errors import PySparkException
-from sample_rows import Sample, in_order, told, with_columns
+from support.sample_rows import Sample, in_order, told, with_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

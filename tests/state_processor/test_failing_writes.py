@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from spark_processes import workers_of
+from support.spark_processes import workers_of
 
 from savepoint_formats.errors import SavepointNotFoundError
 from state_processor import Savepoint

@@ -15,8 +15,8 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.errors import PythonException
 from pyspark.sql import Row
-from reader_jobs import calls_of, content, job_of, rows_of, state_of
-from sample_rows import Sample, in_order, samples, told, with_columns
+from support.reader_jobs import calls_of, content, job_of, rows_of, state_of
+from support.sample_rows import Sample, in_order, samples, told, with_columns
 
 from savepoint_formats.errors import OperatorNotFoundError, StateNotFoundError
 from state_processor import Savepoint

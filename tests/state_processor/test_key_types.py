@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from changelog_jobs import TIMERS, put, registrations
-from hand_made import change, changelog, encoded, in_memory, operator_with, registration
+from support.changelog_jobs import TIMERS, put, registrations
+from support.hand_made import change, changelog, encoded, in_memory, operator_with, registration
 
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import KeyTypeError, OperatorNotFoundError, UndecodableError
@@ -19,7 +19,7 @@ from state_processor.writing.stored_types import StoredTypes
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hand_made import Record
+    from support.hand_made import Record
 
 # A user key and a value with what may be the end of a key in it: only its type tells.
 PARTS = (encoded(Text(), "a"), b"\0", encoded(Text(), "\0\1"), encoded(Text(), "v"))

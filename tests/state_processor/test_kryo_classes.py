@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hand_made import (
+from pyspark import cloudpickle
+from pyspark.errors import PySparkException
+from support.hand_made import (
     LONG,
     canonical_base,
     encoded,
@@ -20,8 +22,6 @@ from hand_made import (
     meta_info,
     savepoint_of,
 )
-from pyspark import cloudpickle
-from pyspark.errors import PySparkException
 
 from savepoint_formats.layout import Long, Text
 from savepoint_formats.metadata import KeyedHandleType

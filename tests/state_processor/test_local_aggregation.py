@@ -6,14 +6,14 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-import aggregated_rows
 import pytest
-from aggregated_rows import AGGREGATES, data_of, in_spark, sorted_rows, tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
+from support import aggregated_rows
+from support.aggregated_rows import AGGREGATES, data_of, in_spark, sorted_rows, tables
 
 from savepoint_formats.errors import ColumnNotFoundError
 from state_processor import OperatorTransformation, Types, ValueStateDescriptor

@@ -6,10 +6,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aggregated_rows import sorted_rows
 from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
+from support.aggregated_rows import sorted_rows
 
 from savepoint_formats.errors import ColumnTypeError
 from state_processor import (

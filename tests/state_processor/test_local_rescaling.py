@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from local_counts import KEY_GROUPS, MERGE, merged_counts, open_local, write_local
+from support.local_counts import KEY_GROUPS, MERGE, merged_counts, open_local, write_local
 
 from savepoint_formats.errors import MergeError, SchemaChangeError, StateNotFoundError
 from savepoint_formats.key_groups.scope import redistributed

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from local_counts import KEY_GROUPS, SUBTASKS, local_rows, open_local, write_local
 from pyspark.sql import functions as F
+from support.local_counts import KEY_GROUPS, SUBTASKS, local_rows, open_local, write_local
 
 from savepoint_formats.errors import (
     ColumnNotFoundError,

@@ -6,8 +6,8 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from local_counts import KEY_GROUPS, SUBTASKS, local_state, open_local
 from pyspark.sql import functions as F
+from support.local_counts import KEY_GROUPS, SUBTASKS, local_state, open_local
 
 from savepoint_formats.errors import ColumnTypeError, StateNotFoundError
 from state_processor import (

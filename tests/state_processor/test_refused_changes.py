@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from changed_savepoints import load, rows
 from pyspark.sql import functions as F
-from sample_rows import Sample
-from stored_snapshots import snapshot_bytes
+from support.changed_savepoints import load, rows
+from support.sample_rows import Sample
+from support.stored_snapshots import snapshot_bytes
 
 from savepoint_formats.errors import (
     ClassNotNamedError,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sample_rows import Sample, copy_of, file_of
+from support.sample_rows import Sample, copy_of, file_of
 
 from savepoint_formats.errors import ColumnNotFoundError, StateFileNotFoundError
 from savepoint_formats.tables.tables import Column

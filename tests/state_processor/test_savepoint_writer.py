@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sample_rows import SAMPLES, Sample, rows_of, samples
+from support.sample_rows import SAMPLES, Sample, rows_of, samples
 
 from savepoint_formats.errors import (
     EmptySavepointError,

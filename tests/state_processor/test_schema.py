@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import types
 from pyspark.sql.types import StructField, StructType
-from sample_rows import Sample, samples
+from support.sample_rows import Sample, samples
 
 from savepoint_formats.errors import ColumnTypeError
 from state_processor.types.schema import (

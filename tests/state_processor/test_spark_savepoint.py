@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from changed_metadata import renamed
 from pyspark.errors import PySparkException
-from sample_rows import Rows, Sample, copy_of, file_of, in_order, told, with_columns
+from support.changed_metadata import renamed
+from support.sample_rows import Rows, Sample, copy_of, file_of, in_order, told, with_columns
 
 from savepoint_formats.errors import (
     ColumnNotFoundError,

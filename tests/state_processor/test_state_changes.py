@@ -6,9 +6,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from changed_savepoints import load, rows, tables, written
 from pyspark.sql import functions as F
-from sample_rows import Sample
+from support.changed_savepoints import load, rows, tables, written
+from support.sample_rows import Sample
 
 from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
 from state_processor.writing.stored_types import StoredTypes

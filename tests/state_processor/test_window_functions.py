@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from hand_made import (
+from pyspark import cloudpickle
+from pyspark.sql import Row
+from support.hand_made import (
     STRING,
     TIME_WINDOW,
     canonical_base,
@@ -20,10 +22,8 @@ from hand_made import (
     savepoint_of,
     stream_elements_of,
 )
-from pyspark import cloudpickle
-from pyspark.sql import Row
-from reader_jobs import calls_of, content, state_of
-from sample_rows import Sample, in_order, samples
+from support.reader_jobs import calls_of, content, state_of
+from support.sample_rows import Sample, in_order, samples
 
 from savepoint_formats.layout import Long, Text
 from state_processor import Savepoint

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from bootstrapped import rows, written
 from pyspark.sql import functions as F
+from support.bootstrapped import rows, written
 
 from state_processor import OperatorTransformation, Types
 

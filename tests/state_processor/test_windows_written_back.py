@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from changed_savepoints import load, rows, tables, written
-from hand_made import (
+from pyspark.sql import functions as F
+from support.changed_savepoints import load, rows, tables, written
+from support.hand_made import (
     STRING,
     TIME_WINDOW,
     canonical_base,
@@ -18,8 +19,7 @@ from hand_made import (
     savepoint_of,
     stream_elements_of,
 )
-from pyspark.sql import functions as F
-from sample_rows import Sample
+from support.sample_rows import Sample
 
 from savepoint_formats.errors import ColumnNotFoundError
 from savepoint_formats.layout import Long, Text

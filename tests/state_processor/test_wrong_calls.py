@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from sample_rows import Sample
+from support.sample_rows import Sample
 
 from savepoint_formats.errors import OperatorNotFoundError, UnknownUidWarning
 from state_processor import (

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from decoding import (
+from hypothesis import given
+from hypothesis import strategies as st
+from support.decoding import (
     OFTEN,
     PLAIN,
     SQL_ROW,
@@ -20,8 +22,6 @@ from decoding import (
     same_on_both,
     written,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk

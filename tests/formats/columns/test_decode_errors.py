@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from decoding import bulk, same_on_both, written
+from support.decoding import bulk, same_on_both, written
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from decoding import bulk, written
+from support.decoding import bulk, written
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk

@@ -8,12 +8,12 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
-import decoding
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support import decoding
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView

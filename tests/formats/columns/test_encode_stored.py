@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import flink_vectors as flink
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from passed_state import infos_of, key_of
-from sample_rows import Sample, samples
+import support.flink_vectors as flink
+from support.passed_state import infos_of, key_of
+from support.sample_rows import Sample, samples
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from flink_vectors import CORPUS, FAMILIES, NO_COLUMN, VECTORS, has, layout_of, read
-from written_values import expected
+from support.flink_vectors import CORPUS, FAMILIES, NO_COLUMN, VECTORS, has, layout_of, read
+from support.written_values import expected
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sample_rows import Sample, samples
+from support.sample_rows import Sample, samples
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView

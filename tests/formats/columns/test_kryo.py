@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from kryo_vectors import ANYTHING, LIST, NEW, OLD, named, read
+from support.kryo_vectors import ANYTHING, LIST, NEW, OLD, named, read
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import FormatError, SavepointError, UndecodableError

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from kryo_vectors import ANYTHING, LIST, NEW, named
+from support.kryo_vectors import ANYTHING, LIST, NEW, named
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import UndecodableError, ValueOutOfRangeError

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from kryo_vectors import COLORS, TEXT, VECTORS, layout_of, named
+from support.kryo_vectors import COLORS, TEXT, VECTORS, layout_of, named
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataInputView

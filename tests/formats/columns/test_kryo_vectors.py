@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
-from flink_vectors import CORPUS
-from kryo_vectors import COLORS, DIALECTS, TEXT, VECTORS, layout_of, read
+from support.flink_vectors import CORPUS
+from support.kryo_vectors import COLORS, DIALECTS, TEXT, VECTORS, layout_of, read
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import SavepointError, UndecodableError

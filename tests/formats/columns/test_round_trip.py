@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from any_layout import ANY
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.any_layout import ANY
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import SavepointError

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from value_layouts import (
+from support.value_layouts import (
     COLOR,
     EITHER,
     EVENT,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from value_layouts import (
+from support.value_layouts import (
     COLOR,
     EITHER,
     INT,

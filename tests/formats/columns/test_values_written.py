@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from value_layouts import (
+from support.value_layouts import (
     COLOR,
     EITHER,
     INT,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from any_metadata import metadata_of
 from hypothesis import given
 from hypothesis import strategies as st
+from support.any_metadata import metadata_of
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import (

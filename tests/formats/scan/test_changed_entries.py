@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hand_made import (
+from support.hand_made import (
     LONG,
     STRING,
     VOID,
@@ -25,8 +25,8 @@ from hand_made import (
     timers_of,
     with_ttl,
 )
-from passed_state import entries_in, infos_of, passed_on, rows_by_table, sections_of
-from sample_rows import Sample
+from support.passed_state import entries_in, infos_of, passed_on, rows_by_table, sections_of
+from support.sample_rows import Sample
 
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.layout import Long, Nullable, Struct, Text, TimerTimestamp
@@ -34,7 +34,7 @@ from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.state_files.header import BackendStateType
 
 if TYPE_CHECKING:
-    from hand_made import Record
+    from support.hand_made import Record
 
     from savepoint_formats.metadata import OperatorState
 

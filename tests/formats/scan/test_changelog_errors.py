@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from changelog_jobs import NAMES, PLAIN, Job, Step, found_in, plain_base, plain_rows, put
-from hand_made import (
+from support.changelog_jobs import NAMES, PLAIN, Job, Step, found_in, plain_base, plain_rows, put
+from support.hand_made import (
     STRING,
     UNKNOWN,
     canonical_base,

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from changelog_jobs import TIMERS, plain_base, put, registrations
-from hand_made import change, changelog, encoded, in_memory, operator_with, registration, rows
+from support.changelog_jobs import TIMERS, plain_base, put, registrations
+from support.hand_made import (
+    change,
+    changelog,
+    encoded,
+    in_memory,
+    operator_with,
+    registration,
+    rows,
+)
 
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import Opaque, Text

@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from changelog_jobs import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.changelog_jobs import (
     NAMES,
     PLAIN,
     SCOPES,
@@ -22,7 +24,7 @@ from changelog_jobs import (
     registrations,
     steps_of,
 )
-from hand_made import (
+from support.hand_made import (
     LONG,
     STRING,
     VOID,
@@ -44,9 +46,7 @@ from hand_made import (
     rows,
     with_ttl,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from sample_rows import Sample, in_order, rows_of, with_columns
+from support.sample_rows import Sample, in_order, rows_of, with_columns
 
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.hashing.java_hash import java_hash

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hand_made import (
+from support.hand_made import (
     LONG,
     STRING,
     Record,

@@ -8,7 +8,7 @@ import resource
 from typing import TYPE_CHECKING
 
 import pytest
-from sample_rows import Sample, copy_of, file_of
+from support.sample_rows import Sample, copy_of, file_of
 
 from savepoint_formats.errors import FormatError, SavepointError, StateTypeError, TruncatedError
 from savepoint_formats.metadata import KeyGroupsHandle

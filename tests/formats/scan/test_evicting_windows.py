@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hand_made import (
+from support.hand_made import (
     STRING,
     TIME_WINDOW,
     canonical_base,

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hand_made import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.hand_made import (
     STRING,
     UNKNOWN,
     VOID,
@@ -21,9 +23,7 @@ from hand_made import (
     operator_of,
     timers_of,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from passed_state import entries_in, sections_of
+from support.passed_state import entries_in, sections_of
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataOutputView

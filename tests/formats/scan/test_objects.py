@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from object_samples import IDS, OBJECTS, by_id, opened, plain_state, timers
+from support.object_samples import IDS, OBJECTS, by_id, opened, plain_state, timers
 
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.values.kryo.descriptions import kryo_class

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from sample_rows import Rows, Sample, in_order, rows_of
+from support.sample_rows import Rows, Sample, in_order, rows_of
 
 from savepoint_formats.errors import ColumnNotFoundError, KeyTypeError, StateNotFoundError
 from savepoint_formats.hashing.java_hash import java_hash

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sample_rows import Sample, rows_of
+from support.sample_rows import Sample, rows_of
 
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.tables.read_options import ReadOptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sample_rows import Sample, in_order, rows_of, samples, with_columns
+from support.sample_rows import Sample, in_order, rows_of, samples, with_columns
 
 from savepoint_formats.tables.catalog import StateKind
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hand_made import LONG, STRING, VOID, canonical_base, header, meta_info
-from passed_state import entries_in
-from sample_rows import Sample, copy_of
+from support.hand_made import LONG, STRING, VOID, canonical_base, header, meta_info
+from support.passed_state import entries_in
+from support.sample_rows import Sample, copy_of
 
 from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.errors import FormatError, TruncatedError

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from changelog_jobs import SCOPES, Job, Scope, infos, registrations, steps_of
-from hand_made import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.changelog_jobs import SCOPES, Job, Scope, infos, registrations, steps_of
+from support.hand_made import (
     STRING,
     VOID,
     changelog,
@@ -16,10 +18,15 @@ from hand_made import (
     registration,
     timers_of,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from passed_state import entries_in, has_keyed_state, key_of, passed_on, rows_by_table, sections_of
-from sample_rows import Sample, in_order, rows_of, samples, with_columns
+from support.passed_state import (
+    entries_in,
+    has_keyed_state,
+    key_of,
+    passed_on,
+    rows_by_table,
+    sections_of,
+)
+from support.sample_rows import Sample, in_order, rows_of, samples, with_columns
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import UndecodableError

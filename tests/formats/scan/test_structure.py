@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from sample_rows import Sample, copy_of, file_of
+from support.sample_rows import Sample, copy_of, file_of
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, SavepointError

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from stored_snapshots import snapshot_bytes
+from support.stored_snapshots import snapshot_bytes
 
 from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.snapshots import (

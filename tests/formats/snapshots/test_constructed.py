@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from stored_snapshots import snapshot_bytes, stored_snapshots
+from support.stored_snapshots import snapshot_bytes, stored_snapshots
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from stored_snapshots import snapshot_bytes, stored_snapshots
+from support.stored_snapshots import snapshot_bytes, stored_snapshots
 
 from savepoint_formats.layout import BinaryRow, Framed, LogicalType
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView, TypeSerializerSnapshot

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hand_made import BASE, LONG, STRING, i32, snapshot, utf
-from serializer_snapshots import (
+from support.hand_made import BASE, LONG, STRING, i32, snapshot, utf
+from support.serializer_snapshots import (
     DATA,
     GOLDEN,
     GOLDEN_POJO,

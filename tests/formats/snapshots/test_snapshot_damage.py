@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hand_made import BASE, LONG, i32, snapshot
-from serializer_snapshots import (
+from support.hand_made import BASE, LONG, i32, snapshot
+from support.serializer_snapshots import (
     DATA,
     DEWEY,
     NFA,

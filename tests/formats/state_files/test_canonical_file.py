@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from hand_made import EVERYTHING, canonical_base, encoded, group_of, operator_of, rows
-from sample_rows import Sample, samples
+from support.hand_made import EVERYTHING, canonical_base, encoded, group_of, operator_of, rows
+from support.sample_rows import Sample, samples
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.key_groups.ranges import KeyGroupRange

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import cramjam
 import pytest
-from hand_made import (
+from support.hand_made import (
     EVERYTHING,
     LONG,
     STRING,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hand_made import encoded, operator_of, rows
-from sample_rows import Sample, samples
+from support.hand_made import encoded, operator_of, rows
+from support.sample_rows import Sample, samples
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.layout import Layout, Long, Struct, Text

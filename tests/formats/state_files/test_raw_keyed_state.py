@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hand_made import (
+from support.hand_made import (
     LONG,
     STRING,
     UNKNOWN,

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from changed_metadata import with_operators
 from click.testing import CliRunner
-from sample_rows import SAMPLES
+from support.changed_metadata import with_operators
+from support.sample_rows import SAMPLES
 
 from savepoint_cli.main import main
 from savepoint_formats.bytes.data_view import DataInputView
@@ -28,7 +28,7 @@ from savepoint_formats.state_files.recognition import expect_kind
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from s3_server import S3Server
+    from support.s3_server import S3Server
 
     from savepoint_formats.metadata import OperatorState, PlainStream
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rocksdb_databases import (
+from rocksdict import BottommostLevelCompaction, CompactOptions, Rdict
+from support.rocksdb_databases import (
     SMALL,
     Entries,
     Reader,
@@ -22,7 +23,6 @@ from rocksdb_databases import (
     read_by_rocksdb,
     table_options,
 )
-from rocksdict import BottommostLevelCompaction, CompactOptions, Rdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

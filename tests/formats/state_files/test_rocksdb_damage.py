@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
-from rocksdb_databases import (
+from support.rocksdb_databases import (
     KINDS,
     STATE,
     Files,

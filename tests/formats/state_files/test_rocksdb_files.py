@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from pyarrow import fs
-from rocksdb_databases import SMALL, STATE, Reader, both, make, numbered, put, table_options
+from support.rocksdb_databases import SMALL, STATE, Reader, both, make, numbered, put, table_options
 
 from savepoint_formats.errors import FormatError, StateFileNotFoundError
 from savepoint_formats.locations.file_io import Location, SnapshotDirectory

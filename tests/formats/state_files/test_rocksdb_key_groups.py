@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from rocksdb_databases import (
+from support.rocksdb_databases import (
     SMALL,
     STATE,
     Reader,

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from rocksdb_databases import (
+from rocksdict import AccessType, Options, Rdict
+from support.rocksdb_databases import (
     SMALL,
     Entries,
     Files,
@@ -19,7 +20,6 @@ from rocksdb_databases import (
     read_by_rocksdb,
     varint,
 )
-from rocksdict import AccessType, Options, Rdict
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.entries.entry_chunk import key_group_prefix

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from rocksdb_databases import (
+from rocksdict import ChecksumType, DataBlockIndexType
+from support.rocksdb_databases import (
     KINDS,
     STATE,
     entries_of,
@@ -16,7 +17,6 @@ from rocksdb_databases import (
     read,
     table_options,
 )
-from rocksdict import ChecksumType, DataBlockIndexType
 
 from savepoint_formats.errors import RocksDbError
 from savepoint_formats.key_groups.ranges import KeyGroupRange

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
-    from s3_server import S3Server
+    from support.s3_server import S3Server
 
     from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import pytest
     from pyspark.sql import DataFrame, SparkSession
-    from row_by_row import RowByRow
+    from support.row_by_row import RowByRow
 
     from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
     from state_processor.functions.process_functions import KeyedContext, RecordAttributes
@@ -121,7 +121,7 @@ def keyed(spark: SparkSession, sales: list[Any]) -> KeyedStateTransformation:
 def row_by_row(sales: list[Any]) -> tuple[RowByRow, int]:
     """The function after the rows have arrived in the order of time, and the last watermark."""
     # Workers import this module for the function, and do not find the samples.
-    from row_by_row import RowByRow  # noqa: PLC0415
+    from support.row_by_row import RowByRow  # noqa: PLC0415
 
     one = RowByRow(Ledger(), Types.LONG(), 2 * YEAR)
     one.tell(is_backlog=True)

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from spark_processes import workers_of
+from support.spark_processes import workers_of
 
 from state_processor.mixed_mode import BacklogResult
 

@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamed_rows import StreamedRows
+from support.streamed_rows import StreamedRows
 
 from state_processor import Savepoint
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark import cloudpickle
 from pyspark.errors import StreamingQueryException
-from streamed_rows import StreamedRows
+from support.streamed_rows import StreamedRows
 
 from savepoint_formats.errors import SavepointNotFoundError, UnstableKeyError
 from state_processor import (

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark import cloudpickle
-from row_by_row import RowByRow
-from streamed_rows import StreamedRows
+from support.row_by_row import RowByRow
+from support.streamed_rows import StreamedRows
 
 from state_processor import (
     KeyedCoProcessFunction,

@@ -9,7 +9,7 @@ import fastavro
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from sample_rows import Sample
+from support.sample_rows import Sample
 
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, TableFileError
 from state_processor.files import TableFiles, TableFormat, write_table_file

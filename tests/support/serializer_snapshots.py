@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hand_made import BASE, LONG, i32, snapshot, utf
-
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView, TypeSerializerSnapshot
+from support.hand_made import BASE, LONG, i32, snapshot, utf
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import Layout

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from any_layout import ANY
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
@@ -32,6 +31,7 @@ from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.values import state_entries as entries
 from savepoint_formats.values.state_entries import EntryReader, EntryWriter, entry_type
+from support.any_layout import ANY
 
 OFTEN = settings(max_examples=200, suppress_health_check=list(HealthCheck))
 

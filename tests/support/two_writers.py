@@ -2,7 +2,7 @@
 
 As a program it runs many of them, and tells how they ended:
 
-    python tests/samples/two_writers.py --rounds 1000 --mode overwrite --store s3
+    python tests/support/two_writers.py --rounds 1000 --mode overwrite --store s3
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from functools import partial
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
-from s3_server import S3Server
-
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.operator_id import OperatorId
@@ -34,6 +32,7 @@ from savepoint_formats.metadata import (
     SubtaskState,
 )
 from savepoint_formats.new_snapshot.directory import NewSnapshot
+from support.s3_server import S3Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

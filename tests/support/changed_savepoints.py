@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
-    from sample_rows import Sample
 
     from state_processor import SavepointWriter
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
+    from support.sample_rows import Sample
 
 
 def load(spark: SparkSession, sample: Sample) -> SparkSavepoint:

@@ -19,7 +19,7 @@ from state_processor.types.descriptors import (
 )
 
 if TYPE_CHECKING:
-    from sample_rows import Sample
+    from support.sample_rows import Sample
 
 
 def state_of(context: RuntimeContext, kind: str, name: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flink_restore import Elements, KeyedState, Operator, TimerService, TimeWindows
+from support.flink_restore import Elements, KeyedState, Operator, TimerService, TimeWindows
 
 CENTURY_MS = 36_500 * 24 * 3_600_000
 HOUR_MS = 3_600_000

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from flink_vectors import load
-
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.layout import Kryo, KryoRegistration
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView
 from savepoint_formats.values.kryo.dialect import KryoClass, KryoDialect, KryoField, KryoVersion
 from savepoint_formats.values.kryo.graph import read_kryo
+from support.flink_vectors import load
 
 VECTORS = [one for one in load("serializer-vectors.json")["vectors"] if "kryo:" in one["name"]]
 

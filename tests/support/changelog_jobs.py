@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hand_made import (
+from hypothesis import strategies as st
+
+from savepoint_formats.bytes.data_view import DataOutputView
+from savepoint_formats.layout import Layout, Long, MapOf, Nullable, Repeated, Text, VoidNamespace
+from savepoint_formats.state_files.changelog import StateChangeOperation as Operation
+from savepoint_formats.values.state_entries import Delimited, EntryWriter, NullableRest
+from support.hand_made import (
     LONG,
     STRING,
     VOID,
@@ -28,12 +34,6 @@ from hand_made import (
     rows,
     timers_of,
 )
-from hypothesis import strategies as st
-
-from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.layout import Layout, Long, MapOf, Nullable, Repeated, Text, VoidNamespace
-from savepoint_formats.state_files.changelog import StateChangeOperation as Operation
-from savepoint_formats.values.state_entries import Delimited, EntryWriter, NullableRest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from flink_home import FlinkHome
-from sample_rows import SAMPLES, Rows, in_order
+
+from support.sample_rows import SAMPLES, Rows, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

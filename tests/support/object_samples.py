@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sample_rows import SAMPLES
-
 from state_processor import Savepoint
+from support.sample_rows import SAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
