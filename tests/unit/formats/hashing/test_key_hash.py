@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 Strategy = st.SearchStrategy[Any]
 Typed = tuple[Layout, Strategy]
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 CORPUS = Path(os.environ.get("SAVEPOINT_CORPUS", ROOT.parent / "shared" / "corpus"))
 VECTORS = CORPUS.parent / "spec" / "serializer-vectors.json"
 DIALECTS = {"1": KryoDialect(KryoVersion.V2_24), "2": KryoDialect(KryoVersion.V5_6)}

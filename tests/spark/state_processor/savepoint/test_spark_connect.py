@@ -16,7 +16,7 @@ import pytest
 
 pytest.importorskip("grpc", reason="Spark Connect is not installed: pip install -e '.[connect]'")
 
-SAMPLE = Path(__file__).parents[2] / "sample_savepoints" / "states-2.2.1-rocksdb-native"
+SAMPLE = Path(__file__).parents[4] / "sample_savepoints" / "states-2.2.1-rocksdb-native"
 
 JOBS = """
 import json, os, sys

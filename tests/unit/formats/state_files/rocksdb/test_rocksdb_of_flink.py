@@ -37,7 +37,7 @@ from savepoint_formats.state_files.rocksdb.states import RocksDbState
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[5]
 SAMPLES = ROOT / "sample_savepoints"
 SAVEPOINTS = ROOT.parent / "shared" / "corpus" / "savepoints"
 
