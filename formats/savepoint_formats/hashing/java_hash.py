@@ -77,7 +77,7 @@ _YEAR_BITS = 0xFFFFF800
 
 
 def java_hash(layout: Layout, value: Value) -> int:  # noqa: PLR0912 - the table of layouts
-    """The hash code of a key, in the form that ``columns.read_value`` gives.
+    """The hash code of a key, in the form that ``values.read_value`` gives.
 
     Raises:
         UnstableHashError: It does not depend on the value alone, or on code of the user.

@@ -1,7 +1,7 @@
 """State objects: what the state of a savepoint is to a user's function, for the key it is at.
 
 They have the methods of Flink's interfaces. State is only read here, so those that change it raise
-a ``TypeError``; ``state_backends`` has states that can be changed. Values are plain Python: a struct (POJO, tuple, row) is a dict, a list a list, and a
+a ``TypeError``; ``functions.backends`` has states that can be changed. Values are plain Python: a struct (POJO, tuple, row) is a dict, a list a list, and a
 map a dict; a map whose keys are no plain values is a list of pairs.
 """
 

@@ -21,8 +21,7 @@ _PACKAGE = _KERNEL.parent.parent
 
 SOURCES = (
     *sorted(_KERNEL.glob("*.py")),
-    _PACKAGE / "columns" / "ops.py",
-    *sorted((_PACKAGE / "state_files").glob("*_kernel.py")),
+    *sorted((_PACKAGE / "state_files" / "rocksdb").glob("*_kernel.py")),
 )
 """The files of which machine code is made."""
 

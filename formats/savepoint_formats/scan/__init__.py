@@ -1,1 +1,0 @@
-"""Reading tables: planned from metadata, read split by split as Arrow batches."""
