@@ -29,6 +29,7 @@
     ├── UnencodableError              a column holds a value that its serializer cannot write
     │   └── NullValueError            a null that it has no bytes for
     ├── DuplicateKeyError             a key that is to be written has two rows
+    ├── OverlappingWindowsError       windows of a session that are to be written have not merged
     ├── RescaleError                  state that only Flink can spread over other subtasks
     ├── MergeError                    instances of local state that nothing makes one of
     ├── KeyGroupError                 a key group that the operator does not have
@@ -235,6 +236,10 @@ class NullValueError(UnencodableError):
 
 class DuplicateKeyError(SavepointError):
     """Two rows have the same key, so that one would hide the other's state."""
+
+
+class OverlappingWindowsError(SavepointError):
+    """Session windows of a key overlap, or touch, which Flink would have merged."""
 
 
 class RescaleError(SavepointError):

@@ -225,7 +225,9 @@ class KeyedStateTransformation:
                 ``TIMESTAMP`` as Spark's ``window`` and ``session_window`` give them, or ms since
                 the epoch as ``BIGINT``.
             is_merging: Whether windows merge, as those of sessions do; tumbling and sliding
-                windows don't.
+                windows don't. Windows of a key that overlap, or touch, are merged as Flink merges
+                them, if each state has a rule for it (``merge=``); else ``write`` raises
+                ``OverlappingWindowsError``.
             is_processing_time: Whether the clock fires windows, and not the watermark.
             allowed_lateness_ms: How long after its end the job keeps a window, in ms.
 

@@ -27,8 +27,10 @@ from state_processor.types.descriptors import (
 )
 from state_processor.types.types import Types
 from state_processor.writing.encode_keyed import NAMESPACE
+from state_processor.writing.grouped_rows import Grouping
 from state_processor.writing.keyed_rows import KeyedRows
 from state_processor.writing.keyed_write import KeyedPlan
+from state_processor.writing.merging_windows import MergingWindowSets, merged_windows
 from state_processor.writing.new_state import NewState
 from state_processor.writing.operator_plan import OperatorPlan
 
@@ -54,14 +56,16 @@ class WindowedStateTransformation:
 
     Attributes:
         keyed: The rows with their key, and what becomes state so far. Their windows are the
-            column ``namespace``, the timestamps at which they fire ``window timers``.
+            column ``namespace``.
         is_merging: Whether windows merge, as those of sessions do.
         is_processing_time: Whether the clock fires them, and not the watermark.
+        allowed_lateness_ms: How long after its end the job keeps a window.
     """
 
     keyed: KeyedStateTransformation
     is_merging: bool
     is_processing_time: bool
+    allowed_lateness_ms: int
 
     @classmethod
     def of(
@@ -74,11 +78,9 @@ class WindowedStateTransformation:
         allowed_lateness_ms: int,
     ) -> Self:
         """See ``KeyedStateTransformation.window``."""
-        window = window_column(keyed.data, column)
-        last = window["end"] - 1
-        timers = [last, last + allowed_lateness_ms] if allowed_lateness_ms else [last]
-        data = keyed.data.withColumns({NAMESPACE: window, _FIRES_AT: F.array(*timers)})
-        return cls(replace(keyed, data=data), is_merging, is_processing_time)
+        data = keyed.data.withColumn(NAMESPACE, window_column(keyed.data, column))
+        windowed = replace(keyed, data=data)
+        return cls(windowed, is_merging, is_processing_time, allowed_lateness_ms)
 
     def reduce(self, element_type: TypeInformation, column: str, merge: str | None = None) -> Self:
         """The column of what the elements of each window were reduced to.
@@ -87,7 +89,8 @@ class WindowedStateTransformation:
             element_type: The type of elements.
             column: The column.
             merge: How several rows of one key and window become one; see
-                ``KeyedStateTransformation.with_state``.
+                ``KeyedStateTransformation.with_state``. With a rule, windows that merge do so,
+                too, where they overlap or touch.
 
         Raises:
             ColumnNotFoundError: There is no such column.
@@ -152,13 +155,22 @@ class WindowedStateTransformation:
             ValueError: There is no state, or not every state has a rule for merging.
         """
         keyed, window = self.keyed, constructed.time_window()
-        data = keyed.merged((*keyed.key.columns, NAMESPACE, _FIRES_AT))
+        if self.is_merging and keyed.merge_rules:
+            keyed = replace(keyed, data=merged_windows(keyed.data, keyed.key.columns))
+        data = keyed.merged((*keyed.key.columns, NAMESPACE))
+        data = data.withColumn(_FIRES_AT, self._fires_at())
         states = (*keyed.states, *self._timers())
         rows = [KeyedRows(data, keyed.key, states, (F.col(NAMESPACE), window))]
         if self.is_merging:
             rows.append(self._merging_set(data))
         infos = tuple(state.info for one in rows for state in one.states)
         return OperatorPlan(KeyedPlan(keyed.key.snapshot, infos, tuple(rows)))
+
+    def _fires_at(self) -> Column:
+        """The timestamps of each window: it fires at the first one, and the last one removes it."""
+        last = F.col(NAMESPACE)["end"] - 1
+        lateness = self.allowed_lateness_ms
+        return F.array(last, last + lateness) if lateness else F.array(last)
 
     def _timers(self) -> tuple[NewState, ...]:
         fires_at: dict[str, str | None] = {"event": None, "processing": None}
@@ -170,15 +182,18 @@ class WindowedStateTransformation:
         )
 
     def _merging_set(self, data: DataFrame) -> KeyedRows:
-        """The windows of each key: none has merged yet, so each has its state under itself."""
+        """The windows of each key, which has its state under itself.
+
+        ``write`` raises ``OverlappingWindowsError`` if they have not merged.
+        """
         window = F.col(NAMESPACE)
         pairs = F.collect_list(F.struct(window.alias("f0"), window.alias("f1")))
         key = self.keyed.key
         kept = [] if key.key_groups is None else [F.first(key.key_groups).alias(key.key_groups)]
-        sets = data.groupBy(*key.columns).agg(pairs.alias(_MERGING_SET), *kept)
+        sets = Grouping.of(data, key.columns).aggregated(pairs.alias(_MERGING_SET), *kept)
         pair = Types.TUPLE([Types.TIME_WINDOW(), Types.TIME_WINDOW()])
         state = NewState.of(ListStateDescriptor(_MERGING_SET, pair), _MERGING_SET, None)
-        return KeyedRows(sets, key, (state,))
+        return MergingWindowSets(sets, key, (state,))
 
 
 def window_column(data: DataFrame, name: str) -> Column:

@@ -8,7 +8,8 @@ import pytest
 from pyspark.sql import functions as F
 from support.bootstrapped import rows, written
 
-from state_processor import OperatorTransformation, Types
+from savepoint_formats.errors import OverlappingWindowsError
+from state_processor import OperatorTransformation, ReducingStateDescriptor, Types
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,3 +79,83 @@ class TestWindows:
         ]
         timers = savepoint.read_timers("operator").collect()
         assert sorted(row.timestamp for row in timers) == [59_999, 60_999, 119_999, 120_999]
+
+
+class TestSessions:
+    @pytest.fixture
+    def overlapping(self, spark: SparkSession) -> DataFrame:
+        """Of the key a two chains of windows, of which the first one ends in one that touches it."""
+        rows = [
+            ("a", 1, 0, 60),
+            ("a", 2, 20, 30),
+            ("a", 4, 50, 90),
+            ("a", 8, 90, 95),
+            ("a", 16, 96, 99),
+            ("a", 32, 96, 97),
+            ("b", 64, 0, 60),
+        ]
+        frame = spark.createDataFrame(rows, "word STRING, total BIGINT, start BIGINT, end BIGINT")
+        window = F.struct("start", "end").alias("window")
+        return frame.select("word", "total", F.array("total").alias("totals"), window)
+
+    def test_that_overlap_are_merged_as_flink_merges_them(
+        self, spark: SparkSession, overlapping: DataFrame, tmp_path: Path
+    ) -> None:
+        windowed = (
+            OperatorTransformation.bootstrap_with(overlapping)
+            .key_by("word")
+            .window("window", is_merging=True, allowed_lateness_ms=5)
+            .process(Types.LONG(), "totals", merge="concat")
+            .with_state(ReducingStateDescriptor("sum", Types.LONG()), "total", merge="sum")
+        )
+        savepoint = written(spark, windowed, tmp_path)
+        sorted_contents = F.array_sort("window-contents").alias("window-contents")
+        windows = savepoint.read_window_state("operator")
+        windows = windows.select("key", "namespace", sorted_contents, "sum")
+        assert rows(windows, "key", "namespace") == [
+            {
+                "key": key,
+                "namespace": {"start": start, "end": end},
+                "window-contents": totals,
+                "sum": sum(totals),
+            }
+            for key, start, end, totals in (
+                ("a", 0, 95, [1, 2, 4, 8]),
+                ("a", 96, 99, [16, 32]),
+                ("b", 0, 60, [64]),
+            )
+        ]
+        timers = savepoint.read_timers("operator").collect()
+        assert sorted((row.key, row.namespace.end, row.timestamp) for row in timers) == [
+            ("a", 95, 94),
+            ("a", 95, 99),
+            ("a", 99, 98),
+            ("a", 99, 103),
+            ("b", 60, 59),
+            ("b", 60, 64),
+        ]
+        sets = savepoint.read_keyed_state("operator").orderBy("key").collect()
+        assert [
+            (row.key, sorted(pair.f0.start for pair in row["merging-window-set"])) for row in sets
+        ] == [("a", [0, 96]), ("b", [0])]
+
+    def test_that_overlap_are_refused_without_a_rule(
+        self, spark: SparkSession, overlapping: DataFrame, tmp_path: Path
+    ) -> None:
+        one = OperatorTransformation.bootstrap_with(overlapping.where("total != 32")).key_by("word")
+        merging = one.window("window", is_merging=True).reduce(Types.LONG(), "total")
+        with pytest.raises(OverlappingWindowsError, match=r"key 'a' .* merge=…"):
+            written(spark, merging, tmp_path / "merging")
+        # Windows that slide overlap, and nothing is wrong with them.
+        sliding = one.window("window").reduce(Types.LONG(), "total")
+        savepoint = written(spark, sliding, tmp_path / "sliding")
+        assert savepoint.read_window_state("operator").count() == 6
+
+    def test_that_touch_are_refused_without_a_rule(
+        self, spark: SparkSession, overlapping: DataFrame, tmp_path: Path
+    ) -> None:
+        touching = overlapping.where("total IN (4, 8)")
+        one = OperatorTransformation.bootstrap_with(touching).key_by("word")
+        merging = one.window("window", is_merging=True).reduce(Types.LONG(), "total")
+        with pytest.raises(OverlappingWindowsError, match=r"\[50, 90\) and \[90, 95\)"):
+            written(spark, merging, tmp_path)
