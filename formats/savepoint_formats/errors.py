@@ -26,6 +26,7 @@
     ├── TableNotFoundError
     ├── ColumnNotFoundError
     ├── ColumnTypeError               a column has another type than what it is to become
+    ├── InexactTimeError              a time has more digits than a column of Spark, or lies beyond
     ├── UnencodableError              a column holds a value that its serializer cannot write
     │   └── NullValueError            a null that it has no bytes for
     ├── DuplicateKeyError             a key that is to be written has two rows
@@ -208,6 +209,10 @@ class ColumnNotFoundError(SavepointError):
 
 class ColumnTypeError(SavepointError, TypeError):
     """A column has a type that is none of what it is to become."""
+
+
+class InexactTimeError(SavepointError, ValueError):
+    """A time is not the same in microseconds, the finest that Spark has."""
 
 
 class UnencodableError(SavepointError, ValueError):

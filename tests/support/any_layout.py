@@ -45,6 +45,12 @@ def timestamps(unit: str, *, is_utc: bool = False) -> Strategy:
     return LONGS.map(lambda count: times.to_timestamp(count, unit, is_utc=is_utc))
 
 
+def precise(*, is_utc: bool = False) -> Strategy:
+    """Nanoseconds of 285 million years around 1970, which all layouts have."""
+    counts = LONGS | st.integers(-9 * 10**24, 9 * 10**24)
+    return counts.map(lambda count: times.to_precise(count, is_utc=is_utc))
+
+
 def decimals(precision: int, scale: int) -> Strategy:
     bound = 10**precision - 1
     sized = st.integers(-bound, bound)
@@ -68,15 +74,15 @@ SCALARS: list[tuple[Layout, Strategy]] = [
     (layouts.Char(), st.characters(max_codepoint=0xFFFF, exclude_categories=["Cs"])),
     (layouts.Enum("E", ("A", "B")), st.sampled_from("AB")),
     (layouts.JavaDate(), or_null(timestamps("ms", is_utc=True))),
-    (layouts.SqlTimestamp(), or_null(LONGS)),
-    (layouts.Instant(), or_null(LONGS)),
+    (layouts.SqlTimestamp(), or_null(precise(is_utc=True))),
+    (layouts.Instant(), or_null(precise(is_utc=True))),
     (layouts.LocalDate(), or_null(st.integers(-(1 << 31) + 1, (1 << 31) - 1).map(times.to_date))),
     (layouts.LocalTime(), or_null(st.integers(0, times.NANOS_PER_DAY - 1))),
-    (layouts.LocalDateTime(), or_null(LONGS)),
+    (layouts.LocalDateTime(), or_null(precise())),
     (layouts.TimerTimestamp(), ints(64)),
     (layouts.TimestampData(3), timestamps("ms")),
     (layouts.TimestampData(6), timestamps("us")),
-    (layouts.TimestampData(9), LONGS),
+    (layouts.TimestampData(9), precise()),
     (layouts.FixedBytes(3), st.binary(min_size=3, max_size=3)),
     (layouts.Marker(), st.none()),
     (layouts.Marker(None), st.none()),
@@ -110,7 +116,7 @@ SQL_SCALARS: list[tuple[LogicalType, Strategy]] = [
     (LogicalType("DATE"), st.integers(-(1 << 31) + 1, (1 << 31) - 1).map(times.to_date)),
     (LogicalType("TIME_WITHOUT_TIME_ZONE"), st.integers(0, 86_399_999).map(times.to_time)),
     (LogicalType("TIMESTAMP_WITHOUT_TIME_ZONE", precision=3), timestamps("ms")),
-    (LogicalType("TIMESTAMP_WITHOUT_TIME_ZONE", precision=9), LONGS),
+    (LogicalType("TIMESTAMP_WITHOUT_TIME_ZONE", precision=9), precise()),
     (
         LogicalType("TIMESTAMP_WITH_LOCAL_TIME_ZONE", precision=6),
         timestamps("us", is_utc=True),

@@ -24,6 +24,15 @@ def number(written: dict[str, int]) -> Decimal:
     return Decimal(written["unscaled"]).scaleb(-written["scale"], WIDE)
 
 
+def precise(count: int, epoch: datetime) -> dict[str, Any]:
+    """A time with nanoseconds, which Arrow has as a struct; a number where Python has no such."""
+    seconds, nanos = divmod(count, 10**9)
+    try:
+        return {"seconds": epoch + timedelta(seconds=seconds), "nanos": nanos}
+    except OverflowError:
+        return {"seconds": seconds, "nanos": nanos}
+
+
 def nano_of_day(hour: int, minute: int, second: int, nano: int) -> int:
     return ((hour * 60 + minute) * 60 + second) * 10**9 + nano
 
@@ -52,16 +61,17 @@ def expected(layout: Layout, written: Any) -> Any:  # noqa: PLR0912 - a table
         case layouts.JavaDate():
             return EPOCH + timedelta(milliseconds=written["millis"])
         case layouts.SqlTimestamp():
-            return written["millis"] // 1000 * 10**9 + written["nanos"]
+            return precise(written["millis"] // 1000 * 10**9 + written["nanos"], EPOCH)
         case layouts.Instant():
-            return written["sec"] * 10**9 + written["nano"]
+            return precise(written["sec"] * 10**9 + written["nano"], EPOCH)
         case layouts.LocalDate():
             return date(*written)
         case layouts.LocalTime():
             return nano_of_day(*written)
         case layouts.LocalDateTime():
             days = date(*written[:3]) - EPOCH.date()
-            return days.days * 86_400 * 10**9 + nano_of_day(*written[3:])
+            count = days.days * 86_400 * 10**9 + nano_of_day(*written[3:])
+            return precise(count, EPOCH.replace(tzinfo=None))
         case layouts.TimestampData(precision):
             return timestamp(written, precision)
         case layouts.Bytes():
@@ -103,7 +113,7 @@ def expected(layout: Layout, written: Any) -> Any:  # noqa: PLR0912 - a table
 def timestamp(written: list[int], precision: int, zone: Any = None) -> Any:
     nanos = written[0] * 10**6 + written[1]
     if precision > 6:
-        return nanos
+        return precise(nanos, EPOCH.replace(tzinfo=zone))
     return EPOCH.replace(tzinfo=zone) + timedelta(microseconds=nanos // 1000)
 
 

@@ -38,6 +38,7 @@ from savepoint_formats.hashing.unstable_hashes import (
 from savepoint_formats.key_groups.ranges import finish_words, key_groups_of, mix_words
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
+from savepoint_formats.values.kinds.precise_times import precise_times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -160,7 +161,7 @@ def _hashes_of_values(layout: Layout, column: pa.Array) -> Hashes:  # noqa: PLR0
         case layouts.Kryo("java.util.UUID"):
             return one_by_one(layout, column)
         case layouts.Kryo("java.time.Duration"):
-            return _hashes(layouts.Instant(), column.view(pa.timestamp("ns", "UTC")))
+            return _hashes(layouts.Instant(), precise_times(column.view(pa.timestamp("ns", "UTC"))))
         case _:
             raise unstable(layout)
 

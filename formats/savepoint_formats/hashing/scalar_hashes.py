@@ -17,6 +17,7 @@ from savepoint_formats.hashing.chained_hashes import bytes_hashes, text_hashes
 from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds import times
+from savepoint_formats.values.kinds.precise_times import is_precise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 _TRUE, _FALSE = np.int32(1231), np.int32(1237)
 _YEAR_BITS = np.int64(0xFFFFF800)
-_PER_SECOND = {"s": 1, **times.PER_SECOND}
 
 _DAYS_PER_ERA = 146_097  # 400 years, of which one begins on 0000-03-01
 _EPOCH_IN_ERAS = 719_468
@@ -114,11 +114,22 @@ def _millis(_: Layout, column: pa.Array) -> Hashes:
 
 
 def _sql_timestamps(_: Layout, column: pa.Array) -> Hashes:
-    return fold(_numbers(column) // 1_000_000)
+    return fold(_millis_and_nanos(column)[0])
+
+
+def _seconds_and_nanos(column: pa.StructArray) -> tuple[Longs, Longs]:
+    seconds, nanos = map(_numbers, column.flatten())
+    return seconds, nanos
+
+
+def _millis_and_nanos(column: pa.StructArray) -> tuple[Longs, Longs]:
+    """The milliseconds of precise times, and the nanoseconds of the last."""
+    seconds, nanos = _seconds_and_nanos(column)
+    return seconds * 1_000 + nanos // 1_000_000, nanos % 1_000_000
 
 
 def _instants(_: Layout, column: pa.Array) -> Hashes:
-    seconds, nanos = np.divmod(_numbers(column), times.NANOS_PER_SECOND)
+    seconds, nanos = _seconds_and_nanos(column)
     return fold(seconds) + 51 * nanos.astype(np.int32)
 
 
@@ -131,7 +142,9 @@ def _times(_: Layout, column: pa.Array) -> Hashes:
 
 
 def _date_times(_: Layout, column: pa.Array) -> Hashes:
-    days, nanos_of_day = np.divmod(_numbers(column), times.NANOS_PER_DAY)
+    seconds, nanos = _seconds_and_nanos(column)
+    days, seconds_of_day = np.divmod(seconds, times.SECONDS_PER_DAY)
+    nanos_of_day = seconds_of_day * times.NANOS_PER_SECOND + nanos
     return _days_hashes(days) ^ fold(nanos_of_day)
 
 
@@ -159,10 +172,12 @@ def _dates_from_days(days: Longs) -> tuple[Longs, Longs, Longs]:
 
 
 def _timestamp_data(_: Layout, column: pa.Array) -> Hashes:
-    per_milli = _PER_SECOND[column.type.unit] // 1_000
+    if is_precise(column.type):
+        millis, nanos = _millis_and_nanos(column)
+        return 31 * fold(millis) + nanos.astype(np.int32)
+    per_milli = times.PER_SECOND[column.type.unit] // 1_000
     millis, rest = np.divmod(_numbers(column), per_milli)
-    nanos = rest.astype(np.int32) * np.int32(1_000_000 // per_milli)
-    return 31 * fold(millis) + nanos
+    return 31 * fold(millis) + rest.astype(np.int32) * np.int32(1_000_000 // per_milli)
 
 
 def _decimals(_: Layout, column: pa.Array) -> Hashes:

@@ -17,6 +17,7 @@ from savepoint_formats.program.program import Program, Storage
 from savepoint_formats.program.sql_assembly import assemble_section
 from savepoint_formats.values import state_entries as entries
 from savepoint_formats.values.arrow_types import ROW_KIND, is_nullable_key
+from savepoint_formats.values.kinds.precise_times import is_precise
 from savepoint_formats.values.pojo_columns import CLASS, has_subclasses, pojo_columns
 from savepoint_formats.values.sizes import least_size
 from savepoint_formats.values.state_entries import entry_type
@@ -41,10 +42,12 @@ _NUMBERS: dict[type[Layout], Op] = {
 }
 _NULLABLE_NUMBERS: dict[type[Layout], Op] = {
     layouts.JavaDate: Op.JAVA_DATE,
-    layouts.SqlTimestamp: Op.SQL_TIMESTAMP,
-    layouts.Instant: Op.INSTANT,
     layouts.LocalDate: Op.LOCAL_DATE,
     layouts.LocalTime: Op.LOCAL_TIME,
+}
+_NULLABLE_PRECISE: dict[type[Layout], Op] = {
+    layouts.SqlTimestamp: Op.SQL_TIMESTAMP,
+    layouts.Instant: Op.INSTANT,
     layouts.LocalDateTime: Op.LOCAL_DATE_TIME,
 }
 _BYTES: dict[type[Layout], tuple[Op, float]] = {
@@ -315,8 +318,12 @@ class Assembly(Listing):
                 self.emit(Op.BOOLEAN, number)
             case layouts.DecimalData(precision):
                 self.emit(Op.DECIMAL, number, precision)
+            case _ if kind in _NULLABLE_PRECISE:
+                draft.is_nullable = True
+                self.emit(_NULLABLE_PRECISE[kind], number, self.precise(draft).number)
             case layouts.TimestampData(precision):
-                self.emit(Op.TIMESTAMP, number, precision)
+                seconds = self.precise(draft) if is_precise(draft.type) else draft
+                self.emit(Op.TIMESTAMP, seconds.number, precision)
             case layouts.FixedBytes(size):
                 draft.storage, draft.density = Storage.BYTES, 1
                 self.emit(Op.FIXED_BYTES, number, size)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.program import ON_SLOTS, Column, Program, Storage
+from savepoint_formats.values.kinds.times import NANOS, SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,6 +39,7 @@ class Draft:
     names: tuple[str, ...] = ()
     layout: Layout | None = None
     forbids_null: bool = False
+    length: int = 0
 
 
 class Listing:
@@ -120,6 +122,12 @@ class Listing:
         )
         return list(draft.children)
 
+    def precise(self, draft: Draft) -> Draft:
+        """The column of the seconds of a time with nanoseconds; theirs is the next one."""
+        seconds, nanos = self.fields(draft, (SECONDS, NANOS))
+        seconds.storage = nanos.storage = Storage.NUMBERS
+        return seconds
+
     def elements(self, draft: Draft, density: float) -> Draft:
         """The column of a list's elements, or of a map's entries."""
         draft.storage = Storage.LIST
@@ -158,6 +166,7 @@ def _finished(draft: Draft) -> Column:
         names=draft.names,
         layout=draft.layout,
         forbids_null=draft.forbids_null,
+        length=draft.length,
     )
 
 

@@ -71,6 +71,7 @@ class Column:
         names: Of an enum, its constants.
         layout: Of pieces, how they lie.
         forbids_null: Whether a null cannot be written although its bit could.
+        length: The most characters of a text, or bytes, that may be written; 0 = any number.
     """
 
     path: str
@@ -83,6 +84,7 @@ class Column:
     names: tuple[str, ...] = ()
     layout: Layout | None = None
     forbids_null: bool = False
+    length: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

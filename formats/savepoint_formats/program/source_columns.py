@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.errors import NullValueError
+from savepoint_formats.errors import NullValueError, UnencodableError
 from savepoint_formats.program.kernel import ENTRY_SIZE
 from savepoint_formats.program.program import Storage
 from savepoint_formats.values.arrow_types import ROW_KINDS
@@ -105,6 +105,7 @@ class SourceColumns:
             case Storage.BYTES:
                 self._set(number, _VALUES, array, 2, 0)
                 self._set(number, _OFFSETS, array, 1, 4)
+                self._check_lengths(number, array, rows)
             case Storage.PIECES:
                 self._add_pieces(number, array, rows)
             case Storage.LIST:
@@ -165,6 +166,23 @@ class SourceColumns:
             path = self._program.columns[number].path
             error = "a null, for which the serializer has no bytes"
             raise NullValueError(error, path, int(records.min()))
+
+    def _check_lengths(self, number: int, array: pa.Array, rows: range) -> None:
+        """Raises ``UnencodableError`` if a value is longer than its type says."""
+        column = self._program.columns[number]
+        if not column.length:
+            return
+        values = array[rows.start : rows.stop]
+        is_text = pa.types.is_string(array.type)
+        sizes = pc.utf8_length(values) if is_text else pc.binary_length(values)
+        is_long = pc.fill_null(pc.greater(sizes, column.length), False)
+        found = np.flatnonzero(is_long.to_numpy(zero_copy_only=False))
+        records = self._records(number, found + rows.start)
+        if (records >= 0).any():
+            index = int(np.flatnonzero(records >= 0)[0])
+            unit = "characters" if is_text else "bytes"
+            error = f"{sizes[int(found[index])].as_py()} {unit}, where the type has {column.length}"
+            raise UnencodableError(error, column.path, int(records[index]))
 
     def _records(self, number: int, rows: Rows) -> Rows:
         """The record of each of these rows of a column; -1 for those that lie behind nulls."""

@@ -13,6 +13,7 @@ from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.program import Storage
 from savepoint_formats.values.arrow_types import ROW_KIND
 from savepoint_formats.values.binary_rows import element_size
+from savepoint_formats.values.kinds.precise_times import is_precise
 from savepoint_formats.values.sizes import least_entry_size
 
 if TYPE_CHECKING:
@@ -87,10 +88,14 @@ def _slot(sql: LogicalType, draft: Draft, listing: Listing) -> None:
         listing.emit(Op.SLOT_BOOLEAN, draft.number)
     elif root in _NUMBERS:
         listing.emit(_NUMBERS[root], draft.number)
+    elif is_precise(draft.type):
+        seconds = listing.precise(draft)
+        listing.emit(Op.SLOT_TIMESTAMP, seconds.number, sql.precision)
     elif root in _WITH_PRECISION:
         listing.emit(_WITH_PRECISION[root], draft.number, sql.precision)
     elif root in _BYTES:
         draft.storage, draft.density = Storage.BYTES, 1
+        draft.length = sql.length
         listing.emit(_BYTES[root], draft.number)
     elif root == "DISTINCT_TYPE":
         _slot(children[0], draft, listing)

@@ -18,6 +18,8 @@ from savepoint_formats.errors import KeyTypeError, UnstableHashError
 from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM, KeyGroupRange, key_group
 from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
+from savepoint_formats.values.kinds.precise_times import as_precise, is_precise, texts_of
+from savepoint_formats.values.plain_values import plain_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -74,7 +76,8 @@ class KeyFilter:
         if not isinstance(key, _HASHED):
             return cls(wanted, (everything,))
         try:
-            groups = {key_group(java_hash(key, one), max_parallelism) for one in wanted.to_pylist()}
+            hashes = (java_hash(key, one) for one in plain_values(wanted))
+            groups = {key_group(one, max_parallelism) for one in hashes}
         except UnstableHashError:
             return cls(wanted, (everything,))
         ranges = (KeyGroupRange(group, group) for group in sorted(groups) if group in everything)
@@ -91,9 +94,11 @@ class KeyFilter:
         if self.keys is None:
             return columns
         found = columns["key"]
-        if pa.types.is_nested(found.type):
-            keys = self.keys.to_pylist()
-            is_wanted = pa.array([one in keys for one in found.to_pylist()], pa.bool_())
+        if is_precise(found.type):
+            is_wanted = pc.is_in(texts_of(found), value_set=texts_of(self.keys))
+        elif pa.types.is_nested(found.type):
+            keys = plain_values(self.keys)
+            is_wanted = pa.array([one in keys for one in plain_values(found)], pa.bool_())
         else:
             is_wanted = pc.is_in(found, value_set=self.keys)
         return {name: values.filter(is_wanted) for name, values in columns.items()}
@@ -112,6 +117,8 @@ def keys_of(keys: Iterable[Any], key_type: pa.DataType) -> pa.Array:
 
 def _key(key: Any, key_type: pa.DataType) -> pa.Array:
     try:
+        if is_precise(key_type):
+            return as_precise(pa.array([key]), key_type)
         if isinstance(key, str) and pa.types.is_binary(key_type):
             key = bytes.fromhex(key)
         elif isinstance(key, str) and pa.types.is_nested(key_type):

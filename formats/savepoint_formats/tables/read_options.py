@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from savepoint_formats.program.merge_rules import MergeInstances
+    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
 
 
 class ReadArguments(TypedDict, total=False):
@@ -27,6 +28,7 @@ class ReadArguments(TypedDict, total=False):
     with_subtask: bool
     with_scope: bool
     with_times: bool
+    nanoseconds: Nanoseconds
     portion_size: int | None
 
 
@@ -51,6 +53,7 @@ class ReadOptions:
         with_scope: Adds the column ``scope`` to tables of keyed state, ``keyed`` or ``local``.
         merge: State -> what merges its instances, a rule by its name or a function; of local state.
         with_times: Values with TTL are ``struct<timestamp, value>``.
+        nanoseconds: What times with nanoseconds become in Spark; Arrow has them as they are.
         portion_size: Bytes of the largest key group that is decoded as a whole; a larger one is
             decoded in portions of that size. None for any.
 
@@ -68,6 +71,7 @@ class ReadOptions:
     with_scope: bool = False
     merge: Mapping[str, str | MergeInstances] | None = None
     with_times: bool = False
+    nanoseconds: Nanoseconds = "refuse"
     portion_size: int | None = PORTION_SIZE
 
     def __post_init__(self) -> None:

@@ -9,9 +9,10 @@
 | BigInteger, BigDecimal                    | utf8: they have no bounds, and 1.0 is not 1.00    |
 | DecimalData(p, s)                         | decimal128(p, s)                                  |
 | JavaDate                                  | timestamp[ms, UTC]                                |
-| Instant, SqlTimestamp                     | timestamp[ns, UTC]                                |
-| LocalDate, LocalTime, LocalDateTime       | date32, time64[ns], timestamp[ns]                 |
-| TimestampData(p)                          | timestamp[ms] up to 3 digits, [us] up to 6, [ns]  |
+| Instant, SqlTimestamp                     | a precise time of UTC, see ``precise_times``      |
+| LocalDate, LocalTime, LocalDateTime       | date32, time64[ns], a precise time                |
+| TimestampData(p)                          | timestamp[ms] up to 3 digits, [us] up to 6, then  |
+|                                           | a precise time                                    |
 | TimerTimestamp                            | int64: an event time has the unit that its job has|
 | FixedBytes, Bytes                         | binary                                            |
 | Variant                                   | struct<metadata: binary, value: binary>           |
@@ -39,7 +40,7 @@
 | SQL type                                  | Arrow                                             |
 |-------------------------------------------|---------------------------------------------------|
 | TIME                                      | time32[ms]                                        |
-| TIMESTAMP(p), TIMESTAMP_LTZ(p)            | timestamp of the digits' unit, without or with UTC|
+| TIMESTAMP(p), TIMESTAMP_LTZ(p)            | as TimestampData(p), without or with UTC          |
 | INTERVAL YEAR TO MONTH                    | int32, months                                     |
 | INTERVAL DAY TO SECOND                    | duration[ms]                                      |
 | MULTISET                                  | map<element, int32>                               |
@@ -58,6 +59,7 @@ import pyarrow as pa
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import UndecodableError
+from savepoint_formats.values.kinds.precise_times import is_precise, precise_type
 from savepoint_formats.values.kryo.structs import OBJECT_TYPE, UNDECODED_TYPE, column_type
 from savepoint_formats.values.pojo_columns import CLASS, has_subclasses, pojo_columns
 
@@ -86,11 +88,11 @@ _SCALARS: dict[type[Layout], pa.DataType] = {
     layouts.Char: pa.utf8(),
     layouts.Enum: pa.utf8(),
     layouts.JavaDate: pa.timestamp("ms", _UTC),
-    layouts.SqlTimestamp: pa.timestamp("ns", _UTC),
-    layouts.Instant: pa.timestamp("ns", _UTC),
+    layouts.SqlTimestamp: precise_type(_UTC),
+    layouts.Instant: precise_type(_UTC),
     layouts.LocalDate: pa.date32(),
     layouts.LocalTime: pa.time64("ns"),
-    layouts.LocalDateTime: pa.timestamp("ns"),
+    layouts.LocalDateTime: precise_type(),
     layouts.TimerTimestamp: pa.int64(),
     layouts.FixedBytes: pa.binary(),
     layouts.Marker: pa.null(),
@@ -196,7 +198,7 @@ def _arrow_type(layout: Layout, depth: int) -> pa.DataType:  # noqa: PLR0912 - a
         case layouts.DecimalData(precision, scale):
             return _decimal_type(precision, scale)
         case layouts.TimestampData(precision):
-            return pa.timestamp(timestamp_unit(precision))
+            return _timestamp_type(precision)
         case layouts.BinaryRow(names, types):
             return _row_type(names, types, depth, trailing=ROW_KIND)
         case layouts.BinaryArray(element):
@@ -216,9 +218,9 @@ def _sql_type(sql: LogicalType, depth: int) -> pa.DataType:
         case "DECIMAL", _:
             return _decimal_type(sql.precision, sql.scale)
         case "TIMESTAMP_WITHOUT_TIME_ZONE", _:
-            return pa.timestamp(timestamp_unit(sql.precision))
+            return _timestamp_type(sql.precision)
         case "TIMESTAMP_WITH_LOCAL_TIME_ZONE", _:
-            return pa.timestamp(timestamp_unit(sql.precision), _UTC)
+            return _timestamp_type(sql.precision, _UTC)
         case "ROW" | "STRUCTURED_TYPE", types:
             return _row_type(sql.names, types, depth)
         case "ARRAY", (element,):
@@ -243,10 +245,15 @@ def visible_key_type(key_type: pa.DataType) -> pa.DataType:
 
 
 def timestamp_unit(precision: int) -> str:
-    """The coarsest Arrow unit that has this many digits of a second."""
+    """The coarsest unit of Arrow that has this many digits of a second."""
     if precision <= 3:
         return "ms"
     return "us" if precision <= 6 else "ns"
+
+
+def _timestamp_type(precision: int, zone: str | None = None) -> pa.DataType:
+    unit = timestamp_unit(precision)
+    return precise_type(zone) if unit == "ns" else pa.timestamp(unit, zone)
 
 
 def is_nullable_key(key: Layout) -> bool:
@@ -327,6 +334,8 @@ def spark_type_name(data_type: pa.DataType) -> str:
     A time of day is a STRING, ``01:02:03.000000004``: Spark has no such type before 4.1, and
     later ones end at microseconds.
     """
+    if is_precise(data_type):
+        return spark_type_name(data_type.field(0).type)
     if pa.types.is_decimal(data_type):
         return f"DECIMAL({data_type.precision}, {data_type.scale})"
     if pa.types.is_timestamp(data_type):

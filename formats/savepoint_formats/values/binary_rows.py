@@ -40,8 +40,8 @@ from savepoint_formats.errors import TruncatedError, UndecodableError, ValueOutO
 from savepoint_formats.layout import LogicalType
 from savepoint_formats.values.arrow_types import MAX_DEPTH, ROW_KINDS
 from savepoint_formats.values.kinds import moments, times, unbounded
-from savepoint_formats.values.kinds.codec import NullError
-from savepoint_formats.values.kinds.scalars import canonical, fitting, unscaled_at, variant_parts
+from savepoint_formats.values.kinds.codec import NullError, fitting
+from savepoint_formats.values.kinds.scalars import canonical, unscaled_at, variant_parts
 from savepoint_formats.values.kinds.texts import column_text, utf8_text
 from savepoint_formats.values.map_entries import pairs_of
 
@@ -209,9 +209,9 @@ def _read_slot(sql: LogicalType, section: DataInputView, position: int, depth: i
 def _write_slot(sql: LogicalType, value: Value, section: bytearray, position: int) -> None:
     match sql.root, sql.children:
         case (("CHAR" | "VARCHAR"), _):
-            _write_inline_or_piece(value.encode("utf-8"), section, position)
+            _write_inline_or_piece(_fitting(sql, value).encode("utf-8"), section, position)
         case (("BINARY" | "VARBINARY"), _):
-            _write_inline_or_piece(value, section, position)
+            _write_inline_or_piece(_fitting(sql, value), section, position)
         case "DECIMAL", _:
             _write_decimal(sql, value, section, position)
         case root, _ if root in _TIMESTAMPS:
@@ -232,6 +232,14 @@ def _write_slot(sql: LogicalType, value: Value, section: bytearray, position: in
             _write_piece(_write_variant(value), section, position)
         case _:
             _write_number(sql, value, section, position)
+
+
+def _fitting(sql: LogicalType, value: Value) -> Value:
+    """The text or the bytes; 0 is a length that nobody knows."""
+    if sql.length and len(value) > sql.length:
+        unit = "characters" if isinstance(value, str) else "bytes"
+        raise ValueError(f"{len(value)} {unit}, where the type has {sql.length}")
+    return value
 
 
 # --- slots ------------------------------------------------------------------------------------

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from savepoint_formats.values.kinds.codec import Value
+
+    Leaf = Callable[[pa.Array], list[Value] | None]
 
 _INTEGERS = {32: pa.int32(), 64: pa.int64()}
 
@@ -18,29 +22,42 @@ def plain_values(array: pa.Array) -> list[Value]:
 
     Python has not all of them: its dates end with the year 9999, its times at microseconds.
     """
+    return values_with(array, _integers)
+
+
+def values_with(array: pa.Array, leaf: Leaf) -> list[Value]:
+    """All values, as ``to_pylist`` gives them, but for those that ``leaf`` does not give None for."""
+    values = leaf(array)
+    if values is not None:
+        return values
     kind = array.type
-    if pa.types.is_temporal(kind):
-        return list(array.view(_INTEGERS[kind.bit_width]).to_pylist())
     if pa.types.is_struct(kind) and kind.num_fields:
         names = [field.name for field in kind]
-        columns = [plain_values(array.field(index)) for index in range(kind.num_fields)]
+        columns = [values_with(array.field(index), leaf) for index in range(kind.num_fields)]
         rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
         return _with_nulls(rows, array)
     if pa.types.is_map(kind) or pa.types.is_list(kind):
-        return _with_nulls(_lists(array), array)
+        return _with_nulls(_lists(array, leaf), array)
     return list(array.to_pylist())
 
 
-def _lists(array: pa.ListArray | pa.MapArray) -> list[Value]:
+def _integers(array: pa.Array) -> list[Value] | None:
+    if not pa.types.is_temporal(array.type):
+        return None
+    return list(array.view(_INTEGERS[array.type.bit_width]).to_pylist())
+
+
+def _lists(array: pa.ListArray | pa.MapArray, leaf: Leaf) -> list[Value]:
     """A list of elements, or of pairs of key and value, for each row."""
     offsets = array.offsets.to_pylist()
     first, end = offsets[0], offsets[-1]
     elements: list[Value]
     if pa.types.is_map(array.type):
-        keys, items = plain_values(array.keys[first:end]), plain_values(array.items[first:end])
+        keys = values_with(array.keys[first:end], leaf)
+        items = values_with(array.items[first:end], leaf)
         elements = list(zip(keys, items, strict=True))
     else:
-        elements = plain_values(array.values[first:end])
+        elements = values_with(array.values[first:end], leaf)
     return [elements[start - first : stop - first] for start, stop in pairwise(offsets)]
 
 

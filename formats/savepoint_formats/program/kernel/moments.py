@@ -2,11 +2,13 @@
 
 A null is the smallest number of the first field. What lies beyond the range of Arrow's type is
 refused, rather early: a table of dates has no year beyond five million.
+
+A time with nanoseconds is two columns, one behind the other: ``seconds``, and the nanoseconds.
 """
 
 from __future__ import annotations
 
-from savepoint_formats.program.kernel.columns import is_null, set_valid, values
+from savepoint_formats.program.kernel.columns import ENTRY_SIZE, is_null, set_valid, values
 from savepoint_formats.program.kernel.memory import (
     load_byte,
     load_int,
@@ -29,9 +31,10 @@ _MIN_BYTE, _MIN_SHORT, _MIN_INT, _MIN_LONG = -(1 << 7), -(1 << 15), -(1 << 31), 
 _NANOS_PER_SECOND = 1_000_000_000
 _NANOS_PER_MILLI = 1_000_000
 _NANOS_PER_DAY = 86_400 * _NANOS_PER_SECOND
-_MAX_SECONDS = (1 << 63) // _NANOS_PER_SECOND - 1
-_MAX_DAYS = (1 << 63) // _NANOS_PER_DAY - 1
+_SECONDS_PER_DAY = 86_400
+_MAX_MILLI_SECONDS = (1 << 63) // 1_000 - 1
 _MAX_YEAR = 5_000_000
+_MAX_DAYS = 365 * _MAX_YEAR
 
 _DAYS_PER_ERA = 146_097  # 400 years, of which one begins on 0000-03-01
 _EPOCH_IN_ERAS = 719_468
@@ -45,6 +48,26 @@ def store_nullable_long(column: int, row: int, number: int, is_valid: bool) -> N
 
 
 @part
+def store_precise(seconds: int, row: int, count: int, nanos: int) -> None:
+    """A time with nanoseconds."""
+    store_long(values(seconds) + 8 * row, count)
+    store_int(values(seconds + ENTRY_SIZE) + 4 * row, nanos)
+
+
+@part
+def load_seconds(seconds: int, row: int) -> int:
+    """The seconds of a time with nanoseconds."""
+    return load_native_long(values(seconds) + 8 * row)
+
+
+@part
+def load_nanos(seconds: int, row: int) -> int:
+    """The nanoseconds of the same; -1 if they are none of a second."""
+    nanos = load_native_int(values(seconds + ENTRY_SIZE) + 4 * row)
+    return nanos if 0 <= nanos < _NANOS_PER_SECOND else -1
+
+
+@part
 def read_java_date(column: int, row: int, position: int, end: int) -> int:
     """i64 milliseconds."""
     if end - position < 8:
@@ -55,30 +78,30 @@ def read_java_date(column: int, row: int, position: int, end: int) -> int:
 
 
 @part
-def read_sql_timestamp(column: int, row: int, position: int, end: int) -> int:
+def read_sql_timestamp(column: int, seconds: int, row: int, position: int, end: int) -> int:
     """i64 milliseconds, i32 nanoseconds of the second."""
     if end - position < 12:
         return REFUSED
     millis, nanos = load_long(position), load_int(position + 8)
-    seconds = millis // 1_000
-    is_null = millis == _MIN_LONG
-    if not 0 <= nanos < _NANOS_PER_SECOND or (abs(seconds) > _MAX_SECONDS and not is_null):
+    if not 0 <= nanos < _NANOS_PER_SECOND:
         return REFUSED
-    store_nullable_long(column, row, seconds * _NANOS_PER_SECOND + nanos, not is_null)
+    is_null = millis == _MIN_LONG
+    set_valid(column, row, not is_null)
+    store_precise(seconds, row, 0 if is_null else millis // 1_000, 0 if is_null else nanos)
     return position + 12
 
 
 @part
-def read_instant(column: int, row: int, position: int, end: int) -> int:
+def read_instant(column: int, seconds: int, row: int, position: int, end: int) -> int:
     """i64 seconds, i32 nanoseconds."""
     if end - position < 12:
         return REFUSED
-    seconds, nanos = load_long(position), load_int(position + 8)
-    is_null = seconds == _MIN_LONG and nanos == _MIN_INT
-    is_instant = 0 <= nanos < _NANOS_PER_SECOND and -_MAX_SECONDS <= seconds <= _MAX_SECONDS
-    if not is_instant and not is_null:
+    count, nanos = load_long(position), load_int(position + 8)
+    is_null = count == _MIN_LONG and nanos == _MIN_INT
+    if not 0 <= nanos < _NANOS_PER_SECOND and not is_null:
         return REFUSED
-    store_nullable_long(column, row, seconds * _NANOS_PER_SECOND + nanos, is_instant)
+    set_valid(column, row, not is_null)
+    store_precise(seconds, row, 0 if is_null else count, 0 if is_null else nanos)
     return position + 12
 
 
@@ -141,17 +164,19 @@ def read_local_time(column: int, row: int, position: int, end: int) -> int:
 
 
 @part
-def read_local_date_time(column: int, row: int, position: int, end: int) -> int:
+def read_local_date_time(column: int, seconds: int, row: int, position: int, end: int) -> int:
     """A date and a time; both are null, or neither."""
     if end - position < 13:
         return REFUSED
     is_null = load_int(position) == _MIN_INT and load_signed_byte(position + 6) == _MIN_BYTE
     is_date, days = days_of(position)
     is_time, nanos = nanos_of(position + 6)
-    is_valid = is_date and is_time and -_MAX_DAYS <= days <= _MAX_DAYS
+    is_valid = is_date and is_time
     if not is_valid and not is_null:
         return REFUSED
-    store_nullable_long(column, row, days * _NANOS_PER_DAY + nanos, is_valid)
+    set_valid(column, row, is_valid)
+    count = days * _SECONDS_PER_DAY + nanos // _NANOS_PER_SECOND
+    store_precise(seconds, row, count if is_valid else 0, nanos % _NANOS_PER_SECOND)
     return position + 13
 
 
@@ -168,17 +193,22 @@ def read_timestamp(column: int, row: int, position: int, end: int, precision: in
 
 @part
 def store_timestamp(column: int, row: int, millis: int, nanos: int, precision: int) -> bool:
-    """A timestamp of SQL, in the unit of its precision; whether it has no more digits."""
+    """A timestamp of SQL, in the unit of its precision; whether it has no more digits.
+
+    Above microseconds, the column is that of the seconds.
+    """
     if precision <= 3:
         store_long(values(column) + 8 * row, millis)
         return True
-    is_micro = precision <= 6
-    unit = 1_000 if is_micro else 1
-    per_milli = _NANOS_PER_MILLI // unit
-    bound = (1 << 63 - 20) if not is_micro else (1 << 63 - 10)
-    if not 0 <= nanos < _NANOS_PER_MILLI or nanos % unit or not -bound <= millis <= bound:
+    if not 0 <= nanos < _NANOS_PER_MILLI:
         return False
-    store_long(values(column) + 8 * row, millis * per_milli + nanos // unit)
+    if precision > 6:
+        store_precise(column, row, millis // 1_000, millis % 1_000 * _NANOS_PER_MILLI + nanos)
+        return True
+    bound = 1 << 63 - 10
+    if nanos % 1_000 or not -bound <= millis <= bound:
+        return False
+    store_long(values(column) + 8 * row, millis * 1_000 + nanos // 1_000)
     return True
 
 
@@ -194,25 +224,28 @@ def write_java_date(column: int, row: int, position: int) -> int:
 
 
 @part
-def write_sql_timestamp(column: int, row: int, position: int) -> int:
+def write_sql_timestamp(column: int, seconds: int, row: int, position: int) -> int:
     """The mirror of ``read_sql_timestamp``."""
     millis, nanos = _MIN_LONG, 0
     if not is_null(column, row):
-        count = load_native_long(values(column) + 8 * row)
-        millis, nanos = count // _NANOS_PER_MILLI, count % _NANOS_PER_SECOND
+        count, nanos = load_seconds(seconds, row), load_nanos(seconds, row)
+        if nanos < 0 or not -_MAX_MILLI_SECONDS <= count <= _MAX_MILLI_SECONDS:
+            return REFUSED
+        millis = count * 1_000 + nanos // _NANOS_PER_MILLI
     store_big_long(position, millis)
     store_big_int(position + 8, nanos)
     return position + 12
 
 
 @part
-def write_instant(column: int, row: int, position: int) -> int:
+def write_instant(column: int, seconds: int, row: int, position: int) -> int:
     """The mirror of ``read_instant``."""
-    seconds, nanos = _MIN_LONG, _MIN_INT
+    count, nanos = _MIN_LONG, _MIN_INT
     if not is_null(column, row):
-        count = load_native_long(values(column) + 8 * row)
-        seconds, nanos = count // _NANOS_PER_SECOND, count % _NANOS_PER_SECOND
-    store_big_long(position, seconds)
+        count, nanos = load_seconds(seconds, row), load_nanos(seconds, row)
+        if nanos < 0:
+            return REFUSED
+    store_big_long(position, count)
     store_big_int(position + 8, nanos)
     return position + 12
 
@@ -282,22 +315,27 @@ def write_local_time(column: int, row: int, position: int) -> int:
 
 
 @part
-def write_local_date_time(column: int, row: int, position: int) -> int:
+def write_local_date_time(column: int, seconds: int, row: int, position: int) -> int:
     """The mirror of ``read_local_date_time``."""
     if is_null(column, row):
         write_no_date(position)
         write_no_time(position + 6)
     else:
-        count = load_native_long(values(column) + 8 * row)
-        write_date(position, count // _NANOS_PER_DAY)
-        write_time(position + 6, count % _NANOS_PER_DAY)
+        count, nanos = load_seconds(seconds, row), load_nanos(seconds, row)
+        days = count // _SECONDS_PER_DAY
+        if nanos < 0 or not -_MAX_DAYS <= days <= _MAX_DAYS:
+            return REFUSED
+        write_date(position, days)
+        write_time(position + 6, count % _SECONDS_PER_DAY * _NANOS_PER_SECOND + nanos)
     return position + 13
 
 
 @part
 def write_timestamp(column: int, row: int, position: int, precision: int) -> int:
     """The mirror of ``read_timestamp``."""
-    millis, nanos = millis_and_nanos(load_native_long(values(column) + 8 * row), precision)
+    millis, nanos = millis_and_nanos(column, row, precision)
+    if nanos < 0:
+        return REFUSED
     store_big_long(position, millis)
     if precision <= 3:
         return position + 8
@@ -306,10 +344,14 @@ def write_timestamp(column: int, row: int, position: int, precision: int) -> int
 
 
 @part
-def millis_and_nanos(count: int, precision: int) -> tuple[int, int]:
-    """The mirror of ``store_timestamp``: milliseconds, and the nanoseconds of the last."""
+def millis_and_nanos(column: int, row: int, precision: int) -> tuple[int, int]:
+    """The mirror of ``store_timestamp``: milliseconds, and the nanoseconds of the last, or -1."""
+    count = load_native_long(values(column) + 8 * row)
     if precision <= 3:
         return count, 0
-    unit = 1_000 if precision <= 6 else 1
-    per_milli = _NANOS_PER_MILLI // unit
-    return count // per_milli, count % per_milli * unit
+    if precision <= 6:
+        return count // 1_000, count % 1_000 * 1_000
+    nanos = load_nanos(column, row)
+    if nanos < 0 or not -_MAX_MILLI_SECONDS <= count <= _MAX_MILLI_SECONDS:
+        return 0, -1
+    return count * 1_000 + nanos // _NANOS_PER_MILLI, nanos % _NANOS_PER_MILLI

@@ -71,12 +71,18 @@ class Op(IntEnum):
     """c n: i32, one of the n CASEs that follow; the column gets the case's argument."""
     JAVA_DATE = 25
     SQL_TIMESTAMP = 26
+    """c n: n is the column of the seconds, that of the nanoseconds follows it."""
     INSTANT = 27
+    """c n: likewise."""
     LOCAL_DATE = 28
     LOCAL_TIME = 29
     LOCAL_DATE_TIME = 30
+    """c n: likewise."""
     TIMESTAMP = 31
-    """c n: i64 milliseconds; i32 nanoseconds if n, the precision, is above 3."""
+    """c n: i64 milliseconds; i32 nanoseconds if n, the precision, is above 3.
+
+    Above 6, c is the column of the seconds, that of the nanoseconds follows it.
+    """
     DECIMAL = 32
     """c n: of at most n digits; i64 if n <= 18, else i32 size and two's complement."""
 
@@ -166,4 +172,4 @@ class Op(IntEnum):
     SLOT_DECIMAL = 78
     """c n: of at most n digits."""
     SLOT_TIMESTAMP = 79
-    """c n: of precision n."""
+    """c n: of precision n; c as in TIMESTAMP."""

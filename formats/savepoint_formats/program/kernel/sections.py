@@ -196,7 +196,9 @@ def write_slot_timestamp(
     column: int, row: int, slot: int, section: int, position: int, precision: int
 ) -> int:
     """The mirror of ``read_slot_timestamp``."""
-    millis, nanos = millis_and_nanos(load_native_long(values(column) + 8 * row), precision)
+    millis, nanos = millis_and_nanos(column, row, precision)
+    if nanos < 0:
+        return REFUSED
     if precision <= 3:
         store_long(slot, millis)
         return position

@@ -148,6 +148,7 @@ def walk(job: Walk) -> tuple[int, int, int, int]:  # noqa: PLR0912, PLR0915 - a 
             column = columns + ENTRY_SIZE * number
             kept = registers + REGISTERS_SIZE * number
             target = ops + _OP_SIZE * argument
+            seconds = columns + ENTRY_SIZE * argument
             at += _OP_SIZE
 
             # --- the walk itself
@@ -257,15 +258,15 @@ def walk(job: Walk) -> tuple[int, int, int, int]:  # noqa: PLR0912, PLR0915 - a 
             elif op == Op.JAVA_DATE:
                 position = read_java_date(column, row, position, end)
             elif op == Op.SQL_TIMESTAMP:
-                position = read_sql_timestamp(column, row, position, end)
+                position = read_sql_timestamp(column, seconds, row, position, end)
             elif op == Op.INSTANT:
-                position = read_instant(column, row, position, end)
+                position = read_instant(column, seconds, row, position, end)
             elif op == Op.LOCAL_DATE:
                 position = read_local_date(column, row, position, end)
             elif op == Op.LOCAL_TIME:
                 position = read_local_time(column, row, position, end)
             elif op == Op.LOCAL_DATE_TIME:
-                position = read_local_date_time(column, row, position, end)
+                position = read_local_date_time(column, seconds, row, position, end)
             elif op == Op.TIMESTAMP:
                 position = read_timestamp(column, row, position, end, argument)
             elif op == Op.DECIMAL:

@@ -120,6 +120,7 @@ def write_records(job: RecordsJob) -> tuple[int, int, int]:  # noqa: PLR0912, PL
             column = columns + ENTRY_SIZE * number
             kept = registers + REGISTERS_SIZE * number
             target = ops + _OP_SIZE * argument
+            seconds = columns + ENTRY_SIZE * argument
             at += _OP_SIZE
 
             # --- the walk itself
@@ -190,15 +191,15 @@ def write_records(job: RecordsJob) -> tuple[int, int, int]:  # noqa: PLR0912, PL
             elif op == Op.JAVA_DATE:
                 position = write_java_date(column, row, position)
             elif op == Op.SQL_TIMESTAMP:
-                position = write_sql_timestamp(column, row, position)
+                position = write_sql_timestamp(column, seconds, row, position)
             elif op == Op.INSTANT:
-                position = write_instant(column, row, position)
+                position = write_instant(column, seconds, row, position)
             elif op == Op.LOCAL_DATE:
                 position = write_local_date(column, row, position)
             elif op == Op.LOCAL_TIME:
                 position = write_local_time(column, row, position)
             elif op == Op.LOCAL_DATE_TIME:
-                position = write_local_date_time(column, row, position)
+                position = write_local_date_time(column, seconds, row, position)
             elif op == Op.TIMESTAMP:
                 position = write_timestamp(column, row, position, argument)
             elif op == Op.DECIMAL:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import index
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -16,6 +17,19 @@ Value: TypeAlias = Any
 
 class NullError(ValueError):
     """A null for which there are no bytes."""
+
+
+def fitting(value: Value, bits: int) -> int:
+    """The value as an integer of so many bits.
+
+    Raises:
+        ValueError: It does not fit.
+    """
+    number = index(value)
+    bound = 1 << bits - 1
+    if not -bound <= number < bound:
+        raise ValueError(f"{number} does not fit into {bits} bits")
+    return number
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.errors import ValueOutOfRangeError
 from savepoint_formats.values.arrow_types import timestamp_unit
 from savepoint_formats.values.kinds import times
-from savepoint_formats.values.kinds.codec import NullError, ScalarCodec
+from savepoint_formats.values.kinds.codec import NullError, ScalarCodec, fitting
 from savepoint_formats.values.kinds.times import NANOS_PER_DAY, NANOS_PER_SECOND
 
 if TYPE_CHECKING:
@@ -59,43 +59,39 @@ def _write_java_date(value: datetime | int | None, view: DataOutputView) -> None
     view.write_long(_MIN_LONG if value is None else times.from_timestamp(value, "ms"))
 
 
-def _read_sql_timestamp(view: DataInputView) -> int | None:
-    start = view.position
+def _read_sql_timestamp(view: DataInputView) -> Value:
     millis, nanos = view.read_long(), _read_nanos(view)
     if millis == _MIN_LONG:
         return None
     # The milliseconds hold the fraction too, rounded down; the nanoseconds hold all of it.
-    count = millis // 1_000 * NANOS_PER_SECOND + nanos
-    return check_range(count, 64, f"a timestamp of {millis} ms", start, view)
+    return times.to_precise(millis // 1_000 * NANOS_PER_SECOND + nanos, is_utc=True)
 
 
-def _write_sql_timestamp(value: datetime | int | None, view: DataOutputView) -> None:
+def _write_sql_timestamp(value: Value, view: DataOutputView) -> None:
     if value is None:
         view.write_long(_MIN_LONG)
         view.write_int(0)
         return
     count = times.from_timestamp(value, "ns")
-    view.write_long(count // _NANOS_PER_MILLI)
+    view.write_long(fitting(count // _NANOS_PER_MILLI, 64))
     view.write_int(count % NANOS_PER_SECOND)
 
 
-def _read_instant(view: DataInputView) -> int | None:
-    start = view.position
+def _read_instant(view: DataInputView) -> Value:
     seconds, nanos = view.read_long(), view.read_int()
     if (seconds, nanos) == (_MIN_LONG, _MIN_INT):
         return None
     _check_nanos(nanos, view)
-    count = seconds * NANOS_PER_SECOND + nanos
-    return check_range(count, 64, f"an instant of {seconds} s", start, view)
+    return times.to_precise(seconds * NANOS_PER_SECOND + nanos, is_utc=True)
 
 
-def _write_instant(value: datetime | int | None, view: DataOutputView) -> None:
+def _write_instant(value: Value, view: DataOutputView) -> None:
     if value is None:
         view.write_long(_MIN_LONG)
         view.write_int(_MIN_INT)
         return
     seconds, nanos = divmod(times.from_timestamp(value, "ns"), NANOS_PER_SECOND)
-    view.write_long(seconds)
+    view.write_long(fitting(seconds, 64))
     view.write_int(nanos)
 
 
@@ -130,7 +126,7 @@ def _write_days(days: int | None, view: DataOutputView) -> None:
         view.write_short(_MIN_SHORT)
         return
     year, month, day = times.date_from_days(days)
-    view.write_int(year)
+    view.write_int(fitting(year, 32))
     view.write_byte(month)
     view.write_byte(day)
 
@@ -179,7 +175,7 @@ def _write_local_time(value: time | str | int | None, view: DataOutputView) -> N
     _write_nanos_of_day(None if value is None else times.from_time(value, "ns"), view)
 
 
-def _read_local_date_time(view: DataInputView) -> int | None:
+def _read_local_date_time(view: DataInputView) -> Value:
     start = view.position
     days, nanos_of_day = _read_days(view), _read_nanos_of_day(view)
     if days is None and nanos_of_day is None:
@@ -187,11 +183,10 @@ def _read_local_date_time(view: DataInputView) -> int | None:
     if days is None or nanos_of_day is None:
         view.position = start
         raise view.error("half a date and time, expected both or neither")
-    count = days * NANOS_PER_DAY + nanos_of_day
-    return check_range(count, 64, f"a time {days} days from 1970", start, view)
+    return times.to_precise(days * NANOS_PER_DAY + nanos_of_day)
 
 
-def _write_local_date_time(value: datetime | int | None, view: DataOutputView) -> None:
+def _write_local_date_time(value: Value, view: DataOutputView) -> None:
     if value is None:
         days = nanos_of_day = None
     else:
@@ -211,7 +206,7 @@ def _write_timer_timestamp(value: int, view: DataOutputView) -> None:
     view.write_bytes((value + _SIGN_BIT).to_bytes(8, "big"))
 
 
-def read_timestamp_data(layout: layouts.TimestampData, view: DataInputView) -> datetime | int:
+def read_timestamp_data(layout: layouts.TimestampData, view: DataInputView) -> Value:
     """A timestamp of SQL."""
     start = view.position
     millis = view.read_long()
@@ -232,12 +227,14 @@ def write_timestamp_data(layout: layouts.TimestampData, value: Value, view: Data
 
 def timestamp_of(
     millis: int, nanos: int, precision: int, view: DataInputView, *, is_utc: bool = False
-) -> datetime | int:
+) -> Value:
     """The value of a timestamp of SQL, from its milliseconds and the nanoseconds of the last."""
     if not 0 <= nanos < _NANOS_PER_MILLI:
         raise view.error(f"{nanos} nanoseconds of a millisecond")
     unit = timestamp_unit(precision)
     total = millis * _NANOS_PER_MILLI + nanos
+    if unit == "ns":
+        return times.to_precise(total, is_utc=is_utc)
     count, rest = divmod(total, NANOS_PER_SECOND // times.PER_SECOND[unit])
     if rest:
         text = f"a timestamp with more digits than TIMESTAMP({precision}) has"

@@ -7,14 +7,13 @@ writes it; ``SCALARS`` has the pair of each layout that needs no parameters.
 from __future__ import annotations
 
 import math
-from operator import index
 from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView, utf16_units
 from savepoint_formats.errors import ValueOutOfRangeError
 from savepoint_formats.values.kinds import moments, unbounded
-from savepoint_formats.values.kinds.codec import NullError, ScalarCodec
+from savepoint_formats.values.kinds.codec import NullError, ScalarCodec, fitting
 from savepoint_formats.values.kinds.texts import column_text, utf8_text
 
 if TYPE_CHECKING:
@@ -43,19 +42,6 @@ def _integer(
         write(view, fitting(value, bits))
 
     return ScalarCodec(read, write_checked)
-
-
-def fitting(value: Value, bits: int) -> int:
-    """The value as an integer of so many bits.
-
-    Raises:
-        ValueError: It does not fit.
-    """
-    number = index(value)
-    bound = 1 << bits - 1
-    if not -bound <= number < bound:
-        raise ValueError(f"{number} does not fit into {bits} bits")
-    return number
 
 
 def canonical(value: float) -> float:

@@ -3,11 +3,11 @@
 Arrow stores a date as a number of days, a time or timestamp as a number of its unit. A value
 is what ``to_pylist`` gives, and Arrow's integer where Python has no such date or time:
 
-| Arrow                  | value                                                               |
-|------------------------|---------------------------------------------------------------------|
-| date32                 | ``date``; the integer before the year 1 and after 9999              |
-| timestamp[ms], [us]    | ``datetime``, aware if the type has a zone; else as above           |
-| timestamp[ns]          | the integer: ``datetime`` ends at microseconds                      |
+| Arrow                    | value                                                             |
+|--------------------------|-------------------------------------------------------------------|
+| date32                   | ``date``; the integer before the year 1 and after 9999            |
+| timestamp[s], [ms], [us] | ``datetime``, aware if the type has a zone; else as above           |
+| precise time           | a dict of its seconds and nanoseconds: see ``precise_times``        |
 | time32[ms]             | ``time``                                                            |
 | time64[ns]             | the integer, for the same reason                                    |
 | duration[ms], [ns]     | ``timedelta``, the integer beyond its range; the integer            |
@@ -18,10 +18,15 @@ is what ``to_pylist`` gives, and Arrow's integer where Python has no such date o
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 
-PER_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+from savepoint_formats.values.kinds.codec import NullError
+
+PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 NANOS_PER_SECOND = PER_SECOND["ns"]
-NANOS_PER_DAY = 86_400 * NANOS_PER_SECOND
+SECONDS_PER_DAY = 86_400
+NANOS_PER_DAY = SECONDS_PER_DAY * NANOS_PER_SECOND
+SECONDS, NANOS = "seconds", "nanos"
 
 _EPOCH = datetime(1970, 1, 1)
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
@@ -71,8 +76,6 @@ def from_date(value: date | int) -> int:
 
 def to_timestamp(count: int, unit: str, *, is_utc: bool) -> datetime | int:
     """The value of a timestamp."""
-    if unit == "ns":
-        return count
     try:
         value = _EPOCH + timedelta(microseconds=count * (1_000_000 // PER_SECOND[unit]))
     except OverflowError:
@@ -80,18 +83,32 @@ def to_timestamp(count: int, unit: str, *, is_utc: bool) -> datetime | int:
     return value.replace(tzinfo=UTC) if is_utc else value
 
 
-def from_timestamp(value: datetime | int, unit: str) -> int:
-    """The number of units of a timestamp.
+def from_timestamp(value: datetime | int | dict[str, Any], unit: str) -> int:
+    """The number of units of a timestamp, or of a precise time.
 
     Raises:
-        ValueError: The value has more digits than the unit.
+        ValueError: The value has more digits than the unit, its nanoseconds are none of a second,
+            or a part of it is null.
     """
     if isinstance(value, int):
         return value
+    if isinstance(value, dict):
+        if value[SECONDS] is None or value[NANOS] is None:
+            raise NullError("null, which neither seconds nor nanoseconds of a time can be")
+        if not 0 <= value[NANOS] < NANOS_PER_SECOND:
+            raise ValueError(f"{value[NANOS]} nanoseconds of a second")
+        seconds = from_timestamp(value[SECONDS], "s")
+        return _in_unit(seconds * NANOS_PER_SECOND + value[NANOS], unit, value)
     naive = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
     # With pandas at hand, to_pylist gives a datetime that has nanoseconds besides.
     nanos = _nanos(naive - _EPOCH) + getattr(value, "nanosecond", 0)
     return _in_unit(nanos, unit, value)
+
+
+def to_precise(count: int, *, is_utc: bool = False) -> dict[str, Any]:
+    """The value of a precise time, from its nanoseconds since the epoch."""
+    seconds, nanos = divmod(count, NANOS_PER_SECOND)
+    return {SECONDS: to_timestamp(seconds, "s", is_utc=is_utc), NANOS: nanos}
 
 
 def to_time(millis: int) -> time:

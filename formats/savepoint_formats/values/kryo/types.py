@@ -7,7 +7,7 @@ They are final, so that a value declared as one of them is nothing else, and can
 | Boolean, Byte, Short, Integer, Long            | bool, int8, int16, int32, int64             |
 | Float, Double                                  | float, double                               |
 | Character, String, UUID, URI, URL, Currency    | utf8                                        |
-| Instant, LocalDateTime                         | timestamp[ns, UTC], timestamp[ns]           |
+| Instant, LocalDateTime                         | a precise time of UTC, and of none          |
 | LocalDate, LocalTime                           | date32, time64[ns]                          |
 | Duration                                       | duration[ns]                                |
 | Year                                           | int32                                       |
@@ -28,6 +28,7 @@ import pyarrow as pa
 
 from savepoint_formats.errors import FormatError, UndecodableError, ValueOutOfRangeError
 from savepoint_formats.values.kinds import times, unbounded
+from savepoint_formats.values.kinds.precise_times import precise_type
 from savepoint_formats.values.kinds.times import NANOS_PER_DAY, NANOS_PER_SECOND
 from savepoint_formats.values.kryo.objects import KryoObject
 
@@ -133,8 +134,13 @@ def _nanos(one: KryoObject) -> int:
     return int(one.fields["seconds"] * NANOS_PER_SECOND + one.fields["nanos"])
 
 
-def _nanos_of_date_time(one: KryoObject) -> int:
-    return _days(one.fields["date"]) * NANOS_PER_DAY + _nanos_of_day(one.fields["time"])
+def _instant(one: KryoObject) -> Value:
+    return times.to_precise(_nanos(one), is_utc=True)
+
+
+def _date_time(one: KryoObject) -> Value:
+    days, nanos_of_day = _days(one.fields["date"]), _nanos_of_day(one.fields["time"])
+    return times.to_precise(days * NANOS_PER_DAY + nanos_of_day)
 
 
 def _field(name: str) -> Callable[[KryoObject], Value]:
@@ -195,8 +201,9 @@ def _millis(one: KryoObject) -> Value:
     return times.to_timestamp(one.fields["millis"], "ms", is_utc=True)
 
 
-def _nanos_of_millis(one: KryoObject) -> int:
-    return int(one.fields["millis"] // 1000 * NANOS_PER_SECOND + one.fields["nanos"])
+def _sql_timestamp(one: KryoObject) -> Value:
+    count = one.fields["millis"] // 1000 * NANOS_PER_SECOND + one.fields["nanos"]
+    return times.to_precise(count, is_utc=True)
 
 
 def _texts(*formats: tuple[str, Callable[[KryoObject], str]]) -> dict[str, KryoType]:
@@ -217,8 +224,8 @@ KRYO_TYPES: dict[str, KryoType] = {
     "java.util.Currency": KryoType(pa.utf8(), _of(str)),
     "java.net.URI": KryoType(pa.utf8(), _of(str)),
     "java.net.URL": KryoType(pa.utf8(), _of(str)),
-    "java.time.Instant": KryoType(pa.timestamp("ns", "UTC"), _nanos, 64),
-    "java.time.LocalDateTime": KryoType(pa.timestamp("ns"), _nanos_of_date_time, 64),
+    "java.time.Instant": KryoType(precise_type("UTC"), _instant),
+    "java.time.LocalDateTime": KryoType(precise_type(), _date_time),
     "java.time.LocalDate": KryoType(pa.date32(), _days, 32),
     "java.time.LocalTime": KryoType(pa.time64("ns"), _nanos_of_day),
     "java.time.Duration": KryoType(pa.duration("ns"), _nanos, 64),
@@ -242,6 +249,6 @@ DECLARED_TYPES: dict[str, KryoType] = {
     "java.math.BigInteger": KryoType(pa.utf8(), lambda one: unbounded.integer_text(_of(int)(one))),
     "java.math.BigDecimal": KryoType(pa.utf8(), lambda one: str(_of(Decimal)(one))),
     "java.util.Date": KryoType(pa.timestamp("ms", "UTC"), _millis),
-    "java.sql.Timestamp": KryoType(pa.timestamp("ns", "UTC"), _nanos_of_millis, 64),
+    "java.sql.Timestamp": KryoType(precise_type("UTC"), _sql_timestamp),
 }
 """Beside those, classes that are not final: a field declared as one may hold a subclass."""

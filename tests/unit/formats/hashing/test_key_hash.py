@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.any_layout import precise
 from support.sample_rows import Sample, samples
 
 from savepoint_formats import layout as layouts
@@ -89,14 +90,14 @@ SCALARS: list[Typed] = [
     (layouts.DecimalData(10, 2), decimals(10, 2)),
     (layouts.DecimalData(38, 10), decimals(28, 10)),
     (layouts.JavaDate(), or_null(LONGS.map(lambda n: times.to_timestamp(n, "ms", is_utc=True)))),
-    (layouts.SqlTimestamp(), or_null(LONGS)),
-    (layouts.Instant(), or_null(LONGS)),
+    (layouts.SqlTimestamp(), or_null(precise(is_utc=True))),
+    (layouts.Instant(), or_null(precise(is_utc=True))),
     (layouts.LocalDate(), or_null(ints(32).map(times.to_date))),
     (layouts.LocalTime(), or_null(st.integers(0, times.NANOS_PER_DAY - 1))),
-    (layouts.LocalDateTime(), or_null(LONGS)),
+    (layouts.LocalDateTime(), or_null(precise())),
     (layouts.TimestampData(3), LONGS.map(lambda n: times.to_timestamp(n, "ms", is_utc=False))),
     (layouts.TimestampData(6), LONGS.map(lambda n: times.to_timestamp(n, "us", is_utc=False))),
-    (layouts.TimestampData(9), LONGS),
+    (layouts.TimestampData(9), precise()),
     (layouts.Marker(), st.none()),
     (layouts.Marker(None), st.none()),
     (layouts.Kryo("java.util.UUID"), or_null(st.uuids().map(str))),
@@ -239,7 +240,7 @@ SQL_KEYS: list[Typed] = [
             {
                 "id": or_null(ints(64)),
                 "name": or_null(TEXTS),
-                "at": or_null(LONGS),
+                "at": or_null(precise()),
                 "tags": or_null(st.lists(ints(32), max_size=3)),
                 "inner": or_null(st.fixed_dictionaries({"a": or_null(decimals(20, 0))})),
                 "$row_kind": KINDS,

@@ -37,10 +37,19 @@ from savepoint_formats.layout import (
 )
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values import state_entries as entries
+from savepoint_formats.values.kinds import times
 from savepoint_formats.values.state_entries import EntryWriter, entry_type
 
 OFTEN = settings(max_examples=300, suppress_health_check=list(HealthCheck))
 ANY_RECORDS = decoding.records() | decoding.entry_records()
+
+
+# The last moment of the year 9999.
+END = 253_402_300_800 * 10**9 - 1
+
+
+def precise(*counts: int) -> list[Any]:
+    return [times.to_precise(count, is_utc=True) for count in counts]
 
 
 def written(layout: Layout, values: list[Any]) -> list[bytes]:
@@ -141,7 +150,7 @@ SQL_TYPES = (
 SQL_ROWS = [
     {
         "a": -1,
-        "b": -1,
+        "b": times.to_precise(-1, is_utc=True),
         "c": [("a key longer than a slot", -5), ("k", None)],
         "d": [["x", None, "longer than seven"], None, []],
         "e": b"\0\1",
@@ -164,12 +173,12 @@ PLAIN: list[tuple[Layout, list[Any]]] = [
     (layouts.DecimalData(18, 2), [Decimal("-0.01"), Decimal("9999999999999999.99"), Decimal(0)]),
     (layouts.DecimalData(20, 0), [-(2**63), 2**63, 2**64 - 1, -129, 128, 0, -1, 255]),
     (layouts.LocalDate(), [0, -1, 11_016, 47_540, -719_469, 2**31 - 1, 1 - 2**31, None]),
-    (layouts.LocalDateTime(), [0, -1, 951_782_400 * 10**9 + 1, None]),
+    (layouts.LocalDateTime(), [*precise(0, -1, 951_782_400 * 10**9 + 1, END), None]),
     (layouts.LocalTime(), [0, 86_400 * 10**9 - 1, None]),
-    (layouts.SqlTimestamp(), [0, -1, 10**18 + 7, None]),
-    (layouts.Instant(), [0, -1, 10**18 + 7, None]),
+    (layouts.SqlTimestamp(), [*precise(0, -1, 10**18 + 7, END), None]),
+    (layouts.Instant(), [*precise(0, -1, 10**18 + 7, END), None]),
     (layouts.JavaDate(), [0, -1, None]),
-    (layouts.TimestampData(9), [-1, 10**18 + 7]),
+    (layouts.TimestampData(9), precise(-1, 10**18 + 7, END)),
     (layouts.FixedBytes(2), [b"ab", b"\0\0"]),
     (TAGGED, [{"a": "x", "b": None}, {"a": None, "b": 5}]),
     (MaskedRepeated(layouts.Int()), [[1, None] * 9, [], [None]]),
@@ -273,6 +282,36 @@ def test_it_is_small_and_can_be_pickled() -> None:
 
 
 # --- what cannot be written ---------------------------------------------------------------------
+
+SIZED_ROW = BinaryRow(
+    ("c", "b", "all"),
+    (
+        LogicalType("CHAR", length=5),
+        LogicalType("VARBINARY", length=2),
+        LogicalType("ARRAY", children=(LogicalType("VARCHAR", length=3),)),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("values", "place", "reason"),
+    [
+        ({"c": "12345678"}, "c", "8 characters, where the type has 5"),
+        ({"b": b"abc"}, "b", "3 bytes, where the type has 2"),
+        ({"all": ["abc", None, "abcd"]}, "all", "4 characters, where the type has 3"),
+    ],
+)
+def test_more_than_the_type_of_sql_has_is_refused(
+    values: dict[str, Any], place: str, reason: str
+) -> None:
+    row = {"c": "äöüßx", "b": b"ab", "all": ["日本語"], "$row_kind": "+I"}
+    encoder = Encoder(SIZED_ROW)
+    assert encoder.encode(pa.array([row], encoder.type)).to_pylist() == written(SIZED_ROW, [row])
+    with pytest.raises(UnencodableError, match=rf"row 1 of \$\.{place}.*{reason}"):
+        encoder.encode(pa.array([row, row | values], encoder.type))
+    with pytest.raises(ValueError, match=reason):
+        written(SIZED_ROW, [row | values])
+
 
 INNER = Struct(("x", "y"), (layouts.Long(), Nullable(layouts.Long())))
 OUTER = Struct(("a", "b"), (layouts.Int(), Repeated(INNER)))

@@ -33,6 +33,8 @@ from support.value_layouts import (
     sql_row,
     written,
 )
+from support.written_values import EPOCH
+from support.written_values import precise as precise_since
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import SavepointError
@@ -81,9 +83,26 @@ GOLDEN: list[tuple[str, Layout, str, Any]] = [
     ("no decimal", layouts.BigDecimal(), "00000000", None),
     ("date", layouts.JavaDate(), "0000000000000005", datetime(1970, 1, 1, 0, 0, 0, 5000, UTC)),
     ("no date", layouts.JavaDate(), "8000000000000000", None),
-    ("sql timestamp", layouts.SqlTimestamp(), "ffffffffffffffff3b8b87c1", -999_999),
+    (
+        "sql timestamp",
+        layouts.SqlTimestamp(),
+        "ffffffffffffffff3b8b87c1",
+        precise_since(-999_999, EPOCH),
+    ),
     ("no sql timestamp", layouts.SqlTimestamp(), "800000000000000000000000", None),
-    ("instant", layouts.Instant(), "ffffffffffffffff00000005", nanos(-1, 5)),
+    ("instant", layouts.Instant(), "ffffffffffffffff00000005", precise_since(nanos(-1, 5), EPOCH)),
+    (
+        "instant of the last day",
+        layouts.Instant(),
+        "0000003afff4417f3b9ac9ff",
+        {"seconds": datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC), "nanos": 999_999_999},
+    ),
+    (
+        "greatest instant of Java",
+        layouts.Instant(),
+        "00701cd2fa9578ff3b9ac9ff",
+        {"seconds": 31_556_889_864_403_199, "nanos": 999_999_999},
+    ),
     ("no instant", layouts.Instant(), "800000000000000080000000", None),
     ("local date", layouts.LocalDate(), "000007e4021d", date(2020, 2, 29)),
     ("no local date", layouts.LocalDate(), "800000008000", None),
@@ -93,7 +112,19 @@ GOLDEN: list[tuple[str, Layout, str, Any]] = [
         "local date and time",
         layouts.LocalDateTime(),
         "000007e4021d01020300000004",
-        nanos(1_582_938_123, 4),
+        precise_since(nanos(1_582_938_123, 4), EPOCH.replace(tzinfo=None)),
+    ),
+    (
+        "local date and time of the last day",
+        layouts.LocalDateTime(),
+        "0000270f0c1f173b3b3b9ac9ff",
+        {"seconds": datetime(9999, 12, 31, 23, 59, 59), "nanos": 999_999_999},
+    ),
+    (
+        "greatest local date and time of Java",
+        layouts.LocalDateTime(),
+        "3b9ac9ff0c1f173b3b3b9ac9ff",
+        {"seconds": 31_556_889_832_780_799, "nanos": 999_999_999},
     ),
     ("no local date and time", layouts.LocalDateTime(), "80000000800080800080000000", None),
     (
@@ -102,7 +133,18 @@ GOLDEN: list[tuple[str, Layout, str, Any]] = [
         "0000000000000005",
         datetime(1970, 1, 1, 0, 0, 0, 5000),
     ),
-    ("long timestamp", layouts.TimestampData(9), "000000000000000500000007", 5_000_007),
+    (
+        "long timestamp",
+        layouts.TimestampData(9),
+        "000000000000000500000007",
+        precise_since(5_000_007, EPOCH.replace(tzinfo=None)),
+    ),
+    (
+        "long timestamp of the last day",
+        layouts.TimestampData(9),
+        "0000e677d21fdbff000f423f",
+        {"seconds": datetime(9999, 12, 31, 23, 59, 59), "nanos": 999_999_999},
+    ),
     ("short decimal", layouts.DecimalData(10, 2), "000000000000007d", Decimal("1.25")),
     ("long decimal", layouts.DecimalData(38, 2), "0000000183", Decimal("-1.25")),
     ("enum", COLOR, "00000001", "GREEN"),

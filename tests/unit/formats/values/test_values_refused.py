@@ -49,14 +49,11 @@ from savepoint_formats.values.values import ValueReader
 @pytest.mark.parametrize(
     ("layout", "data"),
     [
-        (layouts.Instant(), "0000003b4bd0ca7f 00000000"),
-        (layouts.LocalDateTime(), "0000270f0c1f 173b3b3b9ac9ff"),
         (layouts.LocalDate(), "3b9ac9ff0c1f"),
-        (layouts.TimestampData(9), "0000e677d21fdbff 00000000"),
         (layouts.TimestampData(4), "0000000000000000 00000001"),
         (layouts.DecimalData(2, 0), "0000000000000064"),
     ],
-    ids=["instant", "local date and time", "local date", "timestamp", "more digits", "decimal"],
+    ids=["local date", "more digits", "decimal"],
 )
 def test_a_value_beyond_its_arrow_type_is_refused(layout: Layout, data: str) -> None:
     with pytest.raises(ValueOutOfRangeError) as raised:

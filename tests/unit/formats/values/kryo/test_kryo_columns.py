@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -26,7 +27,7 @@ TYPED: list[tuple[str, str, Any]] = [
     (
         "java.time.Instant",
         named("java.time.Instant") + "01f9ffffffffffffffff959aef3a",
-        -6_876_543_211,
+        {"seconds": datetime(1969, 12, 31, 23, 59, 53, tzinfo=UTC), "nanos": 123_456_789},
     ),
     ("java.time.LocalTime", named("java.time.LocalTime") + "0107f7", (7 * 60 + 8) * 60 * 10**9),
     ("java.time.Duration", named("java.time.Duration") + "01 ffffffffffffffff 05", -(10**9) + 5),

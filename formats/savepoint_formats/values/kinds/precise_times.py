@@ -1,0 +1,230 @@
+"""Times with nanoseconds, of any year: a column of seconds, and one of the nanoseconds of each.
+
+Arrow counts nanoseconds in 64 bits, which end in the year 2262; jobs write 9999-12-31 for "never".
+So ``Instant``, ``LocalDateTime`` and timestamps of SQL with more digits than six are a struct:
+
+| field   | Arrow                         | meaning                                             |
+|---------|-------------------------------|-----------------------------------------------------|
+| seconds | timestamp[s], or [s, tz=UTC]  | since the epoch, rounded down; the zone is the type's |
+| nanos   | int32                         | 0 to 999,999,999, to be added                       |
+
+Neither field can be null, which tells the type from every struct of a job.
+
+As a text, a precise time has all its digits: ``2026-01-31 12:00:00.000000001``, with ``Z`` behind it
+if it is of UTC. Years before 0 and after 9999 have a sign, as in Java.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_formats.values.kinds import times
+from savepoint_formats.values.kinds.times import NANOS, NANOS_PER_SECOND, SECONDS, SECONDS_PER_DAY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Longs = NDArray[np.int64]
+
+_MAX_NANO_SECONDS = (1 << 63) // NANOS_PER_SECOND - 1
+_MAX_MICRO_SECONDS = (1 << 63) // 1_000_000 - 1
+_FIRST_SHOWN, _BEHIND_SHOWN = -62_167_219_200, 253_402_300_800  # the years 0 to 9999
+
+_SHORT = r"^(?P<seconds>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:\.(?P<nanos>\d{1,9}))?(?P<zone>Z?)$"
+_LONG = re.compile(
+    r"([+-]?\d{4,10})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(Z?)", re.ASCII
+)
+
+
+def precise_type(zone: str | None = None) -> pa.DataType:
+    """The type of precise times of a zone, ``UTC`` or none."""
+    seconds = pa.field(SECONDS, pa.timestamp("s", zone), nullable=False)
+    return pa.struct([seconds, pa.field(NANOS, pa.int32(), nullable=False)])
+
+
+_TYPES = (precise_type(), precise_type("UTC"))
+
+
+def is_precise(data_type: pa.DataType) -> bool:
+    """Whether a type is that of precise times."""
+    return data_type in _TYPES
+
+
+def zone_of(data_type: pa.DataType) -> str | None:
+    """The zone of a type of precise times."""
+    zone: str | None = data_type.field(0).type.tz
+    return zone
+
+
+def made(seconds: pa.Array, nanos: pa.Array, zone: str | None) -> pa.StructArray:
+    """Precise times of their parts, integers; null where the seconds are."""
+    wanted = precise_type(zone)
+    parts = [seconds.cast(pa.int64()).fill_null(0).view(wanted[0].type), nanos.cast(pa.int32())]
+    parts[1] = parts[1].fill_null(0)
+    return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=seconds.is_null())
+
+
+def precise_times(timestamps: pa.Array) -> pa.StructArray:
+    """Timestamps of any unit as precise times."""
+    per_second = times.PER_SECOND[timestamps.type.unit]
+    counts = timestamps.view(pa.int64()).fill_null(0).to_numpy()
+    seconds, rest = np.divmod(counts, per_second)
+    is_null = timestamps.is_null().to_numpy(zero_copy_only=False)
+    nanos = pa.array(rest * (NANOS_PER_SECOND // per_second), pa.int64())
+    return made(pa.array(seconds, pa.int64(), mask=is_null), nanos, timestamps.type.tz)
+
+
+def timestamps_of(values: pa.StructArray, unit: str) -> tuple[pa.Array, NDArray[np.bool_]]:
+    """Precise times as timestamps of a unit, and which of them are not the same as such.
+
+    Digits that the unit has not are cut off; what lies beyond its range becomes the limit.
+    """
+    seconds, nanos = parts(values)
+    per_second = times.PER_SECOND[unit]
+    limit = _MAX_NANO_SECONDS if unit == "ns" else _MAX_MICRO_SECONDS
+    is_beyond = (seconds > limit) | (seconds < -limit)
+    per_unit = NANOS_PER_SECOND // per_second
+    counts = np.clip(seconds, -limit, limit) * per_second + nanos // per_unit
+    counts[seconds > limit], counts[seconds < -limit] = (1 << 63) - 1, -(1 << 63)
+    is_null = values.is_null().to_numpy(zero_copy_only=False)
+    found = pa.array(counts, pa.int64(), mask=is_null)
+    is_other = (is_beyond | (nanos % per_unit != 0)) & ~is_null
+    return found.view(pa.timestamp(unit, zone_of(values.type))), is_other
+
+
+def parts(values: pa.StructArray) -> tuple[Longs, Longs]:
+    """The seconds and the nanoseconds; 0 for nulls."""
+    seconds, nanos = values.flatten()
+    return (
+        seconds.view(pa.int64()).fill_null(0).to_numpy(),
+        nanos.fill_null(0).to_numpy().astype(np.int64),
+    )
+
+
+def texts_of(values: pa.StructArray) -> pa.Array:
+    """Precise times as texts."""
+    seconds, nanos = parts(values)
+    is_shown = (seconds >= _FIRST_SHOWN) & (seconds < _BEHIND_SHOWN)
+    shown = pa.array(np.where(is_shown, seconds, 0), pa.int64()).view(pa.timestamp("s"))
+    digits = pc.utf8_lpad(pa.array(nanos, pa.int64()).cast(pa.utf8()), 9, "0")
+    zone = "Z" if zone_of(values.type) else ""
+    texts = pc.binary_join_element_wise(shown.cast(pa.utf8()), digits, ".")
+    texts = pc.binary_join_element_wise(texts, pa.scalar(zone), "")
+    texts = pc.if_else(values.is_null(), pa.scalar(None, pa.utf8()), texts)
+    others = np.flatnonzero(~is_shown)
+    if not len(others):
+        return texts
+    pairs = zip(seconds[others].tolist(), nanos[others].tolist(), strict=True)
+    far = pa.array([_far_text(*pair) + zone for pair in pairs], pa.utf8())
+    return pc.replace_with_mask(texts, pa.array(~is_shown), far)
+
+
+def _far_text(seconds: int, nanos: int) -> str:
+    days, second = divmod(seconds, SECONDS_PER_DAY)
+    year, month, day = times.date_from_days(days)
+    sign = "-" if year < 0 else "+"
+    clock = f"{second // 3_600:02}:{second // 60 % 60:02}:{second % 60:02}.{nanos:09}"
+    return f"{sign}{abs(year):04}-{month:02}-{day:02} {clock}"
+
+
+def from_texts(texts: pa.Array, zone: str | None) -> pa.StructArray:
+    """The mirror of ``texts_of``; fewer digits will do, and a ``T`` between date and time.
+
+    Raises:
+        pa.ArrowInvalid: A text is none.
+    """
+    texts = texts.cast(pa.utf8())
+    found = pc.extract_regex(texts, _SHORT)
+    is_far = pc.fill_null(pc.and_(found.is_null(), texts.is_valid()), False)
+    seconds, fraction, end = found.flatten()
+    _check_zone(end, zone)
+    digits = pc.utf8_rpad(fraction, 9, "0")
+    counts = seconds.cast(pa.timestamp("s")).view(pa.int64())
+    nanos = digits.cast(pa.int64())
+    if pc.any(is_far).as_py():
+        far = [_far_parts(text, zone) for text in texts.filter(is_far).to_pylist()]
+        counts = pc.replace_with_mask(counts, is_far, pa.array([one for one, _ in far], pa.int64()))
+        nanos = pc.replace_with_mask(nanos, is_far, pa.array([one for _, one in far], pa.int64()))
+    return made(counts, nanos, zone)
+
+
+def _check_zone(found: pa.Array, zone: str | None) -> None:
+    wanted = "Z" if zone else ""
+    if pc.any(pc.not_equal(found.drop_null(), wanted)).as_py():
+        expected = "Z behind it, for UTC" if zone else "no Z behind it: the time has no zone"
+        raise pa.ArrowInvalid(f"a time with nanoseconds, expected {expected}")
+
+
+def _far_parts(text: str, zone: str | None) -> tuple[int, int]:
+    """Seconds and nanoseconds of a text that is none of the years 0 to 9999."""
+    found = _LONG.fullmatch(text)
+    if found is None:
+        example = f"2026-01-31 12:00:00.000000001{'Z' if zone else ''}"
+        raise pa.ArrowInvalid(f"{text!r} is no time such as {example}")
+    *numbers, digits, end = found.groups()
+    year, month, day, hour, minute, second = map(int, numbers)
+    _check_zone(pa.array([end]), zone)
+    try:
+        days = times.days_from_date(year, month, day)
+    except ValueError as error:
+        raise pa.ArrowInvalid(f"{text!r}: {error}") from error
+    if hour > 23 or minute > 59 or second > 59:
+        raise pa.ArrowInvalid(f"{text!r} is no time of a day")
+    return days * SECONDS_PER_DAY + hour * 3_600 + minute * 60 + second, int(f"{digits or 0:0<9}")
+
+
+def as_precise(values: pa.Array, wanted: pa.DataType) -> pa.StructArray:
+    """Timestamps, texts, or structs of seconds and nanoseconds, as precise times.
+
+    Raises:
+        pa.ArrowInvalid: A text is no time, or nanoseconds are none of a second.
+    """
+    zone = zone_of(wanted)
+    if values.type == wanted:
+        return values
+    if pa.types.is_null(values.type):
+        return pa.nulls(len(values), wanted)
+    if pa.types.is_timestamp(values.type):
+        return precise_times(values.cast(pa.timestamp(values.type.unit, zone)))
+    if pa.types.is_struct(values.type):
+        return _of_struct(values, zone)
+    if pa.types.is_date(values.type):
+        return precise_times(values.cast(pa.timestamp("s")).cast(pa.timestamp("s", zone)))
+    return from_texts(values, zone)
+
+
+def _of_struct(values: pa.StructArray, zone: str | None) -> pa.StructArray:
+    if sorted(field.name for field in values.type) != sorted((SECONDS, NANOS)):
+        raise pa.ArrowInvalid(f"a {values.type}, expected a struct of {SECONDS} and {NANOS}")
+    seconds, nanos = (
+        values.flatten()[values.type.get_field_index(name)] for name in (SECONDS, NANOS)
+    )
+    is_wrong = pc.or_(pc.less(nanos, 0), pc.greater_equal(nanos, NANOS_PER_SECOND))
+    is_half = pc.and_(values.is_valid(), pc.or_(seconds.is_null(), nanos.is_null()))
+    if pc.any(is_wrong).as_py() or pc.any(is_half).as_py():
+        raise pa.ArrowInvalid("a time whose seconds are null, or its nanoseconds none of a second")
+    return made(seconds, nanos, zone)
+
+
+def mapped(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """The type with ``leaf`` of all types that it is made of; a precise time is one."""
+
+    def inner(field: pa.Field) -> pa.Field:
+        return field.with_type(mapped(field.type, leaf))
+
+    if is_precise(data_type):
+        return leaf(data_type)
+    if pa.types.is_list(data_type):
+        return pa.list_(inner(data_type.value_field))
+    if pa.types.is_map(data_type):
+        return pa.map_(inner(data_type.key_field).type, inner(data_type.item_field))
+    if pa.types.is_struct(data_type):
+        return pa.struct([inner(field) for field in data_type])
+    return leaf(data_type)
