@@ -94,6 +94,15 @@ def inspection(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+nanoseconds_option = click.option(
+    "--nanoseconds",
+    type=click.Choice(["refuse", "struct", "text", "truncate"]),
+    default="refuse",
+    show_default=True,
+    help="What becomes of times with more digits than microseconds.",
+)
+
+
 def open_savepoint(
     path: str,
     uids: tuple[str, ...],

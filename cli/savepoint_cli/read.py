@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli.inspect import inspection, open_savepoint
+from savepoint_cli.inspect import inspection, nanoseconds_option, open_savepoint
 from savepoint_cli.local import merge_option, usage_errors
 from state_processor import Savepoint, local_session
 from state_processor.reading.rows import first_rows, query_rows
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint_cli.output import Output
+    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
 
 
 def row_limit(default: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -67,7 +68,10 @@ def show(
 @inspection
 @click.argument("sql")
 @row_limit(100)
-def query(output: Output, path: str, sql: str, rows: int, **uids: Any) -> None:
+@nanoseconds_option
+def query(
+    output: Output, path: str, sql: str, rows: int, nanoseconds: Nanoseconds, **uids: Any
+) -> None:
     """Run Spark SQL over all tables of the savepoint at PATH.
 
     A table is called <uid>.<table>; what is no letter, digit or _ in a name becomes _.
@@ -80,5 +84,5 @@ def query(output: Output, path: str, sql: str, rows: int, **uids: Any) -> None:
     names = tuple(operator.uid for operator in opened.operators() if operator.uid)
     paths = {name: uids[name] for name in ("allow_paths", "strict_paths", "key_types")}
     savepoint = Savepoint.load(spark, path, uids=names, **paths)
-    savepoint.register()
+    savepoint.register(nanoseconds=nanoseconds)
     output.values("", *query_rows(spark, sql, rows, savepoint.unread_views()))

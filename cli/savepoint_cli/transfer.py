@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savepoint_cli import progress
-from savepoint_cli.inspect import inspection, open_savepoint, output_option
+from savepoint_cli.inspect import inspection, nanoseconds_option, open_savepoint, output_option
 from savepoint_cli.local import usage_errors
 from savepoint_cli.modify import destination, write_savepoint
 from state_processor import local_session
@@ -28,6 +28,7 @@ _FORMATS = ("parquet", "avro", "csv", "jsonl")
 @click.option("--key", "keys", multiple=True, help="Only the row of this key. Repeatable.")
 @click.option("--with-key-group", is_flag=True, help="Add the column key_group.")
 @click.option("--with-times", is_flag=True, help="Keep the last access of values with TTL.")
+@nanoseconds_option
 @click.option("--overwrite", is_flag=True, help="Replace a file that lies at OUT.")
 def export_table(
     output: Output,
@@ -48,7 +49,7 @@ def export_table(
     # The libraries of the formats are for those who export.
     from state_processor.files.exported_table import export_table as write_table  # noqa: PLC0415
 
-    added = {name: options.pop(name) for name in ("with_key_group", "with_times")}
+    added = {name: options.pop(name) for name in ("with_key_group", "with_times", "nanoseconds")}
     savepoint = open_savepoint(path, **options)
     with usage_errors():
         scan = savepoint.scan(table, columns=columns or None, keys=keys or None, **added)

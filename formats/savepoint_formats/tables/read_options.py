@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.tables.entry_source import PORTION_SIZE
+from savepoint_formats.values.kinds.nanoseconds import Nanoseconds, checked_nanoseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from savepoint_formats.program.merge_rules import MergeInstances
-    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
 
 
 class ReadArguments(TypedDict, total=False):
@@ -81,6 +81,7 @@ class ReadOptions:
                 raise TypeError(f"{name} is {value!r}, expected {expected}")
         if self.portion_size is not None and self.portion_size < 1:
             raise ValueError(f"portion_size is {self.portion_size}, expected a number of bytes")
+        checked_nanoseconds(self.nanoseconds)
         self._check_columns()
 
     def _check_columns(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pyspark.sql import functions as F
 
@@ -253,7 +253,9 @@ class KeyedStateTransformation:
         )
 
     @classmethod
-    def like(cls, data: DataFrame, operator: Operator) -> Self:
+    def like(
+        cls, data: DataFrame, operator: Operator, ttl_times: Literal["now"] | None = None
+    ) -> Self:
         """See ``OneInputStateTransformation.like``."""
         types = StoredTypes.of(operator)
         columns = [name for name in data.columns if name not in (KEY, NAMESPACE, KEY_GROUP)]
@@ -267,7 +269,9 @@ class KeyedStateTransformation:
         key_groups = KEY_GROUP if KEY_GROUP in data.columns else None
         found = cls(data, Key((KEY,), types.key, key_groups))
         for name in columns:
-            found = found.with_new_state(NewState(known[name], name))
+            state = NewState(known[name], name)
+            state.expect_times(data, ttl_times)
+            found = found.with_new_state(state)
         return found
 
     def write(self, context: WriteContext) -> OperatorState:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
 from state_processor.bootstrapping.local_aggregation import TABLE_SIZE, LocalKeyedTransformation
@@ -153,7 +153,9 @@ class OneInputStateTransformation:
         expect_type(key_type, "key_type")
         return Key(columns, key_type.snapshot, key_groups, hash_code)
 
-    def like(self, operator: Operator) -> KeyedStateTransformation:
+    def like(
+        self, operator: Operator, *, ttl_times: Literal["now"] | None = None
+    ) -> KeyedStateTransformation:
         """Keyed state whose types are those of an operator of an existing savepoint.
 
         The columns are named as ``read_keyed_state`` and ``read_window_state`` name them:
@@ -162,15 +164,18 @@ class OneInputStateTransformation:
 
         Args:
             operator: The operator; its max parallelism is not taken over.
+            ttl_times: ``now`` makes the time of writing that of the last access of values with
+                TTL. By default the column has the times, as it is read ``with_times=True``.
 
         Raises:
             StateNotFoundError: A column has the name of no state; the message lists them.
             ColumnTypeError: A column has another type than the state.
+            ValueError: A column lacks the times of a state with TTL.
 
         Example:
             >>> OperatorTransformation.bootstrap_with(totals).like(savepoint.operator("summarize"))
         """
-        return KeyedStateTransformation.like(self.data, operator)
+        return KeyedStateTransformation.like(self.data, operator, ttl_times)
 
     def transform(self, function: OperatorFunction) -> OperatorStateTransformation:
         """Operator state that a function makes, which sees row after row of a partition.

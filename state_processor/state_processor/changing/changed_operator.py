@@ -8,7 +8,7 @@ copied. If the operator is rescaled, keyed and operator state are spread anew.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from savepoint_formats.errors import (
     RescaleError,
@@ -162,14 +162,16 @@ class ChangedOperator:
         tables = tuple(table.without_keys(keys) for table in self.tables)
         return replace(self, deleted=deleted, added=added, tables=tables)
 
-    def with_rows(self, name: str, data: DataFrame) -> Self:
+    def with_rows(
+        self, name: str, data: DataFrame, ttl_times: Literal["now"] | None = None
+    ) -> Self:
         """The operator with a state replaced; see ``SavepointWriter.with_state``."""
         expect_frame(data)
         without = self.without(name)
-        plan = self._plan(self.state(name).name, data)
+        plan = self._plan(self.state(name).name, data, ttl_times)
         return replace(without, added=self.added.with_states(plan))
 
-    def _plan(self, name: str, data: DataFrame) -> OperatorPlan:
+    def _plan(self, name: str, data: DataFrame, ttl_times: Literal["now"] | None) -> OperatorPlan:
         """The rows as the state of this name."""
         state = next(state for state in self.operator.catalog.states if state.name == name)
         if state.kind.is_keyed:
@@ -177,7 +179,8 @@ class ChangedOperator:
             others = [] if state.namespace is None else [NAMESPACE]
             given = [KEY_GROUP] if KEY_GROUP in data.columns else []
             columns = [column_of(data, one)[0] for one in (KEY, *others, *given, name)]
-            return KeyedStateTransformation.like(data.select(*columns), self.operator).plan()
+            rows = data.select(*columns)
+            return KeyedStateTransformation.like(rows, self.operator, ttl_times).plan()
         stored = StoredElements.state_of(self.operator, name)
         names = (KEY, VALUE) if state.kind is StateKind.BROADCAST else (VALUE,)
         return OperatorPlan(operator_states=(OperatorRows.of(data, stored, names),))

@@ -17,6 +17,7 @@ from savepoint_formats.layout import as_records, without_ttl
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.tables.read_options import ReadOptions
 from savepoint_formats.tables.scan import TableScan
+from savepoint_formats.values.kinds.nanoseconds import checked_nanoseconds
 from state_processor.changing.stored_elements import StoredElements
 from state_processor.changing.struct_columns import (
     edited_column,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots.struct_edit import StructEdit
     from savepoint_formats.tables.catalog import State
     from savepoint_formats.tables.tables import Table
+    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.savepoint.savepoint import Operator
 
 VALUE = "value"
@@ -74,12 +76,14 @@ class ChangedTable:
         operator: The operator.
         table: The table.
         changes: The changes, in order.
+        nanoseconds: What times with nanoseconds are to them.
     """
 
     spark: SparkSession
     operator: Operator
     table: Table
     changes: tuple[TableChange, ...] = ()
+    nanoseconds: Nanoseconds = "refuse"
 
     @property
     def is_keyed(self) -> bool:
@@ -122,7 +126,7 @@ class ChangedTable:
         )  # fmt: skip
         exact = [name for name in scan.schema.names if name in (KEY, NAMESPACE)]
         exact += [self.column_name(state) for state in self.states]
-        found = TableRows.to_dataframe(self.spark, scan, frozenset(exact))
+        found = TableRows.to_dataframe(self.spark, scan, frozenset(exact), self.nanoseconds)
         for state in self._timed():
             name = self.column_name(state)
             column = column_of(found, name)[0]
@@ -145,6 +149,19 @@ class ChangedTable:
         changed = replace(self, changes=(*self.changes, change))
         changed.data()
         return changed
+
+    def with_nanoseconds(self, nanoseconds: Nanoseconds) -> Self:
+        """The table whose times are shown so to all changes.
+
+        Raises:
+            ValueError: A change before has seen them otherwise.
+        """
+        if self.changes and nanoseconds != self.nanoseconds:
+            raise ValueError(
+                f"nanoseconds={nanoseconds!r}, but an earlier change of table {self.table.name!r}"
+                f" has nanoseconds={self.nanoseconds!r}: say the same in both"
+            )
+        return replace(self, nanoseconds=checked_nanoseconds(nanoseconds))
 
     def with_values(self, state: State, expression: Column, where: Column | None) -> Self:
         """The table with other values of a state.

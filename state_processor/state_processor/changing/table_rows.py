@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from savepoint_formats.errors import SchemaChangeError, within
+from savepoint_formats.values.kinds.precise_times import is_precise
 from state_processor.types.schema import from_spark, spark_schema, to_spark
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_formats.tables.scan import Split, TableScan
+    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
 
 
 @dataclass(frozen=True)
@@ -30,29 +32,42 @@ class TableRows:
         scan: How it is read.
         splits: The pieces of it, one per task.
         written: The columns that are written again.
+        nanoseconds: What becomes of times with nanoseconds.
     """
 
     scan: TableScan
     splits: tuple[Split, ...]
     written: frozenset[str]
+    nanoseconds: Nanoseconds = "refuse"
 
     @classmethod
     def to_dataframe(
-        cls, spark: SparkSession, scan: TableScan, written: frozenset[str]
+        cls,
+        spark: SparkSession,
+        scan: TableScan,
+        written: frozenset[str],
+        nanoseconds: Nanoseconds = "refuse",
     ) -> DataFrame:
         """The rows; a task that meets a value that Spark would alter raises SchemaChangeError."""
         splits = tuple(scan.splits())
         numbers = spark.range(0, len(splits), 1, max(len(splits), 1))
-        return numbers.mapInArrow(cls(scan, splits, written).run, spark_schema(scan.schema))
+        rows = cls(scan, splits, written, nanoseconds)
+        return numbers.mapInArrow(rows.run, spark_schema(scan.schema, nanoseconds))
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of the splits whose numbers are the rows."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for found in self.scan.read(self.splits[number]):
-                    shown = to_spark(found)
-                    _expect_same(found, shown, self.written)
-                    yield shown
+                    yield self._shown(found)
+
+    def _shown(self, found: pa.RecordBatch) -> pa.RecordBatch:
+        if self.nanoseconds != "refuse":
+            return to_spark(found, self.nanoseconds)
+        # What is not written again may well lose digits: it is for expressions to see.
+        shown = to_spark(found, "truncate")
+        _expect_same(found, shown, self.written)
+        return shown
 
 
 def _expect_same(found: pa.RecordBatch, shown: pa.RecordBatch, written: frozenset[str]) -> None:
@@ -69,13 +84,16 @@ def _expect_same_leaf(leaf: pa.Array, seen: pa.Array) -> None:
         return
     raise SchemaChangeError(
         f"a value of type {leaf.type} is finer, or further away, than the microseconds that Spark"
-        " has, and would be written as another one: leave the state as it is"
+        " has, and would be written as another one: leave the state as it is, or update_state(…,"
+        " nanoseconds='struct')"
     )
 
 
 def _leaves(array: pa.Array) -> Iterator[pa.Array]:
     """The arrays that an array is made of, without what lies under nulls."""
-    if pa.types.is_list(array.type) or pa.types.is_map(array.type):
+    if is_precise(array.type):
+        yield array
+    elif pa.types.is_list(array.type) or pa.types.is_map(array.type):
         yield from _leaves(array.flatten())
     elif pa.types.is_struct(array.type):
         for part in array.flatten():

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from savepoint_formats.values.kinds.nanoseconds import checked_nanoseconds
 from state_processor.files import TableFormat, expect_free, write_table_file
+from state_processor.types.schema import exported_schema, to_exported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,6 +59,8 @@ def export_table(
 
     Raises:
         TableFileError: Something lies there that is not to be replaced, or a value can't be written.
+        InexactTimeError: A time has nanoseconds, which neither a column of Parquet or Avro nor
+            ``nanoseconds`` of the scan's options has room for.
         SavepointError: The table can't be read, or the file system does not take the file.
 
     Example:
@@ -64,6 +68,9 @@ def export_table(
     """
     start = perf_counter()
     table_format = TableFormat(table_format)
+    # Texts have all digits anyway.
+    asked = checked_nanoseconds(scan.options.nanoseconds)
+    nanoseconds = asked if table_format.has_types else "text"
     rows = 0
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -71,11 +78,12 @@ def export_table(
         for split in splits:
             for batch in scan.read(split):
                 rows += batch.num_rows
-                yield batch
+                yield to_exported(batch, nanoseconds)
             on_split()
 
     expect_free(path, is_overwritten=overwrite)
     splits: tuple[Split, ...] = tuple(scan.splits())
-    size = write_table_file(path, table_format, scan.schema, batches(), is_overwritten=overwrite)
+    schema = exported_schema(scan.schema, nanoseconds)
+    size = write_table_file(path, table_format, schema, batches(), is_overwritten=overwrite)
     seconds = round(perf_counter() - start, 3)
     return ExportedTable(path, table_format, tuple(scan.schema.names), rows, size, seconds)

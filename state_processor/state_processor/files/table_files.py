@@ -20,7 +20,7 @@ from state_processor.files.parquet_file import (
     read_parquet,
 )
 from state_processor.files.table_format import FileSplit, TableFormat
-from state_processor.types.schema import to_spark
+from state_processor.types.schema import to_spark, with_time_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -84,7 +84,8 @@ class TableFiles:
         Raises:
             TableFileError: The first file is none of the format.
         """
-        return _SCHEMAS[self.format](self.files[0], columns)
+        types = {name: one and with_time_texts(one) for name, one in columns.items()}
+        return _SCHEMAS[self.format](self.files[0], types)
 
     def chosen(self, columns: ColumnTypes) -> pa.Schema:
         """The columns of these names, and their types as ``schema`` has them.

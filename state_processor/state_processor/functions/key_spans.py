@@ -24,7 +24,7 @@ from state_processor.functions.sorted_inputs import (
     row_columns,
 )
 from state_processor.types.python_values import python_values
-from state_processor.types.schema import to_spark
+from state_processor.types.schema import to_python
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -129,7 +129,7 @@ def decoded_keys(layout: Layout, keys: pa.BinaryArray) -> pa.Array:
 def python_keys(keys: pa.Array) -> list[Any]:
     """Keys as a function sees them."""
     batch = pa.RecordBatch.from_arrays([keys], ["key"])
-    return plain_list(to_spark(batch).column(0))
+    return plain_list(to_python(batch).column(0))
 
 
 def plain_list(column: pa.Array) -> list[Any]:

@@ -24,6 +24,8 @@
 | withScope       | ``true`` adds the column ``scope``: ``keyed`` or ``local``                |
 | merge           | a JSON object, of local state: state -> rule that merges its instances    |
 | withTimes       | ``true`` shows values with TTL as ``struct<timestamp, value>``            |
+| nanoseconds     | ``struct``, ``text`` or ``truncate``: what becomes of times that have     |
+|                 | more digits than Spark's, of microseconds; ``refuse`` by default          |
 | portionSize     | bytes of a key group from which on it is decoded in portions              |
 | splitSize       | about how many bytes a Spark partition has                                |
 | filterPushdown  | ``true`` prunes key groups by equality and IN on ``key``; needs           |
@@ -86,7 +88,8 @@ class SavepointDataSource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        return spark_schema(self._scan().schema)
+        scan = self._scan()
+        return spark_schema(scan.schema, scan.options.nanoseconds)
 
     def reader(self, schema: StructType) -> SavepointReader:
         """The reader; a user's ``schema`` is a choice of columns."""
@@ -94,7 +97,8 @@ class SavepointDataSource(DataSource):
         names = tuple(schema.fieldNames())
         if names != tuple(scan.schema.names):
             scan = replace(scan, options=scan.options.of_columns(names))
-        for wanted, found in zip(schema, spark_schema(scan.schema), strict=True):
+        known = spark_schema(scan.schema, scan.options.nanoseconds)
+        for wanted, found in zip(schema, known, strict=True):
             if wanted.dataType.simpleString() != found.dataType.simpleString():
                 type_name = found.dataType.simpleString()
                 raise ValueError(f"column {found.name!r} is {type_name}: cast it after reading")
@@ -170,7 +174,9 @@ class SavepointReader(DataSourceReader):
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         # Spark asks for the rows of no partition where there are none.
         if isinstance(partition, SplitPartition):
-            yield from map(to_spark, self._scan.read(partition.split))
+            nanoseconds = self._scan.options.nanoseconds
+            for batch in self._scan.read(partition.split):
+                yield to_spark(batch, nanoseconds)
 
 
 class PushdownReader(SavepointReader):

@@ -17,7 +17,7 @@ from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.tables.catalog import StateKind
 from state_processor.reading.states import hashable
 from state_processor.types.python_values import python_values, state_values
-from state_processor.types.schema import to_spark
+from state_processor.types.schema import to_python
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -122,7 +122,7 @@ class KeyGroupRows:
     def _rows(self, scan: TableScan) -> Iterator[pa.RecordBatch]:
         part = replace(scan, options=replace(scan.options, key_groups=self.key_groups))
         for split in part.splits():
-            yield from map(to_spark, part.read(split))
+            yield from map(to_python, part.read(split))
 
 
 def key_groups_of(batch: pa.RecordBatch) -> KeyGroupRange:

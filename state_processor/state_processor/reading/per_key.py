@@ -27,7 +27,7 @@ from state_processor.reading.functions import RuntimeContext
 from state_processor.reading.key_group_rows import KeyGroupRows, OtherTables, key_groups_of
 from state_processor.reading.states import hold
 from state_processor.types.python_values import OutputRows
-from state_processor.types.schema import arrow_schema, to_spark
+from state_processor.types.schema import arrow_schema, to_python
 from state_processor.types.user_frames import user_frames_first
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class PerKeyJob(ABC):
                 # A key group that is too large for memory comes in several batches.
                 if others is None or others.key_groups != key_groups:
                     others = KeyGroupRows(self.others, key_groups)
-                yield to_spark(batch), others
+                yield to_python(batch), others
 
 
 class PerKeySource(DataSource):

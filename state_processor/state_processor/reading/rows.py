@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from savepoint_formats.errors import SavepointError
-from state_processor.types.schema import to_printable
+from state_processor.types.schema import to_comparable, to_printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -64,7 +64,7 @@ def _filtered(batch: pa.RecordBatch, where: str) -> pa.RecordBatch:
     import duckdb  # noqa: PLC0415  # for those who have a condition
 
     number = _unused("$row", batch.schema.names)
-    numbered = batch.append_column(number, pa.array(range(batch.num_rows)))
+    numbered = to_comparable(batch).append_column(number, pa.array(range(batch.num_rows)))
     try:
         found = duckdb.from_arrow(pa.Table.from_batches([numbered])).filter(where)
         rows = found.project(f'"{number}"').fetchnumpy()[number]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.tables.catalog import State
+    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.changing.changed_operator import ChangedOperator
     from state_processor.changing.changed_table import ChangedTable
     from state_processor.savepoint.writer import SavepointWriter
@@ -109,13 +110,16 @@ def with_values(
     state: str,
     expression: Column | str,
     where: Column | str | None,
+    nanoseconds: Nanoseconds,
 ) -> SavepointWriter:
     """See ``StateChanges.update_state``."""
     new = F.expr(expression) if isinstance(expression, str) else expression
     condition = F.expr(where) if isinstance(where, str) else where
-    return _changed(
-        writer, uid, state, lambda table, found: table.with_values(found, new, condition)
-    )
+
+    def change(table: ChangedTable, found: State) -> ChangedTable:
+        return table.with_nanoseconds(nanoseconds).with_values(found, new, condition)
+
+    return _changed(writer, uid, state, change)
 
 
 def without_keys(writer: SavepointWriter, uid: str, where: Column | str) -> SavepointWriter:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.printable import html_printable
@@ -23,6 +23,7 @@ from state_processor.savepoint.savepoint import Operator, Savepoint
 from state_processor.savepoint.state_changes import StateChanges
 from state_processor.savepoint.writer import SavepointWriter
 from state_processor.snapshot.key_types import key_types_json
+from state_processor.types.schema import exported_schema
 from state_processor.types.source_options import SourceOptions
 from state_processor.types.sql_names import sql_name, unused
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.tables.read_options import ReadArguments
     from savepoint_formats.tables.tables import Table
+    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.reading.functions import (
         KeyedStateReaderFunction,
         ReaderFunction,
@@ -89,9 +91,11 @@ class SparkSavepoint(StateChanges, Savepoint):
         """What writes a savepoint that is based on this one; as yet a copy of it."""
         return SavepointWriter.of(self, self.spark)
 
-    def with_state(self, uid: str, name: str, data: DataFrame) -> SavepointWriter:
+    def with_state(
+        self, uid: str, name: str, data: DataFrame, *, ttl_times: Literal["now"] | None = None
+    ) -> SavepointWriter:
         """A savepoint with a state replaced; see ``SavepointWriter.with_state``."""
-        return self.writer().with_state(uid, name, data)
+        return self.writer().with_state(uid, name, data, ttl_times=ttl_times)
 
     def remove_state(self, uid: str, name: str) -> SavepointWriter:
         """A savepoint without one of the states; see ``SavepointWriter.remove_state``."""
@@ -235,7 +239,11 @@ class SparkSavepoint(StateChanges, Savepoint):
                 there is a row per element (``list_index``, ``list_value``) or entry (``map_key``,
                 ``map_value``) instead of one per key; ``with_key_group`` adds the column
                 ``key_group``; ``with_times`` makes values with TTL a struct of ``timestamp``, the
-                time of their last access, and ``value``.
+                time of their last access, and ``value``. ``nanoseconds`` says what becomes of
+                times with more digits than Spark's, of microseconds: ``refuse`` raises
+                ``InexactTimeError`` where such a digit is not 0, ``struct`` (``seconds`` and
+                ``nanos`` since the epoch) and ``text`` have all of them and can be written again,
+                ``truncate`` cuts them off.
 
         Returns:
             Column ``key``, then a column per state: a value, reducing or aggregating state has
@@ -356,12 +364,15 @@ class SparkSavepoint(StateChanges, Savepoint):
         """
         return self.read_table(f"{self.operator(uid).name}.{TIMERS}", **options)
 
-    def register(self) -> dict[str, str]:
+    def register(self, *, nanoseconds: Nanoseconds = "refuse") -> dict[str, str]:
         """Makes each operator a database of Spark SQL, and each table a view in it.
 
         Spark's names consist of letters, digits and ``_``; what else a uid or a state's name has
         becomes ``_``, and a number behind it tells apart what would be the same. Databases of
         these names are used if they are there; views of these names are replaced.
+
+        Args:
+            nanoseconds: As for ``read_keyed_state``.
 
         Returns:
             Name in SQL -> full name of the table.
@@ -382,10 +393,11 @@ class SparkSavepoint(StateChanges, Savepoint):
                 continue
             names[name] = full = f"{operator.name}.{table.name}"
             options = {
-                **self._source_options(full, SourceOptions()),
+                **self._source_options(full, SourceOptions(ReadOptions(nanoseconds=nanoseconds))),
                 "savepoint": self.directory.absolute_uri,
             }
-            create_view(self.spark, name, operator.scan(table, ReadOptions()).schema, options)
+            schema = exported_schema(operator.scan(table, ReadOptions()).schema, nanoseconds)
+            create_view(self.spark, name, schema, options)
         return names
 
     def unread_views(self) -> dict[str, str]:

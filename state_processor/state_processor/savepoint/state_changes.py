@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
+    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.local_state.local_merges import Merge
     from state_processor.savepoint.writer import SavepointWriter
     from state_processor.types.types import TypeInformation
@@ -181,6 +182,7 @@ class StateChanges:
         expression: Column | str,
         *,
         where: Column | str | None = None,
+        nanoseconds: Nanoseconds = "refuse",
     ) -> SavepointWriter:
         """Gives a state other values of its type; what has a time to live keeps its time.
 
@@ -191,6 +193,8 @@ class StateChanges:
                 states of the key, or ``value``. A key whose new value is null has nothing in the
                 state any more.
             where: Which rows it is for; all by default.
+            nanoseconds: What times with nanoseconds are in those columns: ``struct`` or ``text``,
+                which the expression is to give as well, as ``read_keyed_state`` has them.
 
         Raises:
             OperatorNotFoundError, StateNotFoundError: As ``rename_state``.
@@ -198,7 +202,7 @@ class StateChanges:
             AnalysisException: It is none that Spark can make of the columns.
 
         ``write`` raises ``SchemaChangeError`` if a value of the state is none that Spark can hold
-        exactly, as are nanoseconds.
+        exactly, as are nanoseconds unless ``nanoseconds`` says how they are shown.
 
         Example:
             >>> from pyspark.sql.functions import abs
@@ -206,7 +210,7 @@ class StateChanges:
         """
         from state_processor.savepoint.field_changes import with_values  # noqa: PLC0415  # Spark is slow
 
-        return with_values(self.writer(), uid, state, expression, where)
+        return with_values(self.writer(), uid, state, expression, where, nanoseconds)
 
     def delete_keys(self, uid: str, where: Column | str) -> SavepointWriter:
         """Leaves keys of an operator out: all their states, windows and timers.

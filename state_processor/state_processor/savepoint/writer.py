@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from savepoint_formats.errors import OperatorExistsError, OperatorNotFoundError
 from savepoint_formats.hashing.hash_shapes import HashShape
@@ -189,7 +189,9 @@ class SavepointWriter(StateChanges):
         path = "the new savepoint" if self.source is None else self.source.path
         raise OperatorNotFoundError.among(path, uid, (one.name for one in self.operators))
 
-    def with_state(self, uid: str, name: str, data: DataFrame) -> Self:
+    def with_state(
+        self, uid: str, name: str, data: DataFrame, *, ttl_times: Literal["now"] | None = None
+    ) -> Self:
         """Replaces one state of an operator; its other states pass through as the bytes they are.
 
         Args:
@@ -199,19 +201,22 @@ class SavepointWriter(StateChanges):
                 if it has one, and one of the state's name; a column ``key_group`` gives the key
                 groups of keys whose hash code cannot be computed. List and union state: column
                 ``value``. Broadcast state: columns ``key`` and ``value``.
+            ttl_times: ``now`` makes the time of writing that of the last access of values with
+                TTL. By default the column has the times, as it is read ``with_times=True``.
 
         Raises:
             OperatorNotFoundError: There is no such operator; the message lists those there are.
             StateNotFoundError: It has no such state; the message lists those there are.
             ColumnNotFoundError: A column is missing.
             ColumnTypeError: A column has another type than the state.
+            ValueError: The column lacks the times of a state with TTL.
 
         Example:
             >>> totals = savepoint.read_keyed_state("summarize", columns=["key", "total"])
             >>> corrected = totals.withColumn("total", abs("total"))
             >>> savepoint.with_state("summarize", "total", corrected).write("s3://jobs/corrected")
         """
-        return self.changed(uid, lambda operator: operator.with_rows(name, data))
+        return self.changed(uid, lambda operator: operator.with_rows(name, data, ttl_times))
 
     def remove_state(self, uid: str, name: str) -> Self:
         """Leaves one state of an operator out; its other states pass through.

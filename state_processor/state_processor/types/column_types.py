@@ -25,18 +25,22 @@ from pyspark.sql.types import (
     NullType,
     ShortType,
     StringType,
+    StructField,
     StructType,
 )
 
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
 from savepoint_formats.values.arrow_types import ROW_KIND, arrow_type
-from state_processor.types.schema import spark_schema
+from savepoint_formats.values.kinds.precise_times import is_precise
+from state_processor.types.schema import PARTS, spark_schema
 from state_processor.types.types import TypeInformation, Types
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from savepoint_formats.layout import Layout
+
+_PARTS = spark_schema(pa.schema({"value": PARTS}))["value"].dataType
 
 # What a row is to a changelog of SQL, unless somebody says otherwise.
 _INSERT = "+I"
@@ -113,11 +117,11 @@ def fitted(data: DataFrame, name: str, wanted: Layout, what: str) -> Column:
         ColumnTypeError: Its type does not fit.
     """
     column, found = column_of(data, name)
-    target = spark_type(wanted)
+    target = _spark_type_like(found, arrow_type(wanted))
     if not fits(found, target):
         raise ColumnTypeError(
             f"column {name!r} is {found.simpleString()}, but {what} takes"
-            f" {target.simpleString()}: cast it first"
+            f" {spark_type(wanted).simpleString()}: cast it first"
         )
     return _as_type(column, found, target)
 
@@ -159,6 +163,39 @@ def _has_struct(found: DataType) -> bool:
             return _has_struct(found.keyType) or _has_struct(found.valueType)
         case _:
             return False
+
+
+def _spark_type_like(found: DataType, wanted: pa.DataType) -> DataType:
+    """Spark's type for values of an Arrow type; times with nanoseconds in the form of ``found``."""
+    if is_precise(wanted) and isinstance(found, StringType):
+        return StringType()
+    if is_precise(wanted) and isinstance(found, StructType):
+        return _PARTS
+    target = spark_schema(pa.schema({"value": wanted}))["value"].dataType
+    match found, target:
+        case ArrayType(), ArrayType():
+            return ArrayType(_spark_type_like(found.elementType, wanted.value_type))
+        case MapType(), MapType():
+            return MapType(
+                _spark_type_like(found.keyType, wanted.key_type),
+                _spark_type_like(found.valueType, wanted.item_type),
+            )
+        case StructType(), StructType():
+            # Fields that the column lacks or that have other names are for ``fits`` to refuse.
+            types = {field.name: field.dataType for field in found}
+            return StructType(
+                [
+                    StructField(
+                        field.name,
+                        _spark_type_like(
+                            types.get(field.name, NullType()), wanted.field(index).type
+                        ),
+                    )
+                    for index, field in enumerate(target)
+                ]
+            )
+        case _:
+            return target
 
 
 def spark_type(layout: Layout) -> DataType:

@@ -7,18 +7,29 @@
 | map with other keys            | list of pairs           | the same                     |
 | list                           | list                    | list, tuple or set           |
 | map state                      | list of pairs           |                              |
+| precise time                   | datetime; pandas'       | those, a number of           |
+|                                | ``Timestamp`` if it has | nanoseconds, or the dict     |
+|                                | nanoseconds; a dict of  |                              |
+|                                | seconds and nanos       |                              |
+|                                | beyond both             |                              |
 | anything else                  | as ``to_pylist`` has it | what pyarrow takes for it    |
 """
 
 from __future__ import annotations
 
 import operator
+from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from savepoint_formats.layout import MapOf
 from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.values.kinds import times
+from savepoint_formats.values.kinds.precise_times import is_precise, zone_of
+from savepoint_formats.values.kinds.times import NANOS, SECONDS
+from savepoint_formats.values.plain_values import plain_values, values_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -30,11 +41,13 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 10_000
 
+_MAX_NANO_SECONDS = (1 << 63) // times.NANOS_PER_SECOND
+
 
 def python_values(array: pa.Array) -> list[Any]:
     """The values as a function takes them."""
     convert = taken(array.type)
-    values: list[Any] = array.to_pylist()
+    values = _plain(array)
     return values if convert is None else [_if_any(convert, value) for value in values]
 
 
@@ -47,7 +60,7 @@ def map_entries(array: pa.Array) -> list[Any]:
         keys, items = taken(array.type.key_type), taken(array.type.item_type)
     else:
         keys, items = (taken(field.type) for field in array.type.value_type)
-    lists = array.to_pylist()
+    lists = _plain(array)
     if not pa.types.is_map(array.type):
         lists = [entries and [tuple(entry.values()) for entry in entries] for entries in lists]
     if keys is None and items is None:
@@ -74,9 +87,11 @@ def is_map(state: State) -> bool:
 
 def taken(data_type: pa.DataType) -> Convert | None:
     """What makes of ``to_pylist``'s value the one that a function takes; None if it is the same."""
+    if is_precise(data_type):
+        return partial(_taken_time, zone=zone_of(data_type))
     if pa.types.is_map(data_type):
         keys, items = taken(data_type.key_type), taken(data_type.item_type)
-        if pa.types.is_nested(data_type.key_type):
+        if pa.types.is_nested(data_type.key_type) and not is_precise(data_type.key_type):
             return lambda value: _pairs(value, keys, items)
         return lambda value: dict(_pairs(value, keys, items))
     if pa.types.is_list(data_type):
@@ -87,6 +102,42 @@ def taken(data_type: pa.DataType) -> Convert | None:
         changed = {name: convert for name, convert in fields.items() if convert}
         return (lambda value: _with_fields(value, changed)) if changed else None
     return None
+
+
+def _plain(array: pa.Array) -> list[Any]:
+    """What ``to_pylist`` gives; precise times as dicts of integers, since Python has not all."""
+    return values_with(array, _precise_parts) if _has_precise(array.type) else array.to_pylist()
+
+
+def _precise_parts(array: pa.Array) -> list[Any] | None:
+    return plain_values(array) if is_precise(array.type) else None
+
+
+def _has_precise(data_type: pa.DataType) -> bool:
+    if is_precise(data_type):
+        return True
+    inner = (data_type.field(index).type for index in range(data_type.num_fields))
+    return any(map(_has_precise, inner))
+
+
+def _taken_time(value: dict[str, Any], *, zone: str | None) -> Any:
+    """The time in the plainest of Python's forms that has all its digits."""
+    seconds, nanos = times.from_timestamp(value[SECONDS], "s"), value[NANOS]
+    micros, rest = divmod(nanos, 1_000)
+    if not rest:
+        found = times.to_timestamp(seconds * 1_000_000 + micros, "us", is_utc=zone is not None)
+        if isinstance(found, datetime):
+            return found
+    elif abs(seconds) < _MAX_NANO_SECONDS:
+        count = seconds * times.NANOS_PER_SECOND + nanos
+        return pa.scalar(count, pa.timestamp("ns", zone)).as_py()
+    return {SECONDS: seconds, NANOS: nanos}
+
+
+def _given_time(value: Any) -> Any:
+    if value is None:
+        return None
+    return times.to_precise(times.from_timestamp(value, "ns"))
 
 
 def _pairs(
@@ -202,6 +253,8 @@ def given(data_type: pa.DataType) -> Convert:
     """What makes of a function's value one that pyarrow takes for the type."""
     if pa.types.is_integer(data_type):
         return _integer
+    if is_precise(data_type):
+        return _given_time
     if pa.types.is_map(data_type):
         keys, items = given(data_type.key_type), given(data_type.item_type)
         return lambda value: _given_map(value, keys, items)

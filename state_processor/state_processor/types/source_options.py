@@ -150,7 +150,7 @@ def _parsed(name: str, text: str) -> Any:
             return _json_list(name, text)
         case "key_groups":
             return _key_groups(text)
-        case "flat":
+        case "flat" | "nanoseconds":
             return text
         case "merge":
             return _rules(text)

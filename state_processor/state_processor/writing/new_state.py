@@ -117,6 +117,18 @@ class NewState:
             column_of(data, self.column)[1], spark_type(stored)
         )
 
+    def expect_times(self, data: DataFrame, ttl_times: str | None) -> None:
+        """Raises ``ValueError`` if the times of last access would be lost, and nobody said so."""
+        if ttl_times not in (None, "now"):
+            raise ValueError(f"ttl_times is {ttl_times!r}, expected 'now', or nothing")
+        if ttl_times is None and self.has_times(data):
+            self.values(data)  # another type is told of first
+            raise ValueError(
+                f"state {self.name!r} has a time to live, and column {self.column!r} no times of"
+                " last access: read it with with_times=True to keep them, or write it with"
+                " ttl_times='now' to have the time of writing in their place"
+            )
+
     def values(self, data: DataFrame) -> Column | None:
         """The column, if there is one, as a type that fits the state.
 

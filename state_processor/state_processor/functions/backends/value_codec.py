@@ -29,13 +29,14 @@ class ValueCodec:
         inner = layout.inner if isinstance(layout, NullableRest) else layout
         self._scalar = SCALARS.get(type(layout))
         self._taken = taken(arrow_type(inner))
+        self._is_plain = self._taken is None
         self._given = given(arrow_type(inner))
 
     def encode(self, value: Any) -> bytes:
         """The bytes of a value. Raises ``UnencodableError`` if it is none of the layout."""
         view = DataOutputView()
         try:
-            if self._scalar is not None:
+            if self._scalar is not None and self._is_plain:
                 self._scalar.write(value, view)
             else:
                 EntryWriter(view).write(self._layout, self._given(value))
@@ -53,7 +54,7 @@ class ValueCodec:
     def decode(self, data: bytes) -> Any:
         """The value of bytes."""
         view = DataInputView(data)
-        if self._scalar is not None:
+        if self._scalar is not None and self._is_plain:
             return self._scalar.read(view)
         value = EntryReader(view).read(self._layout)
         return value if value is None or self._taken is None else self._taken(value)

@@ -11,9 +11,16 @@ from pyspark.sql import types
 from pyspark.sql.types import StructField, StructType
 from support.sample_rows import Sample, samples
 
-from savepoint_formats.errors import ColumnTypeError
+from savepoint_formats.errors import (
+    ColumnTypeError,
+    InexactTimeError,
+    UnencodableError,
+    ValueOutOfRangeError,
+)
+from savepoint_formats.values.kinds.precise_times import precise_type
 from state_processor.types.schema import (
     arrow_schema,
+    from_spark,
     spark_arrow_type,
     spark_schema,
     to_printable,
@@ -37,7 +44,7 @@ def _schema(columns: str) -> StructType:
 
 
 def for_spark(values: list[Any], data_type: pa.DataType) -> list[Any]:
-    found = to_spark(batch(values, data_type)).column("column")
+    found = to_spark(batch(values, data_type), "truncate").column("column")
     assert found.type == spark_arrow_type(data_type)
     return list(found.to_pylist())
 
@@ -64,6 +71,8 @@ def test_the_schema_is_the_one_that_the_savepoint_tells(
     ("found", "expected"),
     [
         (NANOS, MICROS),
+        (precise_type(), MICROS),
+        (precise_type("UTC"), pa.timestamp("us", "UTC")),
         (pa.timestamp("ms", "UTC"), pa.timestamp("us", "UTC")),
         (pa.duration("ms"), pa.duration("us")),
         (pa.time64("ns"), pa.utf8()),
@@ -97,12 +106,25 @@ class TestTimesForSpark:
             datetime(1969, 12, 31, 23, 59, 59, 999_998),
         ]
 
+    @pytest.mark.parametrize("value", [1_999, -1])
+    def test_nobody_loses_nanoseconds_without_a_word(self, value: int) -> None:
+        for rows in (batch([value], NANOS), batch([[value]], pa.list_(NANOS))):
+            with pytest.raises(InexactTimeError, match="nanoseconds='struct'"):
+                to_spark(rows)
+
+    def test_a_duration_of_nanoseconds_is_a_text_of_java(self) -> None:
+        rows = batch([-1, 61 * 10**9 + 5, None], pa.duration("ns"))
+        found = to_spark(rows, "text").column("column").to_pylist()
+        assert found == ["PT-0.000000001S", "PT61.000000005S", None]
+
     def test_milliseconds_are_as_many_microseconds(self) -> None:
         assert for_spark([-1], pa.timestamp("ms")) == [datetime(1969, 12, 31, 23, 59, 59, 999_000)]
 
     def test_a_time_that_spark_cannot_hold_is_the_last_or_first_one_it_can(self) -> None:
         far = batch([(1 << 63) - 1, -(1 << 63), 0, None], pa.timestamp("ms"))
-        found = to_spark(far).column("column").cast(pa.int64()).to_pylist()
+        with pytest.raises(InexactTimeError, match="beyond"):
+            to_spark(far)
+        found = to_spark(far, "truncate").column("column").cast(pa.int64()).to_pylist()
         assert found == [(1 << 63) - 1, -(1 << 63), 0, None]
 
     def test_a_time_of_day_is_a_text(self) -> None:
@@ -207,3 +229,38 @@ def test_a_type_that_no_batch_has_is_named() -> None:
     schema = StructType([StructField("span", types.CalendarIntervalType())])
     with pytest.raises(ColumnTypeError, match=r"'span': a column of type interval"):
         arrow_schema(schema)
+
+
+class TestTimesOfDay:
+    def test_they_are_read_from_texts(self) -> None:
+        texts = pa.array(["01:02:03.000000004", "10:15", None])
+        found = from_spark(texts, pa.time64("ns"))
+        assert found.cast(pa.int64()).to_pylist() == [3_723_000_000_004, 36_900 * 10**9, None]
+        millis = from_spark(pa.array(["01:02:03.004"]), pa.time32("ms"))
+        assert millis.cast(pa.int32()).to_pylist() == [3_723_004]
+
+    @pytest.mark.parametrize("text", ["01:02:03.0004", "25:00:00", "noon", "1:2"])
+    def test_a_text_that_is_none_is_refused(self, text: str) -> None:
+        with pytest.raises(ValueOutOfRangeError):
+            from_spark(pa.array([text]), pa.time32("ms"))
+
+
+class TestTextsThatAreNoUtf8:
+    @pytest.mark.parametrize("data", [b"\xff", b"a\xed\xa0\x80"], ids=["invalid", "half a pair"])
+    def test_they_are_refused_with_their_row(self, data: bytes) -> None:
+        column = invalid_texts([b"fine", "süß".encode(), data, b"fine"])
+        with pytest.raises(UnencodableError, match=r"row 2.*UTF8") as raised:
+            from_spark(column, pa.utf8())
+        assert raised.value.row == 2
+
+    def test_so_are_those_inside_others(self) -> None:
+        texts = invalid_texts([b"a", b"\xff", b"b"])
+        lists = pa.ListArray.from_arrays(pa.array([0, 1, 3], pa.int32()), texts)
+        with pytest.raises(UnencodableError, match="row 1"):
+            from_spark(lists, lists.type)
+
+
+def invalid_texts(values: list[bytes]) -> pa.Array:
+    """Texts as Spark casts them from bytes, without a look at these."""
+    found = pa.array(values, pa.binary())
+    return pa.Array.from_buffers(pa.utf8(), len(found), found.buffers())

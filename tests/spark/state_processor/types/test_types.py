@@ -9,6 +9,7 @@ import pytest
 
 from savepoint_formats.layout import Long, MapOf, Nullable, Repeated, Struct, Text
 from savepoint_formats.snapshots import constructed
+from savepoint_formats.values.kinds.precise_times import precise_type
 from state_processor.types.types import TypeInformation, Types
 
 EXPRESSIONS = [
@@ -48,8 +49,8 @@ def test_a_type_goes_to_an_executor(expression: str) -> None:
     [
         ("Types.LONG()", pa.int64(), "bigint"),
         ("Types.BIG_DEC()", pa.utf8(), "string"),
-        ("Types.INSTANT()", pa.timestamp("ns", "UTC"), "timestamp"),
-        ("Types.LOCAL_DATE_TIME()", pa.timestamp("ns"), "timestamp_ntz"),
+        ("Types.INSTANT()", precise_type("UTC"), "timestamp"),
+        ("Types.LOCAL_DATE_TIME()", precise_type(), "timestamp_ntz"),
         ("Types.PRIMITIVE_ARRAY(Types.BYTE())", pa.binary(), "binary"),
         ("Types.PRIMITIVE_ARRAY(Types.INT())", pa.list_(pa.int32()), "array<int>"),
         (
