@@ -51,7 +51,7 @@ from savepoint_formats.tables.visible import (
     visible_values,
 )
 from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_formats.values.kinds.undecoded import notes
+from savepoint_formats.values.undecoded import notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -59,7 +59,9 @@ import pyarrow as pa
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import UndecodableError
+from savepoint_formats.values.kinds.codec import MAX_DEPTH
 from savepoint_formats.values.kinds.precise_times import is_precise, precise_type
+from savepoint_formats.values.kinds.times import timestamp_unit
 from savepoint_formats.values.kryo.structs import OBJECT_TYPE, UNDECODED_TYPE, column_type
 from savepoint_formats.values.pojo_columns import CLASS, has_subclasses, pojo_columns
 
@@ -68,8 +70,6 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Layout, LogicalType
 
-MAX_DEPTH = 100
-"""How deep layouts, rows and object graphs may nest; no job's types come near it."""
 
 ROW_KIND = "$row_kind"
 ROW_KINDS = ("+I", "-U", "+U", "-D")
@@ -242,13 +242,6 @@ def visible_key_type(key_type: pa.DataType) -> pa.DataType:
     if not pa.types.is_struct(key_type) or key_type.get_field_index(ROW_KIND) < 0:
         return key_type
     return pa.struct([field for field in key_type if field.name != ROW_KIND])
-
-
-def timestamp_unit(precision: int) -> str:
-    """The coarsest unit of Arrow that has this many digits of a second."""
-    if precision <= 3:
-        return "ms"
-    return "us" if precision <= 6 else "ns"
 
 
 def _timestamp_type(precision: int, zone: str | None = None) -> pa.DataType:

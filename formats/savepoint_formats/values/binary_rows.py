@@ -38,9 +38,9 @@ from typing import TYPE_CHECKING
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import TruncatedError, UndecodableError, ValueOutOfRangeError
 from savepoint_formats.layout import LogicalType
-from savepoint_formats.values.arrow_types import MAX_DEPTH, ROW_KINDS
+from savepoint_formats.values.arrow_types import ROW_KINDS
 from savepoint_formats.values.kinds import moments, times, unbounded
-from savepoint_formats.values.kinds.codec import NullError, fitting
+from savepoint_formats.values.kinds.codec import MAX_DEPTH, NullError, fitting
 from savepoint_formats.values.kinds.scalars import canonical, unscaled_at, variant_parts
 from savepoint_formats.values.kinds.texts import column_text, utf8_text
 from savepoint_formats.values.map_entries import pairs_of

@@ -25,15 +25,13 @@ from savepoint_formats.values.alternatives import (
     write_union,
 )
 from savepoint_formats.values.arrow_types import (
-    MAX_DEPTH,
     ROW_KIND,
     ROW_KINDS,
     is_nullable_key,
 )
 from savepoint_formats.values.kinds import moments, scalars
-from savepoint_formats.values.kinds.codec import NullError
+from savepoint_formats.values.kinds.codec import MAX_DEPTH, NullError
 from savepoint_formats.values.kinds.scalars import SCALARS
-from savepoint_formats.values.kinds.undecoded import JAVA_REASON
 from savepoint_formats.values.kryo.values import DescribedObject, read_kryo_value, take_rest
 from savepoint_formats.values.map_entries import pairs_of
 from savepoint_formats.values.masks import (
@@ -43,6 +41,7 @@ from savepoint_formats.values.masks import (
     write_masked_struct,
 )
 from savepoint_formats.values.pojo_values import read_pojo, write_pojo
+from savepoint_formats.values.undecoded import JAVA_REASON
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

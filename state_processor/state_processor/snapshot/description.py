@@ -14,7 +14,7 @@ from savepoint_formats.metadata import FlinkVersionRange, KeyedHandleType
 from savepoint_formats.metadata.references import COORDINATOR, stream_references
 from savepoint_formats.tables.tables import column_type
 from savepoint_formats.values.arrow_types import arrow_type, spark_type_name, visible_key_type
-from savepoint_formats.values.kinds.undecoded import notes
+from savepoint_formats.values.undecoded import notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

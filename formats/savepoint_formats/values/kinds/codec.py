@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 Value: TypeAlias = Any
 """A value as ``to_pylist`` gives it; no type of Python's says which."""
 
+MAX_DEPTH = 100
+"""How deep layouts, rows and object graphs may nest; no job's types come near it."""
+
 
 class NullError(ValueError):
     """A null for which there are no bytes."""

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import ValueOutOfRangeError
-from savepoint_formats.values.arrow_types import timestamp_unit
 from savepoint_formats.values.kinds import times
 from savepoint_formats.values.kinds.codec import NullError, ScalarCodec, fitting
-from savepoint_formats.values.kinds.times import NANOS_PER_DAY, NANOS_PER_SECOND
+from savepoint_formats.values.kinds.times import NANOS_PER_DAY, NANOS_PER_SECOND, timestamp_unit
 
 if TYPE_CHECKING:
     from datetime import date, datetime, time

@@ -167,3 +167,10 @@ def _in_unit(nanos: int, unit: str, value: object) -> int:
     if rest:
         raise ValueError(f"{value} has more digits than its type, which ends at {unit}")
     return count
+
+
+def timestamp_unit(precision: int) -> str:
+    """The coarsest unit of Arrow that has this many digits of a second."""
+    if precision <= 3:
+        return "ms"
+    return "us" if precision <= 6 else "ns"

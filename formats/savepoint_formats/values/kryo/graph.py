@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.java.stream import STREAM_HEADER, JavaObject, JavaStreamReader
-from savepoint_formats.values.arrow_types import MAX_DEPTH
+from savepoint_formats.values.kinds.codec import MAX_DEPTH
 from savepoint_formats.values.kryo.bodies import body_of, read_enum
 from savepoint_formats.values.kryo.classes import (
     FIELDS_OF_2,

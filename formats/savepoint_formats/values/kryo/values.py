@@ -12,7 +12,7 @@ described with too few fields, and they are its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from savepoint_formats.errors import FormatError
 from savepoint_formats.values.kryo.graph import read_kryo
@@ -23,7 +23,26 @@ if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.layout import Kryo
     from savepoint_formats.values.kinds.codec import Value
-    from savepoint_formats.values.values import ValueReader
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+
+class ObjectReader(Protocol):
+    """What reads the values around an object.
+
+    Attributes:
+        view: The bytes, at the object.
+        kryo: What is known of the Kryo that wrote it; None if nothing is.
+        described: The last object of a class that the user described.
+        distrusted: Where objects begin whose description does not fit what lies behind them.
+    """
+
+    view: DataInputView
+    kryo: KryoDialect | None
+    described: DescribedObject | None
+    distrusted: set[int]
+
+    def undecoded(self, reason: str) -> dict[str, Value]:
+        """The bytes that are left, and why they are not decoded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +56,7 @@ class DescribedObject:
     value: dict[str, Value]
 
 
-def read_kryo_value(layout: Kryo, reader: ValueReader) -> Value:
+def read_kryo_value(layout: Kryo, reader: ObjectReader) -> Value:
     """The next object."""
     view, kryo = reader.view, reader.kryo
     start, column = view.position, column_type(layout)
@@ -60,7 +79,7 @@ def read_kryo_value(layout: Kryo, reader: ValueReader) -> Value:
     return value
 
 
-def _read_undescribed(layout: Kryo, reader: ValueReader) -> dict[str, Value]:
+def _read_undescribed(layout: Kryo, reader: ObjectReader) -> dict[str, Value]:
     view, start = reader.view, reader.view.position
     try:
         text = json_text(read_kryo(layout, view, reader.kryo))
@@ -74,7 +93,7 @@ def _read_undescribed(layout: Kryo, reader: ValueReader) -> dict[str, Value]:
     return {"json": text, "bytes": data, "reason": None}
 
 
-def take_rest(reader: ValueReader) -> bool:
+def take_rest(reader: ObjectReader) -> bool:
     """Gives bytes that are left to the described object right in front of them, if there is one."""
     last, view = reader.described, reader.view
     if not view.remaining or last is None or last.view is not view or last.end != view.position:

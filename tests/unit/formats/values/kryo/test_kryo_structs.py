@@ -27,7 +27,6 @@ from savepoint_formats.layout import (
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode, decode_sequence
 from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_formats.values.kinds.undecoded import notes
 from savepoint_formats.values.kryo.descriptions import (
     kryo_class,
     kryo_classes_json,
@@ -35,6 +34,7 @@ from savepoint_formats.values.kryo.descriptions import (
 )
 from savepoint_formats.values.kryo.dialect import KryoClass, KryoDialect, KryoVersion
 from savepoint_formats.values.state_entries import Delimited, EntryReader
+from savepoint_formats.values.undecoded import notes
 from savepoint_formats.values.values import read_value
 
 FIELDS = {
