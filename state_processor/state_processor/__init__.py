@@ -12,8 +12,9 @@ from state_processor.functions.process_functions import (
     StateBootstrapFunction,
 )
 from state_processor.reading.functions import KeyedStateReaderFunction, WindowReaderFunction
-from state_processor.savepoint.savepoint import Operator, Savepoint
+from state_processor.savepoint.savepoint import Savepoint
 from state_processor.savepoint.writer import SavepointWriter
+from state_processor.snapshot.operator import Operator
 from state_processor.snapshot.session import local_session
 from state_processor.types.descriptors import (
     AggregatingStateDescriptor,

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from state_processor.aggregating.aggregates import Aggregate
     from state_processor.bootstrapping.windowed_transformation import WindowedStateTransformation
     from state_processor.functions.sorted_inputs import KeyedInput
-    from state_processor.savepoint.planned_operator import WriteContext
     from state_processor.types.descriptors import StateDescriptor
     from state_processor.types.types import TypeInformation
     from state_processor.writing.operator_plan import OperatorPlan
+    from state_processor.writing.write_context import WriteContext
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from state_processor.functions.batch_function import BatchFunction
     from state_processor.functions.execution_options import Setting
     from state_processor.functions.process_functions import KeyedFunction
-    from state_processor.savepoint.planned_operator import WriteContext
-    from state_processor.savepoint.savepoint import Operator
+    from state_processor.snapshot.operator import Operator
     from state_processor.types.descriptors import StateDescriptor
+    from state_processor.writing.write_context import WriteContext
 
 USER_TIMERS = "user-timers"
 

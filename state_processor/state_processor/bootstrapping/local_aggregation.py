@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from state_processor.bootstrapping.local_functions import LocalFunctionTransformation
     from state_processor.functions.process_functions import KeyedFunction
     from state_processor.functions.sorted_inputs import KeyedInput
-    from state_processor.savepoint.planned_operator import WriteContext
     from state_processor.types.types import TypeInformation
+    from state_processor.writing.write_context import WriteContext
 
 TABLE_SIZE = 64 << 20
 _SUBTASK = "subtask of rows"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import OperatorState
     from state_processor.functions.process_functions import KeyedFunction
     from state_processor.functions.sorted_inputs import KeyedInput
-    from state_processor.savepoint.planned_operator import WriteContext
+    from state_processor.writing.write_context import WriteContext
 
 _SUBTASK = "subtask of rows"
 

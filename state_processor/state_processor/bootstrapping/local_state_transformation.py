@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from savepoint_formats.metadata import OperatorState
-    from state_processor.savepoint.planned_operator import WriteContext
     from state_processor.types.descriptors import StateDescriptor
+    from state_processor.writing.write_context import WriteContext
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from savepoint_formats.metadata import OperatorState
     from state_processor.functions.operator_function import OperatorFunction
-    from state_processor.savepoint.planned_operator import WriteContext
     from state_processor.types.descriptors import ListStateDescriptor, MapStateDescriptor
     from state_processor.writing.operator_rows import ElementRows
+    from state_processor.writing.write_context import WriteContext
 
 
 @dataclass(frozen=True)

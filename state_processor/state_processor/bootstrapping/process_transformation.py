@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from state_processor.functions.execution_options import Setting
     from state_processor.functions.process_functions import KeyedFunction
     from state_processor.functions.sorted_inputs import KeyedInput
-    from state_processor.savepoint.planned_operator import WriteContext
     from state_processor.types.descriptors import StateDescriptor
+    from state_processor.writing.write_context import WriteContext
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from state_processor.functions.operator_function import OperatorFunction
-    from state_processor.savepoint.savepoint import Operator
+    from state_processor.snapshot.operator import Operator
     from state_processor.types.descriptors import ListStateDescriptor, MapStateDescriptor
     from state_processor.types.types import TypeInformation
 

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
     from savepoint_formats.metadata import OperatorState
     from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
-    from state_processor.savepoint.planned_operator import WriteContext
     from state_processor.types.descriptors import StateDescriptor
     from state_processor.types.types import TypeInformation
+    from state_processor.writing.write_context import WriteContext
 
 CONTENTS = "window-contents"
 _MERGING_SET = "merging-window-set"

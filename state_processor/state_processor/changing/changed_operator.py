@@ -55,9 +55,9 @@ if TYPE_CHECKING:
     from savepoint_formats.tables.catalog import State
     from savepoint_formats.tables.tables import Table
     from state_processor.local_state.local_merges import Merge
-    from state_processor.savepoint.planned_operator import WriteContext
-    from state_processor.savepoint.savepoint import Operator
+    from state_processor.snapshot.operator import Operator
     from state_processor.writing.operator_rows import ElementRows
+    from state_processor.writing.write_context import WriteContext
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from savepoint_formats.tables.catalog import State
     from savepoint_formats.tables.tables import Table
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
-    from state_processor.savepoint.savepoint import Operator
+    from state_processor.snapshot.operator import Operator
 
 VALUE = "value"
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
     from state_processor.changing.changed_operator import ChangedOperator
-    from state_processor.savepoint.savepoint import Operator
+    from state_processor.snapshot.operator import Operator
 
 
 def renames(operator: ChangedOperator | None, rename: ClassRename) -> bool:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.layout import Layout
-    from state_processor.savepoint.savepoint import Operator
+    from state_processor.snapshot.operator import Operator
 
 _KEY_GROUP = "key_group"
 

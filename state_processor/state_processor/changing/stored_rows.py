@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import KeyedStateHandle
     from savepoint_formats.pass_through.deleted_keys import DeletedKeys
-    from state_processor.savepoint.savepoint import Operator
+    from state_processor.snapshot.operator import Operator
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
         LikeDescription,
         OperatorStateDescription,
     )
-    from state_processor.savepoint.planned_operator import StateTransformation
     from state_processor.savepoint.writer import SavepointWriter
+    from state_processor.writing.write_context import StateTransformation
 
 _DEFAULT_MAX_PARALLELISM = 128
 _WINDOW = "window of start and end"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.program.merge_rules import MergeInstances
     from savepoint_formats.tables.catalog import State
-    from state_processor.savepoint.savepoint import Operator
+    from state_processor.snapshot.operator import Operator
 
     Merge: TypeAlias = "str | Callable[[Any, Any], Any] | Merging"
     """A rule by its name, a function of two values, or an object with such a function ``merge``."""

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from savepoint_formats.pass_through.merged_instances import MergedInstances
     from savepoint_formats.state_files.canonical_file import Run
-    from state_processor.savepoint.planned_operator import WriteContext
     from state_processor.writing.handed_runs import Piece
+    from state_processor.writing.write_context import WriteContext
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from state_processor.functions.process_functions import KeyedFunction
     from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.mixed_mode.backlog_progress import BacklogProgress
-    from state_processor.savepoint.planned_operator import WriteContext
+    from state_processor.writing.write_context import WriteContext
 
 
 @dataclass(frozen=True)

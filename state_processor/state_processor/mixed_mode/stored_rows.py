@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import OperatorState
     from state_processor.functions.state_runs import FunctionState
-    from state_processor.savepoint.planned_operator import WriteContext
     from state_processor.writing.keyed_rows import Key
+    from state_processor.writing.write_context import WriteContext
 
 
 def stored_keys(spark: SparkSession, checkpoint: str, batch_id: int) -> DataFrame:

@@ -55,8 +55,8 @@ from savepoint_formats.errors import TableNotFoundError
 from savepoint_formats.printable import printable
 from savepoint_formats.tables.scan import KeyedSplit, Split, TableScan
 from savepoint_formats.values.kryo.descriptions import kryo_classes_of
-from state_processor.savepoint.savepoint import Savepoint
 from state_processor.snapshot.key_types import key_types_of
+from state_processor.snapshot.snapshot import Snapshot
 from state_processor.types.schema import spark_schema, to_spark
 from state_processor.types.source_options import SourceOptions, flag_of, names_of
 
@@ -111,7 +111,7 @@ class SavepointDataSource(DataSource):
         uids = names_of("uids", self.options["uids"]) if "uids" in self.options else ()
         classes = kryo_classes_of(self.options.get("kryoClasses", "[]"))
         options = self.options
-        savepoint = Savepoint.open(
+        savepoint = Snapshot.open(
             _path(options),
             uids=uids,
             kryo_classes=classes,
@@ -140,7 +140,7 @@ def _path(options: Mapping[str, str]) -> str:
     )
 
 
-def _table_name(savepoint: Savepoint, options: Mapping[str, str]) -> str:
+def _table_name(savepoint: Snapshot, options: Mapping[str, str]) -> str:
     if "table" in options:
         return options["table"]
     tables = [table.table for table in savepoint.tables()]

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.tables.scan import TableScan
     from savepoint_formats.tables.tables import Table
-    from state_processor.savepoint.savepoint import Operator, Savepoint
+    from state_processor.snapshot.operator import Operator
+    from state_processor.snapshot.snapshot import Snapshot
 
 _TIMER = ("timestamp", "time_domain")
 
@@ -50,7 +51,7 @@ class OtherTables:
     @classmethod
     def of(
         cls,
-        savepoint: Savepoint,
+        savepoint: Snapshot,
         operator: Operator,
         namespace: Layout | None,
         of_keys: TableScan | None = None,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql.udtf import UserDefinedTableFunction
 
-from state_processor.savepoint.savepoint import Savepoint
 from state_processor.snapshot.session import is_remote
+from state_processor.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ class SavepointMetadata:
 
     def eval(self, path: str) -> Iterator[tuple[object, ...]]:
         """The rows of the savepoint at ``path``."""
-        described = Savepoint.open(path).describe()
+        described = Snapshot.open(path).describe()
         for operator in described.operators:
             head = (
                 operator.uid or operator.hash,

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
     from savepoint_formats.tables.scan import Split, TableScan
     from state_processor.reading.functions import ReaderFunction
-    from state_processor.savepoint.savepoint import Operator, Savepoint
+    from state_processor.snapshot.operator import Operator
+    from state_processor.snapshot.snapshot import Snapshot
 
     TimersOf = Callable[[str], list[int]]
 
@@ -199,7 +200,7 @@ class ReaderPlan:
         keys: The keys that it is to see; None for all.
     """
 
-    savepoint: Savepoint
+    savepoint: Snapshot
     operator: Operator
     reader: ReaderFunction
     keys: tuple[Any, ...] | None = None

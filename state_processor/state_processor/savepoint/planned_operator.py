@@ -5,62 +5,22 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from inspect import isfunction
-from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from state_processor.writing.write_context import PlannedTransformation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import SparkSession
-
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.metadata import OperatorState
-    from savepoint_formats.new_snapshot.directory import NewSnapshot
     from state_processor.changing.changed_operator import ChangedOperator
-    from state_processor.savepoint.savepoint import Operator, Savepoint
-    from state_processor.writing.operator_plan import OperatorPlan
+    from state_processor.snapshot.operator import Operator
+    from state_processor.writing.write_context import StateTransformation
 
 _HASH = re.compile("[0-9a-f]{32}")
-
-
-@dataclass(frozen=True, slots=True)
-class WriteContext:
-    """What a transformation is told when the state of its operator is to be written.
-
-    Attributes:
-        spark: The session for its jobs.
-        target: The directory that takes the files.
-        operator_id: The id that the operator will have.
-        parallelism: The number of subtasks.
-        max_parallelism: The number of key groups.
-        source: The savepoint that the new one is based on, if it is.
-        operator: The operator of ``source`` that is changed; None if it is a new one.
-    """
-
-    spark: SparkSession
-    target: NewSnapshot
-    operator_id: OperatorId
-    parallelism: int
-    max_parallelism: int
-    source: Savepoint | None = None
-    operator: Operator | None = None
-
-
-class StateTransformation(Protocol):
-    """What makes the state of an operator."""
-
-    def write(self, context: WriteContext) -> OperatorState:
-        """Writes the files of the operator; of its record, id, uid and name are filled in later."""
-
-
-@runtime_checkable
-class PlannedTransformation(StateTransformation, Protocol):
-    """A transformation that says what it makes before it does, so that others may join it."""
-
-    def plan(self) -> OperatorPlan:
-        """What is to be written."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,39 +1,13 @@
-"""A savepoint as a database: its operators, their tables, and the files that hold them."""
+"""A savepoint as users meet it: read without Spark, or with it, and written anew."""
 
 from __future__ import annotations
 
-import warnings
-from contextlib import suppress
-from copy import copy
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Self, Unpack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.errors import (
-    OperatorNotFoundError,
-    StateNotFoundError,
-    UnknownUidWarning,
-    UnreadTableWarning,
-)
-from savepoint_formats.key_groups.operator_id import OperatorId
-from savepoint_formats.locations.file_io import SnapshotDirectory
-from savepoint_formats.locations.path_rules import PathRules
-from savepoint_formats.metadata import CheckpointMetadata, MetadataVersion
-from savepoint_formats.tables.catalog import OperatorCatalog
-from savepoint_formats.tables.tables import Table, tables_of
-from savepoint_formats.tables.unread import problems_by_table
-from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from state_processor.savepoint.writer import SavepointWriter
-from state_processor.snapshot.description import (
-    ColumnDescription,
-    FileDescription,
-    SavepointDescription,
-    TableDescription,
-    describe_files,
-)
-from state_processor.snapshot.key_types import key_serializers
 from state_processor.snapshot.session import tasks_at_once
+from state_processor.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,169 +15,18 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from savepoint_formats.layout import KryoClass
-    from savepoint_formats.metadata import OperatorState
-    from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.tables.catalog_problem import CatalogProblem
-    from savepoint_formats.tables.read_options import ReadOptions, ScanArguments
-    from savepoint_formats.tables.scan import TableScan
-    from state_processor.savepoint.planned_operator import StateTransformation
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
     from state_processor.snapshot.key_types import GivenType
-
-
-@dataclass(frozen=True)
-class Operator:
-    """An operator of a savepoint: a namespace of tables.
-
-    Attributes:
-        record: What ``_metadata`` says of it.
-        uid: Its uid, if the savepoint or the user told it.
-        directory: Where its files are.
-        kryo: How Kryo's bytes are to be read.
-        key_type: The serializer of its keys that the user told, for where no file does.
-    """
-
-    record: OperatorState
-    uid: str | None
-    directory: SnapshotDirectory = field(repr=False)
-    kryo: KryoDialect | None = field(default=None, repr=False)
-    key_type: TypeSerializerSnapshot | None = field(default=None, repr=False)
-
-    @property
-    def id(self) -> str:
-        """The hash of its uid, 32 hexadecimal digits."""
-        return str(self.record.operator_id)
-
-    @property
-    def name(self) -> str:
-        """What its tables are called by: the uid, or the hash where the uid is not known."""
-        return self.uid or self.id
-
-    @cached_property
-    def catalog(self) -> OperatorCatalog:
-        """Its states. Reads the headers of its state files, once."""
-        key = None if self.key_type is None else self.key_type.layout()
-        return OperatorCatalog.of(self.directory, self.record, self.kryo, key)
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        """The tables that its states make."""
-        return tables_of(self.catalog.states)
-
-    @property
-    def problems(self) -> dict[str, tuple[CatalogProblem, ...]]:
-        """Table -> why files of it can't be read; also of tables that are not known otherwise."""
-        return problems_by_table(self.catalog.problems, self.tables)
-
-    @property
-    def unread_tables(self) -> dict[str, tuple[CatalogProblem, ...]]:
-        """The tables of which no file can be read, and why."""
-        known = {table.name for table in self.tables}
-        return {name: found for name, found in self.problems.items() if name not in known}
-
-    def table(self, name: str) -> Table:
-        """The table of this name.
-
-        Raises:
-            StateNotFoundError: There is none; the message lists those there are.
-            SavepointError: Its files are missing or damaged.
-        """
-        for table in self.tables:
-            if table.name == name:
-                return table
-        if name in (unread := self.unread_tables):
-            problem = unread[name][0]
-            places = (f"subtask {problem.subtask}", f"table {name}", f"operator {self.name}")
-            # The error of the catalog stays as it is, for whoever asks again.
-            raise copy(problem.error).within(*places)
-        known = ", ".join(table.name for table in self.tables) or "none"
-        unread_files = "".join(f"; could not be read: {one}" for one in self.catalog.problems)
-        message = f"operator {self.name} has no table {name!r}; it has: {known}{unread_files}"
-        raise StateNotFoundError(message)
-
-    def scan(self, table: Table, options: ReadOptions) -> TableScan:
-        """How one of its tables is read."""
-        from savepoint_formats.tables.scan import TableScan  # noqa: PLC0415  # numba is slow
-
-        return TableScan(self.directory, self.record, table, options, self.kryo, self.name)
+    from state_processor.writing.write_context import StateTransformation
 
 
 @dataclass(frozen=True, repr=False)
-class Savepoint:
+class Savepoint(Snapshot):
     """A savepoint or checkpoint; holds no data, and needs no Spark.
 
-    Attributes:
-        path: What the user called it.
-        metadata: The content of its ``_metadata`` file.
-        directory: Where its files are.
-        kryo: How Kryo's bytes are to be read: its version, and the classes that the user described.
+    What is read of it, the methods of ``Snapshot`` say. The methods here give another savepoint,
+    which ``write`` writes.
     """
-
-    path: str
-    metadata: CheckpointMetadata
-    directory: SnapshotDirectory
-    kryo: KryoDialect
-    _operators: tuple[Operator, ...]
-
-    @classmethod
-    def open(
-        cls,
-        path: str,
-        *,
-        uids: Iterable[str] = (),
-        kryo_classes: Iterable[KryoClass] = (),
-        allow_paths: Iterable[str] = (),
-        strict_paths: bool = False,
-        key_types: Mapping[str, GivenType] | None = None,
-    ) -> Self:
-        """Opens a savepoint or checkpoint of any Flink release from 1.8 on.
-
-        Args:
-            path: Its directory or ``_metadata`` file: a local path, or a URI of a file system
-                that pyarrow knows (``file:``, ``s3:``, ``gs:``, ``hdfs:``...).
-            uids: Uids of operators. Flink 1.x stores only their hashes; an operator whose uid
-                is given here is called by it. They may be all uids of a job, of which the
-                savepoint need not have each.
-            kryo_classes: Classes of the job that Kryo wrote, as no savepoint knows their fields;
-                see ``kryo_class``. State of such a class is then a struct.
-            allow_paths: Local directories and URIs. Files of the savepoint that lie on another
-                store (scheme and host, or bucket) are followed only below these.
-            strict_paths: Follow nothing else out of the directories of the savepoint and of its
-                checkpoint, not even on its own store.
-            key_types: Uid or hash of an operator -> the type of its keys, as ``Types.STRING()`` or
-                as the text ``"STRING"``. It counts where no file of the operator tells it: in
-                checkpoints of a changelog that was never materialized and has no timers.
-
-        Raises:
-            SavepointNotFoundError: Nothing is there, or a directory without ``_metadata``.
-            NotASavepointError: A file of another kind is there.
-            FormatError: The ``_metadata`` file is damaged, or of a version that is not known.
-            TypeError, ValueError: A uid is no text or empty, or ``uids`` is no list.
-
-        Warns:
-            UnknownUidWarning: No operator has one of the uids.
-
-        Example:
-            >>> Savepoint.open("sample_savepoints/currency-1.20.5-hashmap-canonical")
-        """
-        rules = PathRules.of(allow_paths, is_strict=strict_paths)
-        directory = SnapshotDirectory.of(path, rules)
-        view = DataInputView(directory.read_metadata(), directory.metadata_path)
-        metadata = CheckpointMetadata.read(view)
-        names = _names_by_id(metadata, uids, path)
-        kryo = _kryo(metadata, tuple(kryo_classes))
-        keys = key_serializers(key_types or {}, metadata.operators, path)
-        operators = tuple(
-            Operator(
-                record,
-                names.get(record.operator_id) or record.uid or None,
-                directory,
-                kryo,
-                keys.get(record.operator_id),
-            )
-            for record in metadata.operators
-        )
-        return cls(path, metadata, directory, kryo, operators)
 
     @classmethod
     def load(
@@ -294,144 +117,3 @@ class Savepoint:
     def rename_operator(self, uid: str, new_uid: str) -> SavepointWriter:
         """A savepoint whose operator has another uid; see ``SavepointWriter.rename_operator``."""
         return self.writer().rename_operator(uid, new_uid)
-
-    def operators(self) -> tuple[Operator, ...]:
-        """The operators, in the order of the file."""
-        return self._operators
-
-    def operator(self, uid: str) -> Operator:
-        """The operator with this uid, or with this hash of a uid.
-
-        Raises:
-            OperatorNotFoundError: There is none; the message lists those there are.
-        """
-        wanted = {uid, str(OperatorId.from_uid(uid))}
-        for operator in self._operators:
-            if operator.id in wanted or operator.uid == uid:
-                return operator
-        raise OperatorNotFoundError.among(self.path, uid, self._names())
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({self.path!r}, checkpoint {self.metadata.checkpoint_id},"
-            f" {len(self._operators)} operators)"
-        )
-
-    def describe(self) -> SavepointDescription:
-        """What is in the savepoint, on one page. Reads the headers of all state files."""
-        return SavepointDescription.of(self.path, self.metadata, self._operators)
-
-    def tables(self) -> list[TableDescription]:
-        """All tables, operator by operator. Reads the headers of all state files.
-
-        A table whose files are missing or damaged is among them, with its problems.
-        """
-        return [
-            described
-            for operator in self._operators
-            for described in TableDescription.of_operator(operator)
-        ]
-
-    def schema(self, table: str | None = None) -> list[ColumnDescription]:
-        """The columns of one table, or of all.
-
-        Args:
-            table: ``<operator>.<table>``, the operator by its uid or hash.
-
-        Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
-            StateNotFoundError: The operator has no such table; the message lists its tables.
-
-        Warns:
-            UnreadTableWarning: Of all tables, one is left out, as its files can't be read.
-        """
-        if table is not None:
-            operator, found = self.table(table)
-            return list(ColumnDescription.of_table(operator, found))
-        self.warn_of_unread_tables()
-        return [
-            column
-            for operator in self._operators
-            for found in operator.tables
-            for column in ColumnDescription.of_table(operator, found)
-        ]
-
-    def warn_of_unread_tables(self) -> None:
-        """Warns of each table that is left out, as its files are missing or damaged."""
-        for described in self.tables():
-            if not described.columns:
-                others = len(described.problems) - 1
-                more = f" (and {others} more)" if others else ""
-                message = (
-                    f"table {described.table} could not be read: {described.problems[0]}{more}"
-                )
-                warnings.warn(message, UnreadTableWarning, stacklevel=3)
-
-    def table(self, name: str) -> tuple[Operator, Table]:
-        """The operator and the table of a full name, ``<operator>.<table>``.
-
-        A uid may hold dots, and so may the name of a state: the longest uid that fits decides.
-
-        Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
-            StateNotFoundError: The operator has no such table; the message lists its tables.
-        """
-        dots = [position for position, letter in enumerate(name) if letter == "."]
-        for dot in filter(None, reversed(dots)):
-            with suppress(OperatorNotFoundError):
-                operator = self.operator(name[:dot])
-                return operator, operator.table(name[dot + 1 :])
-        raise OperatorNotFoundError.among(self.path, name.partition(".")[0], self._names())
-
-    def scan(self, table: str, **options: Unpack[ScanArguments]) -> TableScan:
-        """How a table is read, as Arrow and without Spark.
-
-        Args:
-            table: Its full name, ``<operator>.<table>``.
-            options: What of it is read, by the names of ``ReadOptions``; all by default.
-
-        Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
-            StateNotFoundError: The operator has no such table; the message lists its tables.
-            TypeError: There is no such option, or it has a wrong type.
-            ValueError: An option has a value that it can't have.
-
-        Example:
-            >>> scan = savepoint.scan("summarize.keyed_state", columns=["key", "total"])
-            >>> for split in scan.splits():
-            ...     for batch in scan.read(split):
-            ...         print(batch.num_rows)
-        """
-        from savepoint_formats.tables.read_options import ReadOptions  # noqa: PLC0415  # numba is slow
-
-        operator, found = self.table(table)
-        return operator.scan(found, ReadOptions.of(options))
-
-    def files(self) -> list[FileDescription]:
-        """Every file of the savepoint, who refers to it, and whether it is missing."""
-        return list(describe_files(self.directory, self._operators))
-
-    def _names(self) -> Iterable[str]:
-        return (operator.name for operator in self._operators)
-
-
-def _kryo(metadata: CheckpointMetadata, classes: tuple[KryoClass, ...]) -> KryoDialect:
-    """The Kryo of the Flink that wrote the savepoint: 2.x has another one than 1.x."""
-    is_flink_2 = metadata.version >= MetadataVersion.OPERATOR_NAMES
-    return KryoDialect(KryoVersion.V5_6 if is_flink_2 else KryoVersion.V2_24, classes)
-
-
-def _names_by_id(metadata: CheckpointMetadata, uids: Iterable[str], path: str) -> dict[bytes, str]:
-    """Operator id -> uid; warns of uids that fit no operator."""
-    if isinstance(uids, str | bytes):
-        raise TypeError(f"uids is {uids!r}, expected a list: uids=[{uids!r}]")
-    given = {OperatorId.from_uid(uid): uid for uid in uids}
-    known = {record.operator_id for record in metadata.operators}
-    if unknown := [repr(uid) for operator_id, uid in given.items() if operator_id not in known]:
-        names = sorted(
-            record.uid or given.get(record.operator_id) or str(record.operator_id)
-            for record in metadata.operators
-        )
-        message = f"{path} has no operator {', '.join(unknown)}; it has: {', '.join(names)}"
-        warnings.warn(message, UnknownUidWarning, stacklevel=3)
-    return {operator_id: uid for operator_id, uid in given.items() if operator_id in known}

@@ -19,7 +19,7 @@ from state_processor.reading.per_key import ReaderPlan, keys_of_function, row_ty
 from state_processor.reading.sql_views import create_view, drop_view
 from state_processor.reading.window_reader import WindowReaderJob
 from state_processor.savepoint.merged_rows import read_merged
-from state_processor.savepoint.savepoint import Operator, Savepoint
+from state_processor.savepoint.savepoint import Savepoint
 from state_processor.savepoint.state_changes import StateChanges
 from state_processor.savepoint.writer import SavepointWriter
 from state_processor.snapshot.key_types import key_types_json
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         WindowReaderFunction,
     )
     from state_processor.savepoint.merged_rows import ReadMerge
+    from state_processor.snapshot.operator import Operator
     from state_processor.types.source_options import TableArguments
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"

@@ -11,8 +11,8 @@ from savepoint_formats.metadata import CheckpointMetadata, MetadataVersion, Rela
 from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.new_snapshot.copying import CopyPlan
 from savepoint_formats.new_snapshot.directory import NewSnapshot, WriteMode
-from state_processor.savepoint.planned_operator import PlannedOperator, WriteContext
 from state_processor.savepoint.written import PlannedSavepoint, WrittenOperator, WrittenSavepoint
+from state_processor.writing.write_context import WriteContext
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups.operator_id import OperatorId
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.new_snapshot.copying import Progress
+    from state_processor.savepoint.planned_operator import PlannedOperator
     from state_processor.savepoint.savepoint import Savepoint
 
 # A job goes on with the next one; Flink itself begins with 1.

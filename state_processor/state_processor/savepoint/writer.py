@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups.operator_id import OperatorId
     from savepoint_formats.new_snapshot.copying import Progress
     from state_processor.changing.changed_operator import ChangedOperator
-    from state_processor.savepoint.planned_operator import StateTransformation
     from state_processor.savepoint.savepoint import Savepoint
     from state_processor.savepoint.written import PlannedSavepoint, WrittenSavepoint
+    from state_processor.writing.write_context import StateTransformation
 
 _DEFAULT_MAX_PARALLELISM = 128
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata.references import StreamReference
     from savepoint_formats.tables.catalog import State, StateKind
     from savepoint_formats.tables.tables import Table
-    from state_processor.savepoint.savepoint import Operator
+    from state_processor.snapshot.operator import Operator
 
 _KEYED_FORMATS = {
     KeyedHandleType.KEY_GROUPS_V1: "key groups",

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
-    from state_processor.savepoint.planned_operator import WriteContext
     from state_processor.writing.handed_runs import RunSource
+    from state_processor.writing.write_context import WriteContext
 
 _EXAMPLES = 3
 

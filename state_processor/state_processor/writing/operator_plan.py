@@ -11,9 +11,9 @@ from state_processor.writing.operator_rows import OperatorFiles
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from state_processor.savepoint.planned_operator import WriteContext
     from state_processor.writing.keyed_write import KeyedPlan
     from state_processor.writing.operator_rows import ElementRows
+    from state_processor.writing.write_context import WriteContext
 
 
 @dataclass(frozen=True)

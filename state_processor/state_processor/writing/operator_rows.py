@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import OperatorStateHandle
     from savepoint_formats.new_snapshot.directory import NewSnapshot
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from state_processor.savepoint.planned_operator import WriteContext
+    from state_processor.writing.write_context import WriteContext
 
 ELEMENTS = "subtask INT, state INT, key BINARY, element BINARY"
 ELEMENT_SCHEMA = pa.schema(

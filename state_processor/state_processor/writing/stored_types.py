@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
-    from state_processor.savepoint.savepoint import Operator
+    from state_processor.snapshot.operator import Operator
 
 
 @dataclass(frozen=True)

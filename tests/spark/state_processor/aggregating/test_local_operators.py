@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from state_processor.bootstrapping.transformation import OneInputStateTransformation
     from state_processor.local_state.local_merges import Merge
-    from state_processor.savepoint.planned_operator import StateTransformation
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
+    from state_processor.writing.write_context import StateTransformation
 
 # Workers do not find the modules of tests.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]

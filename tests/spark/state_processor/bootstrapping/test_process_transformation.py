@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from state_processor.savepoint.planned_operator import StateTransformation
+    from state_processor.writing.write_context import StateTransformation
 
 SORTED, BACKEND = "execution.sorted-inputs.enabled", "state.backend.type"
 WAYS = [

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from state_processor.functions.keyed_runtime_context import KeyedRuntimeContext
     from state_processor.functions.process_functions import KeyedContext
-    from state_processor.savepoint.planned_operator import StateTransformation
+    from state_processor.writing.write_context import StateTransformation
 
 SORTED, BACKEND = "execution.sorted-inputs.enabled", "state.backend.type"
 COUNT = ValueStateDescriptor("count", Types.LONG())

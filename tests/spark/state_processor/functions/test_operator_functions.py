@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from state_processor.savepoint.planned_operator import StateTransformation
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
+    from state_processor.writing.write_context import StateTransformation
 
 LATEST = MapStateDescriptor("latest", Types.STRING(), Types.LONG())
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from state_processor.functions.process_functions import KeyedContext
     from state_processor.reading.functions import RuntimeContext
     from state_processor.reading.states import ValueState
-    from state_processor.savepoint.planned_operator import StateTransformation
+    from state_processor.writing.write_context import StateTransformation
 
 SORTED, BACKEND = "execution.sorted-inputs.enabled", "state.backend.type"
 RUNS = [

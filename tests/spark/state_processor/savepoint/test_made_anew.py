@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from state_processor.savepoint.planned_operator import StateTransformation
+    from state_processor.writing.write_context import StateTransformation
 
 
 def keyed(spark: SparkSession, *names: str) -> StateTransformation:

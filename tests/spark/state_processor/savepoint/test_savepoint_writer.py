@@ -35,7 +35,7 @@ from state_processor import Savepoint, SavepointWriter
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from state_processor.savepoint.planned_operator import WriteContext
+    from state_processor.writing.write_context import WriteContext
 
 CURRENCY_2 = "currency-2.2.1-rocksdb-native"
 CURRENCY_1 = "currency-1.20.5-hashmap-canonical"

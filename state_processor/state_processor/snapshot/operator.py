@@ -1,0 +1,99 @@
+"""An operator of a snapshot: its states, and the tables that they make."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from savepoint_formats.errors import StateNotFoundError
+from savepoint_formats.tables.catalog import OperatorCatalog
+from savepoint_formats.tables.tables import Table, tables_of
+from savepoint_formats.tables.unread import problems_by_table
+
+if TYPE_CHECKING:
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.tables.catalog_problem import CatalogProblem
+    from savepoint_formats.tables.read_options import ReadOptions
+    from savepoint_formats.tables.scan import TableScan
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator of a savepoint: a namespace of tables.
+
+    Attributes:
+        record: What ``_metadata`` says of it.
+        uid: Its uid, if the savepoint or the user told it.
+        directory: Where its files are.
+        kryo: How Kryo's bytes are to be read.
+        key_type: The serializer of its keys that the user told, for where no file does.
+    """
+
+    record: OperatorState
+    uid: str | None
+    directory: SnapshotDirectory = field(repr=False)
+    kryo: KryoDialect | None = field(default=None, repr=False)
+    key_type: TypeSerializerSnapshot | None = field(default=None, repr=False)
+
+    @property
+    def id(self) -> str:
+        """The hash of its uid, 32 hexadecimal digits."""
+        return str(self.record.operator_id)
+
+    @property
+    def name(self) -> str:
+        """What its tables are called by: the uid, or the hash where the uid is not known."""
+        return self.uid or self.id
+
+    @cached_property
+    def catalog(self) -> OperatorCatalog:
+        """Its states. Reads the headers of its state files, once."""
+        key = None if self.key_type is None else self.key_type.layout()
+        return OperatorCatalog.of(self.directory, self.record, self.kryo, key)
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables that its states make."""
+        return tables_of(self.catalog.states)
+
+    @property
+    def problems(self) -> dict[str, tuple[CatalogProblem, ...]]:
+        """Table -> why files of it can't be read; also of tables that are not known otherwise."""
+        return problems_by_table(self.catalog.problems, self.tables)
+
+    @property
+    def unread_tables(self) -> dict[str, tuple[CatalogProblem, ...]]:
+        """The tables of which no file can be read, and why."""
+        known = {table.name for table in self.tables}
+        return {name: found for name, found in self.problems.items() if name not in known}
+
+    def table(self, name: str) -> Table:
+        """The table of this name.
+
+        Raises:
+            StateNotFoundError: There is none; the message lists those there are.
+            SavepointError: Its files are missing or damaged.
+        """
+        for table in self.tables:
+            if table.name == name:
+                return table
+        if name in (unread := self.unread_tables):
+            problem = unread[name][0]
+            places = (f"subtask {problem.subtask}", f"table {name}", f"operator {self.name}")
+            # The error of the catalog stays as it is, for whoever asks again.
+            raise copy(problem.error).within(*places)
+        known = ", ".join(table.name for table in self.tables) or "none"
+        unread_files = "".join(f"; could not be read: {one}" for one in self.catalog.problems)
+        message = f"operator {self.name} has no table {name!r}; it has: {known}{unread_files}"
+        raise StateNotFoundError(message)
+
+    def scan(self, table: Table, options: ReadOptions) -> TableScan:
+        """How one of its tables is read."""
+        from savepoint_formats.tables.scan import TableScan  # noqa: PLC0415  # numba is slow
+
+        return TableScan(self.directory, self.record, table, options, self.kryo, self.name)

@@ -1,0 +1,54 @@
+"""What makes the state of an operator, and what it is told when that is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from savepoint_formats.key_groups.operator_id import OperatorId
+    from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.new_snapshot.directory import NewSnapshot
+    from state_processor.snapshot.operator import Operator
+    from state_processor.snapshot.snapshot import Snapshot
+    from state_processor.writing.operator_plan import OperatorPlan
+
+
+@dataclass(frozen=True, slots=True)
+class WriteContext:
+    """What a transformation is told when the state of its operator is to be written.
+
+    Attributes:
+        spark: The session for its jobs.
+        target: The directory that takes the files.
+        operator_id: The id that the operator will have.
+        parallelism: The number of subtasks.
+        max_parallelism: The number of key groups.
+        source: The savepoint that the new one is based on, if it is.
+        operator: The operator of ``source`` that is changed; None if it is a new one.
+    """
+
+    spark: SparkSession
+    target: NewSnapshot
+    operator_id: OperatorId
+    parallelism: int
+    max_parallelism: int
+    source: Snapshot | None = None
+    operator: Operator | None = None
+
+
+class StateTransformation(Protocol):
+    """What makes the state of an operator."""
+
+    def write(self, context: WriteContext) -> OperatorState:
+        """Writes the files of the operator; of its record, id, uid and name are filled in later."""
+
+
+@runtime_checkable
+class PlannedTransformation(StateTransformation, Protocol):
+    """A transformation that says what it makes before it does, so that others may join it."""
+
+    def plan(self) -> OperatorPlan:
+        """What is to be written."""
