@@ -25,8 +25,8 @@ from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Struct
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode_sequence
 from savepoint_formats.program.spans import Spans, bytes_of, large_binary, spans_in
+from savepoint_formats.sources.state_rows import key_layout, namespace_layout
 from savepoint_formats.tables.catalog import StateKind
-from savepoint_formats.tables.state_rows import key_layout, namespace_layout
 from savepoint_formats.values.state_entries import DELIMITER, Sized, is_ambiguous
 
 if TYPE_CHECKING:

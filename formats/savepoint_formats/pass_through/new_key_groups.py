@@ -35,8 +35,8 @@ from savepoint_formats.layout import (
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
+from savepoint_formats.sources.state_rows import key_layout, namespace_layout
 from savepoint_formats.tables.catalog import StateKind
-from savepoint_formats.tables.state_rows import key_layout, namespace_layout
 from savepoint_formats.tables.visible import visible_key
 from savepoint_formats.values.state_entries import Sized, Suffixed, entry_key, is_ambiguous
 

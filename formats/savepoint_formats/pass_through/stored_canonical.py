@@ -22,9 +22,9 @@ from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.pass_through.stored_state import RUN_SCHEMA, StatePiece
 from savepoint_formats.program.kernel import NO_STATE
 from savepoint_formats.program.spans import Spans, bytes_of
+from savepoint_formats.sources.entry_source import BATCH_SIZE
+from savepoint_formats.sources.section_frames import SectionFrames
 from savepoint_formats.state_files.sections import batches_of, read_sections, sections_of
-from savepoint_formats.tables.entry_source import BATCH_SIZE
-from savepoint_formats.tables.section_frames import SectionFrames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import within
 from savepoint_formats.pass_through.changed_entries import ChangedEntries
-from savepoint_formats.tables.changelog_source import state_changes
+from savepoint_formats.sources.changelog_source import state_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

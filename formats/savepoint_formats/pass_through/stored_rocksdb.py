@@ -11,9 +11,9 @@ from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import within
 from savepoint_formats.pass_through.stored_state import StatePiece
 from savepoint_formats.program.spans import Spans, bytes_of
+from savepoint_formats.sources.entry_source import BATCH_SIZE
+from savepoint_formats.sources.keyed_batch import key_groups_at
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
-from savepoint_formats.tables.entry_source import BATCH_SIZE
-from savepoint_formats.tables.keyed_batch import key_groups_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -28,9 +28,9 @@ from savepoint_formats.pass_through.stored_changelog import StoredChangelog
 from savepoint_formats.pass_through.stored_heap import StoredHeap
 from savepoint_formats.pass_through.stored_raw_timers import StoredRawTimers
 from savepoint_formats.pass_through.stored_rocksdb import StoredRocksDb
+from savepoint_formats.sources.keyed_source import is_canonical
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
 from savepoint_formats.tables.catalog import keyed_states
-from savepoint_formats.tables.keyed_source import is_canonical
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import KeyedStateHandle, KeyGroupsHandle
     from savepoint_formats.pass_through.deleted_keys import DeletedKeys
     from savepoint_formats.pass_through.stored_state import StatePiece, StoredSource
-    from savepoint_formats.tables.entry_source import SourceSettings
+    from savepoint_formats.sources.entry_source import SourceSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 from savepoint_formats.key_groups.ranges import KeyGroupRange
-from savepoint_formats.tables.entry_source import PORTION_SIZE
+from savepoint_formats.sources.entry_source import PORTION_SIZE
 from savepoint_formats.values.kinds.nanoseconds import Nanoseconds, checked_nanoseconds
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.program.spans import spans_in
+from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.tables.catalog import StateKind
-from savepoint_formats.tables.entry_source import SourceSettings
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.state_entries import Delimited, NullableRest, entry_key
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.portions import CopiedEntries, Room, copied_spans, divided
-from savepoint_formats.tables.state_rows import EntrySpans
+from savepoint_formats.sources.state_rows import EntrySpans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

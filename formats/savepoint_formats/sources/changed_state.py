@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated
+from savepoint_formats.sources.state_edits import EditKind
 from savepoint_formats.tables.catalog import State, StateKind
-from savepoint_formats.tables.state_edits import EditKind
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds.equality import comparable
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.bytes.data_view import DataInputView
-    from savepoint_formats.tables.state_edits import Edit
+    from savepoint_formats.sources.state_edits import Edit
     from savepoint_formats.values.kinds.codec import Value
 
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from savepoint_formats.sources.changed_batch import changed_batch, remaining_batch
+from savepoint_formats.sources.changed_timers import ChangedTimers
+from savepoint_formats.sources.key_group_changes import WaitingChanges
 from savepoint_formats.state_files.changelog import (
     StateRegistration,
     read_changes,
 )
 from savepoint_formats.tables.catalog import State, StateKind, keyed_state
-from savepoint_formats.tables.changed_batch import changed_batch, remaining_batch
-from savepoint_formats.tables.changed_timers import ChangedTimers
-from savepoint_formats.tables.key_group_changes import WaitingChanges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import ChangelogHandle
+    from savepoint_formats.sources.keyed_batch import KeyedBatch
+    from savepoint_formats.sources.keyed_source import KeyedSource
     from savepoint_formats.state_files.changelog import KeyedChange
-    from savepoint_formats.tables.keyed_batch import KeyedBatch
-    from savepoint_formats.tables.keyed_source import KeyedSource
     from savepoint_formats.tables.timer_rows import TimerRows
     from savepoint_formats.values.kryo.dialect import KryoDialect
 

@@ -11,10 +11,10 @@ from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.layout import Struct
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
+from savepoint_formats.sources.keyed_batch import KeyedBatch, key_groups_at
+from savepoint_formats.sources.large_key_groups import HELD_SIZE, portions
+from savepoint_formats.sources.state_rows import EntryDecoder, EntrySpans
 from savepoint_formats.tables.catalog import State, StateKind
-from savepoint_formats.tables.keyed_batch import KeyedBatch, key_groups_at
-from savepoint_formats.tables.large_key_groups import HELD_SIZE, portions
-from savepoint_formats.tables.state_rows import EntryDecoder, EntrySpans
 from savepoint_formats.tables.timer_rows import TimerRows
 from savepoint_formats.values.state_entries import KeyPrefix
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.key_groups.ranges import KeyGroupRange
-    from savepoint_formats.tables.state_rows import StateRows
+    from savepoint_formats.sources.state_rows import StateRows
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
     Part = tuple[Chunk, dict[str, EntrySpans]]

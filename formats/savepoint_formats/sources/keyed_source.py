@@ -12,13 +12,13 @@ from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.entries.frames import section_frames
 from savepoint_formats.errors import FormatError
 from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle, KeyedHandleType
+from savepoint_formats.sources.canonical_source import CanonicalSource
+from savepoint_formats.sources.changelog_source import ChangelogSource
+from savepoint_formats.sources.heap_source import HeapSource
+from savepoint_formats.sources.rocksdb_source import RocksDbSource
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
 from savepoint_formats.state_files.sections import NOTHING_WRITTEN, sections_of
-from savepoint_formats.tables.canonical_source import CanonicalSource
 from savepoint_formats.tables.catalog import keyed_states
-from savepoint_formats.tables.changelog_source import ChangelogSource
-from savepoint_formats.tables.heap_source import HeapSource
-from savepoint_formats.tables.rocksdb_source import RocksDbSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
     from savepoint_formats.metadata import KeyedStateHandle, KeyGroupsHandle
-    from savepoint_formats.tables.entry_source import SourceSettings
-    from savepoint_formats.tables.keyed_batch import KeyedBatch
+    from savepoint_formats.sources.entry_source import SourceSettings
+    from savepoint_formats.sources.keyed_batch import KeyedBatch
     from savepoint_formats.tables.timer_rows import TimerRows
 
 # A heap section that passes for a canonical one by chance is next to impossible; two more so.

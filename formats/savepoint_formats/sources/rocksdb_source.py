@@ -9,14 +9,14 @@ import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import within
-from savepoint_formats.state_files.rocksdb.states import RocksDbState
-from savepoint_formats.tables.entry_source import (
+from savepoint_formats.sources.entry_source import (
     BATCH_SIZE,
     BLOCK_SIZE,
     EntrySource,
     SourceSettings,
 )
-from savepoint_formats.tables.state_rows import EntrySpans
+from savepoint_formats.sources.state_rows import EntrySpans
+from savepoint_formats.state_files.rocksdb.states import RocksDbState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import IncrementalHandle
+    from savepoint_formats.sources.entry_source import Part
     from savepoint_formats.tables.catalog import State
-    from savepoint_formats.tables.entry_source import Part
 
 
 class RocksDbSource(EntrySource):

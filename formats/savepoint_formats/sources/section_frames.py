@@ -14,7 +14,7 @@ import numpy as np
 
 from savepoint_formats.entries.frames import Frames, FramesStart, FramesTable, expect_end, frames
 from savepoint_formats.errors import FormatError
-from savepoint_formats.tables.keyed_batch import key_groups_at
+from savepoint_formats.sources.keyed_batch import key_groups_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -12,20 +12,20 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.entries.frames import FramesStart
 from savepoint_formats.errors import within
+from savepoint_formats.sources.entry_source import (
+    BATCH_SIZE,
+    BLOCK_SIZE,
+    EntrySource,
+    SourceSettings,
+)
+from savepoint_formats.sources.section_frames import SectionFrames
+from savepoint_formats.sources.state_rows import EntrySpans
 from savepoint_formats.state_files.sections import (
     Section,
     batches_of,
     read_sections,
     sections_of,
 )
-from savepoint_formats.tables.entry_source import (
-    BATCH_SIZE,
-    BLOCK_SIZE,
-    EntrySource,
-    SourceSettings,
-)
-from savepoint_formats.tables.section_frames import SectionFrames
-from savepoint_formats.tables.state_rows import EntrySpans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.file_io import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle
+    from savepoint_formats.sources.entry_source import Part
     from savepoint_formats.tables.catalog import State
-    from savepoint_formats.tables.entry_source import Part
 
 
 class CanonicalSource(EntrySource):

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from savepoint_formats.tables.changed_state import NumberedEdit, StateEntries
-from savepoint_formats.tables.state_edits import EditReader
-from savepoint_formats.tables.state_rows import key_layout, namespace_layout
+from savepoint_formats.sources.changed_state import NumberedEdit, StateEntries
+from savepoint_formats.sources.state_edits import EditReader
+from savepoint_formats.sources.state_rows import key_layout, namespace_layout
 from savepoint_formats.values.state_entries import is_ambiguous, length_suffix
 
 if TYPE_CHECKING:

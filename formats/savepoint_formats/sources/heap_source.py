@@ -24,17 +24,17 @@ from savepoint_formats.layout import (
 )
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode, decode_sequence
-from savepoint_formats.state_files.heap import HeapSection
-from savepoint_formats.state_files.heap_borders import HeapBorders, HeapState, entry_starts
-from savepoint_formats.state_files.sections import Section, sections_of
-from savepoint_formats.tables.catalog import State, StateKind
-from savepoint_formats.tables.keyed_batch import KeyedBatch
-from savepoint_formats.tables.state_rows import (
+from savepoint_formats.sources.keyed_batch import KeyedBatch
+from savepoint_formats.sources.state_rows import (
     HeapDecoder,
     StateRows,
     key_layout,
     namespace_layout,
 )
+from savepoint_formats.state_files.heap import HeapSection
+from savepoint_formats.state_files.heap_borders import HeapBorders, HeapState, entry_starts
+from savepoint_formats.state_files.sections import Section, sections_of
+from savepoint_formats.tables.catalog import State, StateKind
 from savepoint_formats.tables.timer_rows import TimerRows
 from savepoint_formats.values.kryo.structs import column_type, is_struct
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.file_io import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.program.program import Program
-    from savepoint_formats.tables.entry_source import SourceSettings
+    from savepoint_formats.sources.entry_source import SourceSettings
 
     Entries: TypeAlias = StateRows | pa.StructArray
 

@@ -20,18 +20,18 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.key_rows import KeyRows
 from savepoint_formats.layout import Struct
 from savepoint_formats.program.assembly import program
+from savepoint_formats.sources.changed_state import StateEntries, apart, with_edits
+from savepoint_formats.sources.keyed_batch import KeyedBatch
+from savepoint_formats.sources.state_rows import StateRows, key_layout, namespace_layout
 from savepoint_formats.tables.catalog import StateKind
-from savepoint_formats.tables.changed_state import StateEntries, apart, with_edits
-from savepoint_formats.tables.keyed_batch import KeyedBatch
-from savepoint_formats.tables.state_rows import StateRows, key_layout, namespace_layout
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.tables.changed_state import NumberedEdit
-    from savepoint_formats.tables.key_group_changes import KeyGroupChanges
+    from savepoint_formats.sources.changed_state import NumberedEdit
+    from savepoint_formats.sources.key_group_changes import KeyGroupChanges
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.portions import Room, divided
-from savepoint_formats.tables.large_key_groups import portions
-from savepoint_formats.tables.state_rows import EntrySpans
+from savepoint_formats.sources.large_key_groups import portions
+from savepoint_formats.sources.state_rows import EntrySpans
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.program.program import Program
-    from savepoint_formats.tables.state_rows import StateRows
+    from savepoint_formats.sources.state_rows import StateRows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
