@@ -24,9 +24,9 @@ from savepoint_formats.metadata import (
     SubtaskState,
 )
 from savepoint_formats.metadata.keyed_handles import ChangeSetStream, StateChange
+from savepoint_formats.scan.read_options import ReadOptions
+from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.tables.catalog import OperatorCatalog
-from savepoint_formats.tables.read_options import ReadOptions
-from savepoint_formats.tables.scan import TableScan
 from savepoint_formats.tables.tables import tables_of
 from savepoint_formats.values.state_entries import EntryWriter, entry_key
 from savepoint_formats.values.values import write_value

@@ -17,7 +17,7 @@ from state_processor import Savepoint
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from savepoint_formats.tables.scan import TableScan
+    from savepoint_formats.scan.scan import TableScan
 
 SAMPLES = Path(__file__).parents[2] / "sample_savepoints"
 

@@ -17,6 +17,7 @@ from savepoint_formats.layout import Struct, TimerTimestamp, VoidNamespace
 from savepoint_formats.pass_through.heap_entries import BackToBack, nothings
 from savepoint_formats.pass_through.stored_state import StatePiece
 from savepoint_formats.program.spans import bytes_of
+from savepoint_formats.scan.raw_state import RawKeyedSource
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files.header import StateMetaInfo
 from savepoint_formats.state_files.raw_timers import (
@@ -28,7 +29,6 @@ from savepoint_formats.state_files.raw_timers import (
     read_timers,
 )
 from savepoint_formats.tables.catalog import State, StateKind
-from savepoint_formats.tables.raw_state import RawKeyedSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

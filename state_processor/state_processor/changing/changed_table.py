@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 
 from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.layout import as_records, without_ttl
+from savepoint_formats.scan.read_options import ReadOptions
+from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
-from savepoint_formats.tables.read_options import ReadOptions
-from savepoint_formats.tables.scan import TableScan
 from savepoint_formats.values.kinds.nanoseconds import checked_nanoseconds
 from state_processor.changing.stored_elements import StoredElements
 from state_processor.changing.struct_columns import (

@@ -16,8 +16,8 @@ from savepoint_formats.hashing.inferred_hash_codes import (
 )
 from savepoint_formats.hashing.key_hash import key_groups_of, key_hashes
 from savepoint_formats.hashing.shape_columns import shape_hashes, structure
-from savepoint_formats.tables.read_options import ReadOptions
-from savepoint_formats.tables.scan import TableScan
+from savepoint_formats.scan.read_options import ReadOptions
+from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.tables.tables import KEY
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import pyarrow as pa
 from savepoint_formats.errors import within
 from savepoint_formats.metadata import KeyGroupsHandle
 from savepoint_formats.pass_through.stored_runs import PassThrough, raw_timer_runs, stored_runs
+from savepoint_formats.scan.scan import SPLIT_SIZE, pieces_of
+from savepoint_formats.scan.subtasks import check_subtasks
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.tables.catalog import raw_keyed_handle
-from savepoint_formats.tables.scan import SPLIT_SIZE, pieces_of
-from savepoint_formats.tables.subtasks import check_subtasks
 from state_processor.local_state.local_state_rows import LOCAL_RUNS, of_subtask
 from state_processor.writing.encode_keyed import RUNS, run_rows
 from state_processor.writing.handed_runs import RunSource

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_formats.tables.scan import Split, TableScan
+    from savepoint_formats.scan.scan import Split, TableScan
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
 
 

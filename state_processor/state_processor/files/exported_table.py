@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from savepoint_formats.tables.scan import Split, TableScan
+    from savepoint_formats.scan.scan import Split, TableScan
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from savepoint_formats.errors import MergeError
 from savepoint_formats.layout import without_ttl
 from savepoint_formats.pass_through.merged_instances import MergedInstances
-from savepoint_formats.tables.merged_columns import instance_layout, merge_of, mergeable_states
+from savepoint_formats.scan.merged_columns import instance_layout, merge_of, mergeable_states
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.types.python_values import given, python_values
 

@@ -53,7 +53,7 @@ from pyspark.sql.datasource import (
 
 from savepoint_formats.errors import TableNotFoundError
 from savepoint_formats.printable import printable
-from savepoint_formats.tables.scan import KeyedSplit, Split, TableScan
+from savepoint_formats.scan.scan import KeyedSplit, Split, TableScan
 from savepoint_formats.values.kryo.descriptions import kryo_classes_of
 from state_processor.snapshot.key_types import key_types_of
 from state_processor.snapshot.snapshot import Snapshot

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from savepoint_formats.layout import Layout
-    from savepoint_formats.tables.scan import TableScan
+    from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.tables.tables import Table
     from state_processor.snapshot.operator import Operator
     from state_processor.snapshot.snapshot import Snapshot

@@ -19,8 +19,8 @@ from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.tables.catalog import State, StateKind
-from savepoint_formats.tables.read_options import ReadOptions
 from savepoint_formats.tables.tables import Column, tables_of
 from state_processor.reading.data_source import SplitPartition
 from state_processor.reading.functions import RuntimeContext
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_formats.tables.scan import Split, TableScan
+    from savepoint_formats.scan.scan import Split, TableScan
     from state_processor.reading.functions import ReaderFunction
     from state_processor.snapshot.operator import Operator
     from state_processor.snapshot.snapshot import Snapshot

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    from savepoint_formats.tables.scan import TableScan
+    from savepoint_formats.scan.scan import TableScan
 
 Rows = list[dict[str, Any]]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 
 from savepoint_formats.errors import StateNotFoundError
-from savepoint_formats.tables.merged_columns import mergeable_states
-from savepoint_formats.tables.read_options import ReadOptions
+from savepoint_formats.scan.merged_columns import mergeable_states
+from savepoint_formats.scan.read_options import ReadOptions
 from state_processor.changing.table_rows import TableRows
 from state_processor.local_state.local_merges import merge_instances
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from savepoint_formats.tables.read_options import ReadArguments
+    from savepoint_formats.scan.read_options import ReadArguments
     from state_processor.local_state.local_merges import Merge
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
 

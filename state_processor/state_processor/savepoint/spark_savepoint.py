@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.printable import html_printable
+from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.tables.catalog import StateKind
-from savepoint_formats.tables.read_options import ReadOptions
 from savepoint_formats.tables.tables import KEYED_STATE, TIMERS, WINDOW_STATE
 from savepoint_formats.values.kryo.descriptions import kryo_classes_json
 from state_processor.reading.data_source import FORMAT, SavepointDataSource, path_options
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.layout import KryoClass
-    from savepoint_formats.tables.read_options import ReadArguments
+    from savepoint_formats.scan.read_options import ReadArguments
     from savepoint_formats.tables.tables import Table
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.reading.functions import (

@@ -15,10 +15,10 @@ from savepoint_formats.tables.unread import problems_by_table
 if TYPE_CHECKING:
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.scan.read_options import ReadOptions
+    from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.tables.catalog_problem import CatalogProblem
-    from savepoint_formats.tables.read_options import ReadOptions
-    from savepoint_formats.tables.scan import TableScan
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
@@ -94,6 +94,6 @@ class Operator:
 
     def scan(self, table: Table, options: ReadOptions) -> TableScan:
         """How one of its tables is read."""
-        from savepoint_formats.tables.scan import TableScan  # noqa: PLC0415  # numba is slow
+        from savepoint_formats.scan.scan import TableScan  # noqa: PLC0415  # numba is slow
 
         return TableScan(self.directory, self.record, table, options, self.kryo, self.name)

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from savepoint_formats.layout import KryoClass
-    from savepoint_formats.tables.read_options import ScanArguments
-    from savepoint_formats.tables.scan import TableScan
+    from savepoint_formats.scan.read_options import ScanArguments
+    from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.tables.tables import Table
     from state_processor.snapshot.key_types import GivenType
 
@@ -225,7 +225,7 @@ class Snapshot:
             ...     for batch in scan.read(split):
             ...         print(batch.num_rows)
         """
-        from savepoint_formats.tables.read_options import ReadOptions  # noqa: PLC0415  # numba is slow
+        from savepoint_formats.scan.read_options import ReadOptions  # noqa: PLC0415  # numba is slow
 
         operator, found = self.table(table)
         return operator.scan(found, ReadOptions.of(options))

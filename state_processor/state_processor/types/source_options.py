@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_formats.key_groups.ranges import KeyGroupRange
-from savepoint_formats.tables.read_options import (
+from savepoint_formats.scan.read_options import (
     ReadOptions,
     ScanArguments,
     camel_case,

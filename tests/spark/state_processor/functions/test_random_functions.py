@@ -23,7 +23,7 @@ from state_processor import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from savepoint_formats.tables.scan import TableScan
+    from savepoint_formats.scan.scan import TableScan
     from state_processor.functions.keyed_runtime_context import KeyedRuntimeContext
     from state_processor.functions.process_functions import KeyedContext
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from savepoint_formats.tables.scan import TableScan
+    from savepoint_formats.scan.scan import TableScan
 
 CURRENCY = Sample("currency-2.2.1-rocksdb-native")
 STATES = Sample("states-2.2.1-hashmap-canonical")

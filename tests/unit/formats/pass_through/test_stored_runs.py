@@ -36,9 +36,9 @@ from savepoint_formats.layout import Text
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import CheckpointMetadata
 from savepoint_formats.pass_through.stored_runs import PassThrough, stored_runs
+from savepoint_formats.scan.read_options import ReadOptions
+from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.sources.entry_source import SourceSettings
-from savepoint_formats.tables.read_options import ReadOptions
-from savepoint_formats.tables.scan import TableScan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,8 +24,8 @@ from savepoint_formats.errors import FormatError, StateNotFoundError, Undecodabl
 from savepoint_formats.layout import Long, Text
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import OperatorState, SubtaskState
+from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.tables.catalog import OperatorCatalog
-from savepoint_formats.tables.scan import TableScan
 from savepoint_formats.tables.tables import tables_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from savepoint_formats.key_groups.ranges import KeyGroupRange
-from savepoint_formats.tables.read_options import ReadOptions
+from savepoint_formats.scan.read_options import ReadOptions
 from state_processor.reading.per_key import keys_of_function
 from state_processor.types.source_options import SourceOptions
 

@@ -17,7 +17,7 @@ from state_processor import Savepoint
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from savepoint_formats.tables.scan import TableScan
+    from savepoint_formats.scan.scan import TableScan
 
 Counts = dict[tuple[str, str], tuple[StateKind, int]]
 """Operator and table -> kind of its states, and rows."""

@@ -8,7 +8,7 @@ import pytest
 from support.sample_rows import Sample, rows_of
 
 from savepoint_formats.key_groups.ranges import KeyGroupRange
-from savepoint_formats.tables.read_options import ReadOptions
+from savepoint_formats.scan.read_options import ReadOptions
 
 STATES = Sample("states-2.2.1-hashmap-canonical")
 TABLE = "stateful.keyed_state"

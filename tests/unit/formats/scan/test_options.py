@@ -14,7 +14,7 @@ from savepoint_formats.errors import ColumnNotFoundError, KeyTypeError, StateNot
 from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.layout import Int, Text
-from savepoint_formats.tables.scan import KeyedSplit, TableScan
+from savepoint_formats.scan.scan import KeyedSplit, TableScan
 
 # One of each way in which keyed state is stored.
 STORED = [

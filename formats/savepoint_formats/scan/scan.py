@@ -23,15 +23,10 @@ from savepoint_formats.errors import (
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.metadata import KeyedHandleType, KeyGroupsHandle
 from savepoint_formats.metadata.references import COORDINATOR, keyed_streams
-from savepoint_formats.sources.entry_source import SourceSettings
-from savepoint_formats.sources.keyed_source import keyed_source
-from savepoint_formats.sources.state_rows import key_layout
-from savepoint_formats.tables.catalog import State, StateKind, base_handles, raw_keyed_handle
-from savepoint_formats.tables.filter import KeyFilter
-from savepoint_formats.tables.flat import flat_fields, flat_state, flattened
-from savepoint_formats.tables.merged_columns import MergedColumns, merge_of, mergeable_states
-from savepoint_formats.tables.operator_scan import OperatorStateSplit, read_operator_state
-from savepoint_formats.tables.raw_state import (
+from savepoint_formats.scan.filter import KeyFilter
+from savepoint_formats.scan.merged_columns import MergedColumns, merge_of, mergeable_states
+from savepoint_formats.scan.operator_scan import OperatorStateSplit, read_operator_state
+from savepoint_formats.scan.raw_state import (
     CoordinatorSplit,
     RawKeyedSource,
     RawKeyedSplit,
@@ -40,8 +35,13 @@ from savepoint_formats.tables.raw_state import (
     raw_splits,
     read_raw_state,
 )
-from savepoint_formats.tables.read_options import ReadOptions
-from savepoint_formats.tables.subtasks import check_subtasks
+from savepoint_formats.scan.read_options import ReadOptions
+from savepoint_formats.scan.subtasks import check_subtasks
+from savepoint_formats.sources.entry_source import SourceSettings
+from savepoint_formats.sources.keyed_source import keyed_source
+from savepoint_formats.sources.state_rows import key_layout
+from savepoint_formats.tables.catalog import State, StateKind, base_handles, raw_keyed_handle
+from savepoint_formats.tables.flat import flat_fields, flat_state, flattened
 from savepoint_formats.tables.tables import KEY, SUBTASK, Column, column_type
 from savepoint_formats.tables.timer_rows import KEY_GROUP
 from savepoint_formats.tables.visible import (

@@ -12,7 +12,7 @@ from support.sample_rows import Sample, copy_of, file_of
 
 from savepoint_formats.errors import FormatError, SavepointError, StateTypeError, TruncatedError
 from savepoint_formats.metadata import KeyGroupsHandle
-from savepoint_formats.tables.scan import KeyedSplit, TableScan
+from savepoint_formats.scan.scan import KeyedSplit, TableScan
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

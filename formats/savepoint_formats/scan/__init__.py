@@ -1,0 +1,1 @@
+"""How tables are read: planned from metadata, then split by split as Arrow batches."""
