@@ -8,7 +8,8 @@
 | null, value if there is one          | value if there is one                                     |
 | a timer                              | the timer; nothing                                        |
 
-Decoding tells where anything ends, and nothing else is made of it.
+Decoding tells where anything ends, and nothing else is made of it. Where it does not tell, the last
+part of an entry ends with the entry.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ import pyarrow.compute as pc
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
+from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Struct
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode_sequence
 from savepoint_formats.program.spans import Spans, bytes_of, large_binary, spans_in
 from savepoint_formats.sources.state_rows import key_layout, namespace_layout
 from savepoint_formats.tables.catalog import StateKind
-from savepoint_formats.values.state_entries import DELIMITER, Sized, is_ambiguous
+from savepoint_formats.values.state_entries import DELIMITER, EntryReader, Sized, is_ambiguous
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +48,14 @@ class HeapEntries(Protocol):
 
     def read(self, chunk: Chunk, position: int, count: int) -> tuple[StoredEntries, int]:
         """So many entries from a position on, and where they end."""
+        ...
+
+    def between(self, chunk: Chunk, borders: Spans) -> StoredEntries:
+        """The entries that lie there, be it that nobody can decode their values.
+
+        Raises:
+            UndecodableError: It cannot be told where an element of a list or map ends.
+        """
         ...
 
 
@@ -72,6 +82,8 @@ class BackToBack:
 
     def __init__(self, parts: Sequence[Layout], kryo: KryoDialect | None) -> None:
         names = tuple(str(index) for index in range(len(parts)))
+        self._parts = tuple(parts)
+        self._kryo = kryo
         self._program = program(Struct(names, tuple(map(Sized, parts))), kryo)
 
     def spans(self, chunk: Chunk, position: int, count: int) -> tuple[list[Spans], int]:
@@ -87,6 +99,55 @@ class BackToBack:
         starts = ends - sizes
         parts = range(sizes.shape[1])
         return [Spans(starts[:, part], ends[:, part]) for part in parts], end
+
+    def items_of(self, chunk: Chunk, collections: Spans, counts: NDArray[np.int64]) -> list[Spans]:
+        """Where each part of each item of some collections lies, which fill a chunk.
+
+        Raises:
+            UndecodableError: It cannot be told where an item ends that others follow.
+            FormatError: A part is damaged.
+        """
+        try:
+            found, end = self.spans(chunk, 0, int(counts.sum()))
+            if end == len(chunk):
+                return found
+        except UndecodableError:
+            pass  # the last item of a collection ends where this does
+        borders = [
+            self._borders(chunk, *one)
+            for one in zip(
+                collections.starts.tolist(), collections.ends.tolist(), counts.tolist(), strict=True
+            )
+        ]
+        places = np.array([item for items in borders for item in items], np.int64)
+        places = places.reshape(-1, len(self._parts) + 1)
+        parts = range(len(self._parts))
+        return [Spans(places[:, part], places[:, part + 1]) for part in parts]
+
+    def _borders(self, chunk: Chunk, start: int, end: int, count: int) -> list[list[int]]:
+        """Where each part of each item of a collection begins, and where the last one ends."""
+        found = []
+        for index in range(count):
+            borders = [start]
+            for part in self._parts:
+                start = self._end(part, chunk, start, end)
+                borders.append(start)
+            if start == end and index < count - 1 and borders[0] < end:
+                reason = f"{count} items, of which the one of index {index} hides where it ends"
+                raise chunk.error(reason, borders[0], UndecodableError)
+            found.append(borders)
+        if start != end:
+            raise chunk.error(f"{end - start} bytes behind {count} items", start, FormatError)
+        return found
+
+    def _end(self, part: Layout, chunk: Chunk, start: int, end: int) -> int:
+        """Where a part ends; that of its collection if nobody can tell."""
+        reader = EntryReader(chunk.view(start, end), self._kryo)
+        try:
+            reader.read(part)
+        except UndecodableError:
+            return end
+        return end if reader.is_lost else start + reader.view.position
 
 
 class Values(Protocol):
@@ -118,17 +179,17 @@ class ListValues:
 
     def entries(self, chunk: Chunk, values: Spans, keys: pa.LargeBinaryArray) -> StoredEntries:
         """An entry per list that has elements."""
-        items, counts = _collected(chunk, values)
+        items, spans, counts = _collected(chunk, values)
         is_empty = counts == 0
-        (elements,), _ = self._elements.spans(items, 0, int(counts.sum()))
+        (elements,) = self._elements.items_of(items, spans, counts)
         ends = np.cumsum(counts[~is_empty])
         with_comma, comma = _extended(items, np.array([DELIMITER], np.uint8))
         sizes = np.ones(len(elements), np.int64)
         sizes[ends - 1] = 0
         commas = Spans(np.full(len(elements), comma), comma + sizes)
         joined = bytes_of(with_comma, elements, commas)
-        data, spans = spans_in(joined)
-        offsets = np.append(0, spans.ends[ends - 1])
+        data, ready = spans_in(joined)
+        offsets = np.append(0, ready.ends[ends - 1])
         return StoredEntries(keys.filter(pa.array(~is_empty)), large_binary(offsets, data))
 
 
@@ -146,8 +207,8 @@ class MapValues:
 
     def entries(self, chunk: Chunk, values: Spans, keys: pa.LargeBinaryArray) -> StoredEntries:
         """An entry per entry of a map."""
-        items, counts = _collected(chunk, values)
-        (user_keys, user_values), _ = self._items.spans(items, 0, int(counts.sum()))
+        items, spans, counts = _collected(chunk, values)
+        user_keys, user_values = self._items.items_of(items, spans, counts)
         rows = pa.array(np.repeat(np.arange(len(counts)), counts))
         nothing = pa.scalar(b"", pa.large_binary())
         whole = pc.binary_join_element_wise(keys.take(rows), bytes_of(items, user_keys), nothing)
@@ -166,14 +227,33 @@ class KeyedEntries:
     def __init__(self, state: State, values: Values, kryo: KryoDialect | None) -> None:
         key, namespace = key_layout(state), namespace_layout(state)
         self._has_suffixes = is_ambiguous(key, namespace)
+        self._kryo = kryo
+        self._identity = (namespace, key)
         self._records = BackToBack((namespace, key, state.stored), kryo)
         self._values = values
 
     def read(self, chunk: Chunk, position: int, count: int) -> tuple[StoredEntries, int]:
         """So many entries from a position on, and where they end."""
         (namespaces, keys, values), end = self._records.spans(chunk, position, count)
+        return self._entries(chunk, keys, namespaces, values), end
+
+    def between(self, chunk: Chunk, borders: Spans) -> StoredEntries:
+        """The entries that lie there; only their keys and namespaces are decoded."""
+        ends = np.empty((len(borders), 2), np.int64)
+        spans = zip(borders.starts.tolist(), borders.ends.tolist(), strict=True)
+        for index, (start, end) in enumerate(spans):
+            reader = EntryReader(chunk.view(start, end), self._kryo)
+            for part, layout in enumerate(self._identity):
+                reader.read(layout)
+                ends[index, part] = start + reader.view.position
+        namespaces, keys = Spans(borders.starts, ends[:, 0]), Spans(ends[:, 0], ends[:, 1])
+        return self._entries(chunk, keys, namespaces, Spans(ends[:, 1], borders.ends))
+
+    def _entries(
+        self, chunk: Chunk, keys: Spans, namespaces: Spans, values: Spans
+    ) -> StoredEntries:
         identities = identities_of(chunk, keys, namespaces, has_suffixes=self._has_suffixes)
-        return self._values.entries(chunk, values, identities), end
+        return self._values.entries(chunk, values, identities)
 
 
 class TimerEntries:
@@ -191,6 +271,10 @@ class TimerEntries:
         """So many timers from a position on, and where they end."""
         (timers,), end = self._records.spans(chunk, position, count)
         return StoredEntries(bytes_of(chunk, timers), nothings(count)), end
+
+    def between(self, chunk: Chunk, borders: Spans) -> StoredEntries:
+        """The timers that lie there."""
+        return StoredEntries(bytes_of(chunk, borders), nothings(len(borders)))
 
 
 def nothings(count: int) -> pa.LargeBinaryArray:
@@ -227,9 +311,9 @@ def _extended(chunk: Chunk, *parts: NDArray[np.uint8]) -> tuple[Chunk, int]:
     return Chunk(np.concatenate([chunk.data, *parts]), chunk.path, chunk.base), len(chunk)
 
 
-def _collected(chunk: Chunk, values: Spans) -> tuple[Chunk, NDArray[np.int64]]:
-    """The items of all collections back to back, and how many each has."""
+def _collected(chunk: Chunk, values: Spans) -> tuple[Chunk, Spans, NDArray[np.int64]]:
+    """The items of all collections back to back, where each one's lie, and how many each has."""
     places = values.starts[:, np.newaxis] + np.arange(_COUNT_SIZE)
     counts = chunk.data[places].view(">i4").ravel().astype(np.int64)
-    data, _ = spans_in(bytes_of(chunk, Spans(values.starts + _COUNT_SIZE, values.ends)))
-    return Chunk(data, chunk.path, chunk.base), counts
+    data, spans = spans_in(bytes_of(chunk, Spans(values.starts + _COUNT_SIZE, values.ends)))
+    return Chunk(data, chunk.path, chunk.base), spans, counts

@@ -161,4 +161,11 @@ def stored_source(
         return StoredCanonical(
             file, handle, states, settings.max_parallelism, is_compressed=header.is_compressed
         )
-    return StoredHeap(file, handle, states, is_compressed=header.is_compressed, kryo=settings.kryo)
+    return StoredHeap(
+        file,
+        handle,
+        states,
+        settings.max_parallelism,
+        is_compressed=header.is_compressed,
+        kryo=settings.kryo,
+    )

@@ -7,36 +7,22 @@ told where one entry ends and the next one begins, the first has the bytes of al
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from savepoint_formats.errors import FormatError, UndecodableError, within
-from savepoint_formats.layout import (
-    JavaObject,
-    Kryo,
-    Layout,
-    Opaque,
-    Pojo,
-    Struct,
-    opaque_parts,
-    parts,
-)
+from savepoint_formats.layout import Struct, opaque_parts
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode, decode_sequence
+from savepoint_formats.sources.doubtful_states import DoubtfulStates
 from savepoint_formats.sources.keyed_batch import KeyedBatch
-from savepoint_formats.sources.state_rows import (
-    HeapDecoder,
-    StateRows,
-    key_layout,
-    namespace_layout,
-)
+from savepoint_formats.sources.state_rows import HeapDecoder, StateRows, key_layout
 from savepoint_formats.state_files.heap import HeapSection
-from savepoint_formats.state_files.heap_borders import HeapBorders, HeapState, entry_starts
 from savepoint_formats.state_files.sections import Section, sections_of
 from savepoint_formats.tables.catalog import State, StateKind
 from savepoint_formats.tables.timer_rows import TimerRows
-from savepoint_formats.values.kryo.structs import column_type, is_struct
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
@@ -49,6 +35,7 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.program.program import Program
     from savepoint_formats.sources.entry_source import SourceSettings
+    from savepoint_formats.state_files.heap_borders import HeapState
 
     Entries: TypeAlias = StateRows | pa.StructArray
 
@@ -78,9 +65,7 @@ class HeapSource:
         self._states = states
         self._settings = settings
         self._is_compressed = is_compressed
-        self._doubtful = frozenset(
-            state_id for state_id, state in enumerate(states) if is_doubtful(state.stored)
-        )
+        self._doubtful = DoubtfulStates(states, settings.max_parallelism, settings.kryo)
         self._decoders = {
             state_id: HeapDecoder(state, settings.kryo, is_hidden=state.name in settings.hidden)
             for state_id, state in enumerate(states)
@@ -134,9 +119,9 @@ class HeapSource:
         try:
             return list(self._in_order(part))
         except FormatError as error:
-            if not self._may_be_passed(error):
+            if not self._doubtful.may_explain(error):
                 raise
-            borders = self._borders(part)
+            borders = self._doubtful.borders(part.chunk, partial(self._end, part))
             if borders is None:
                 self._check(section, error)
                 raise
@@ -146,11 +131,6 @@ class HeapSource:
                 with within(f"state {self._states[state.id].name!r}"):
                     found.append((state.id, self._between(part, state, section.key_group)))
         return found
-
-    def _may_be_passed(self, error: FormatError) -> bool:
-        """Whether a state may be one that cannot be decoded, rather than damaged."""
-        stored = (self._states[state_id].stored for state_id in self._doubtful)
-        return isinstance(error, UndecodableError) or any(map(is_unknown, stored))
 
     def _in_order(self, part: HeapSection) -> Iterator[tuple[int, Entries]]:
         while part.has_more():
@@ -169,22 +149,10 @@ class HeapSource:
             return timers, end
         return self._decoders[state_id].rows(part.chunk, position, count)
 
+    def _end(self, part: HeapSection, state_id: int, position: int, count: int) -> int:
+        return self._decoded(part, state_id, position, count)[1]
+
     # --- states that cannot be decoded --------------------------------------------------------
-
-    def _borders(self, part: HeapSection) -> tuple[HeapState, ...] | None:
-        if any(is_unknown(layout) for state in self._states for layout in _identity_parts(state)):
-            return None  # without its key nothing is known of an entry
-
-        def skip(state_id: int, position: int, count: int) -> int:
-            return self._decoded(part, state_id, position, count)[1]
-
-        entries = [
-            Struct(("entry",), (state.stored,))
-            if state.kind is StateKind.TIMERS
-            else Struct(("namespace", "key", "value"), (*_identity_parts(state), state.stored))
-            for state in self._states
-        ]
-        return HeapBorders(part.chunk, entries, self._doubtful, skip).found()
 
     def _between(self, part: HeapSection, state: HeapState, group: int) -> Entries:
         """The entries of a state of which is known where it ends."""
@@ -199,14 +167,7 @@ class HeapSource:
             along = _more(state.count - 1, "timers")
             spans = _spans([state.start], state.end)
             return decode(self._timers[state.id], part.chunk, *spans, along=along)
-        fields = _identity_parts(self._states[state.id])
-        place = (group, self._settings.max_parallelism)
-        identity = Struct(("namespace", "key"), fields)
-
-        def skip(position: int) -> int:
-            return self._decoded(part, state.id, position, 1)[1]
-
-        starts = entry_starts(part.chunk, state, identity, place, self._settings.kryo, skip)
+        starts = self._doubtful.starts(part.chunk, state, group, partial(self._end, part))
         along = _more(state.count - len(starts), "entries")
         spans = _spans(starts, state.end)
         return self._decoders[state.id].rows_between(part.chunk, *spans, along=along)
@@ -222,28 +183,6 @@ class HeapSource:
                     self._file.path,
                     section.start,
                 ) from cause
-
-
-def is_doubtful(layout: Layout) -> bool:
-    """Whether a value may be one that nobody can decode: its class is known to the value alone."""
-    if isinstance(layout, Pojo):
-        return True  # a subclass of which the snapshot says nothing
-    return is_unknown(layout) or any(map(is_doubtful, parts(layout)))
-
-
-def is_unknown(layout: Layout) -> bool:
-    """The same, but for subclasses of POJOs."""
-    match layout:
-        case Opaque() | JavaObject():
-            return True
-        case Kryo():
-            return column_type(layout) is None or is_struct(layout)
-        case _:
-            return any(map(is_unknown, parts(layout)))
-
-
-def _identity_parts(state: State) -> tuple[Layout, Layout]:
-    return namespace_layout(state), key_layout(state)
 
 
 def _more(count: int, what: str) -> str:

@@ -191,8 +191,46 @@ def test_objects_of_kryo_may_be_elements_and_values_of_maps() -> None:
     assert values_of(operator_with(state, value)) == [b"\0" + one, b"\1"]
 
 
+UNDESCRIBED = b"\1\0com.shop.Ord\xe5\1\1\7"
+"""An object of a class of which nobody said which fields it has."""
+
+
+@pytest.mark.parametrize(
+    ("serializer", "value"),
+    [(UNKNOWN, b"anything"), (kryo_of("com.shop.Order"), UNDESCRIBED), (OBJECT, UNDESCRIBED)],
+)
+def test_a_value_that_nobody_can_decode_is_passed_on_as_bytes(
+    serializer: bytes, value: bytes
+) -> None:
+    assert values_of(operator_with(meta_info("state", "VALUE", serializer, VOID), value)) == [value]
+
+
+def test_the_last_item_of_a_collection_may_be_one_that_nobody_can_decode() -> None:
+    value = bytes.fromhex("00000001") + b"anything"
+    state = meta_info("state", "LIST", list_of(UNKNOWN), VOID)
+    assert values_of(operator_with(state, value)) == [b"anything"]
+    value = bytes.fromhex("00000002") + bytes.fromhex("0209") + UNDESCRIBED
+    state = meta_info("state", "LIST", list_of(OBJECT), VOID)
+    assert values_of(operator_with(state, value)) == [b"\2\t," + UNDESCRIBED]
+    entries = encoded(Text(), "a") + b"\1" + encoded(Text(), "b") + b"\0" + UNDESCRIBED
+    state = meta_info("state", "MAP", map_of(STRING, OBJECT), VOID)
+    value = bytes.fromhex("00000002") + entries
+    assert values_of(operator_with(state, value)) == [b"\1", b"\0" + UNDESCRIBED]
+
+
+def test_items_that_others_follow_need_an_end_that_one_can_tell() -> None:
+    value = bytes.fromhex("00000002") + UNDESCRIBED + UNDESCRIBED
+    operator = operator_with(meta_info("state", "LIST", list_of(OBJECT), VOID), value)
+    with pytest.raises(UndecodableError, match="2 items, of which the one of index 0 hides") as one:
+        stored(operator)
+    assert "take a canonical savepoint" in str(one.value)
+
+
 def test_a_value_without_an_end_that_one_can_tell_is_an_error() -> None:
-    operator = operator_with(meta_info("state", "VALUE", UNKNOWN, VOID), b"anything")
+    # What follows it begins there, or here, with a text that takes all the rest.
+    here = bytes.fromhex("0001 00000001") + b"\0" + encoded(Text(), "k") + b"\x14"
+    value = b"anything" + here
+    operator = operator_with(meta_info("state", "VALUE", UNKNOWN, VOID), value)
     with pytest.raises(UndecodableError, match="take a canonical savepoint") as caught:
         stored(operator)
     assert "state 'state'" in str(caught.value)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from support.object_samples import IDS, OBJECTS, by_id, opened, plain_state, timers
+from support.passed_state import passed_on, rows_by_table
 
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.values.kryo.descriptions import kryo_class
@@ -125,3 +126,17 @@ def test_pojos_of_unknown_subclasses_hide_neither_timers_nor_other_columns(sampl
     if "hashmap" in sample:
         with pytest.raises(UndecodableError, match=r"a value of shop\.CardPayment.*other columns"):
             by_id(savepoint, "payments.keyed_state")
+
+
+@pytest.mark.parametrize("name", ["baskets", "crates", "payments", "shapes"])
+def test_they_find_new_key_groups_though_nobody_decodes_them(sample: str, name: str) -> None:
+    savepoint = opened(sample)
+    operator, kryo = savepoint.operator(name).record, savepoint.kryo
+    found = passed_on(savepoint.directory, operator, 300, kryo=kryo)
+    columns = ("key",) if name == "payments" else None
+    rows = [
+        rows_by_table(savepoint.directory, one, kryo, columns=columns) for one in (operator, found)
+    ]
+    assert rows[0] == rows[1]
+    assert len(rows[0]["keyed_state"]) == len(IDS)
+    assert len(rows[0]["timers"]) == len(IDS)
