@@ -24,6 +24,27 @@ settings.register_profile("results", deadline=None, suppress_health_check=[Healt
 settings.load_profile("results")
 
 
+# Folder -> the mark of its tests.
+_FOLDERS = {"spark": "spark", "docs": "spark", "flink": "flink"}
+_FIXTURES = ("spark", "slow")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks tests by the folder they lie in, and by the fixtures that they ask for."""
+    for item in items:
+        marks = {_FOLDERS.get(item.path.relative_to(ROOT / "tests").parts[0])}
+        marks.update(name for name in _FIXTURES if name in getattr(item, "fixturenames", ()))
+        if item.get_closest_marker("smoke") is None:
+            for mark in filter(None, marks):
+                item.add_marker(mark)
+
+
+@pytest.fixture
+def slow() -> None:
+    """Asked for by a test that takes long: it runs with all tests, not by default."""
+
+
 @pytest.fixture(scope="session")
 def samples() -> Path:
     """The folder of the sample savepoints."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.flink
-
 NOON, WORDS, ROWS, HOUR = 1_709_294_400_000, 41, 500, 3_600_000
 # The greatest timestamp, less an hour and a millisecond.
 WATERMARK = NOON + ROWS - 1 - HOUR - 1

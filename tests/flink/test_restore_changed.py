@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
-pytestmark = pytest.mark.flink
-
 everywhere = pytest.mark.parametrize(
     ("flink", "backend"), [(flink, backend) for flink in RELEASES for backend in BACKENDS]
 )

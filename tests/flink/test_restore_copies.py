@@ -13,8 +13,6 @@ from support.sample_rows import Sample, in_order, samples
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.flink
-
 STATES = [sample for sample in samples() if sample.facts["case"] == "states"]
 
 

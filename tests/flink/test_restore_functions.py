@@ -30,8 +30,6 @@ from state_processor.reading.functions import TimeWindow
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.flink
-
 NOON = 1_709_294_400_000
 WORDS = 41
 SEEN = Operator(

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
-pytestmark = pytest.mark.flink
-
 STATES = (
     KeyedState.reducing("count", "LONG"),
     KeyedState.aggregating("mean", "TUPLE<LONG, LONG>"),

@@ -30,8 +30,6 @@ from state_processor.mixed_mode import MixedModeJob, OperatorSettings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.flink
-
 NOON = 1_709_294_400_000
 NEVER = 10**15
 HOUR = 3_600_000

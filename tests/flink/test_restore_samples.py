@@ -33,8 +33,6 @@ from state_processor import Savepoint
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.flink
-
 everywhere = pytest.mark.parametrize(
     ("flink", "backend"), [(flink, backend) for flink in RELEASES for backend in BACKENDS]
 )

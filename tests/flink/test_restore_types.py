@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from state_processor import TypeInformation
 
-pytestmark = pytest.mark.flink
-
 everywhere = pytest.mark.parametrize(
     ("flink", "backend"), [(flink, backend) for flink in RELEASES for backend in BACKENDS]
 )

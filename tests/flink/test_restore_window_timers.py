@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.flink
-
 everywhere = pytest.mark.parametrize(
     ("flink", "backend"), [(flink, backend) for flink in RELEASES for backend in BACKENDS]
 )

@@ -11,8 +11,6 @@ import pytest
 
 from state_processor import Savepoint
 
-pytestmark = pytest.mark.flink
-
 SAMPLES = Path(__file__).parents[2] / "sample_savepoints"
 
 
