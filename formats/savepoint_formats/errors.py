@@ -3,48 +3,54 @@
 ::
 
     SavepointError
-    ├── SavepointNotFoundError        nothing lies at the path
-    ├── NotASavepointError            something else lies there
-    ├── SavepointExistsError          something lies where a savepoint is to be written
-    ├── StateFileNotFoundError        a file that the savepoint refers to is gone
-    ├── UnreachableError              a file system refuses to read, or does not answer
-    ├── FormatError                   the bytes are not what the format says
-    │   ├── TruncatedError            they end too early
-    │   ├── WrongFileError            a file is not at all what the savepoint says that it is
-    │   ├── UnsupportedVersionError   a version that this release does not know
-    │   ├── UnknownSnapshotError      a serializer snapshot of a class that is not known
-    │   └── UndecodableError          a value is right, but no column can hold it
-    │       └── ValueOutOfRangeError  it lies beyond what its Arrow type holds
-    ├── OperatorNotFoundError
-    ├── OperatorExistsError           a savepoint would have two operators of one uid
-    ├── EmptySavepointError           a savepoint would have no operators at all
-    ├── StateNotFoundError
-    ├── StateExistsError              an operator would have two states of one name
-    ├── FieldNotFoundError            values of a state have no field of this name
-    ├── ClassNotNamedError            no serializer names this class of Java
-    ├── SchemaChangeError             a change that the serializer or the bytes of a state forbid
-    ├── TableNotFoundError
-    ├── ColumnNotFoundError
-    ├── ColumnTypeError               a column has another type than what it is to become
-    ├── InexactTimeError              a time has more digits than a column of Spark, or lies beyond
-    ├── UnencodableError              a column holds a value that its serializer cannot write
-    │   └── NullValueError            a null that it has no bytes for
-    ├── DuplicateKeyError             a key that is to be written has two rows
-    ├── OverlappingWindowsError       windows of a session that are to be written have not merged
-    ├── RescaleError                  state that only Flink can spread over other subtasks
-    ├── MergeError                    instances of local state that nothing makes one of
-    ├── KeyGroupError                 a key group that the operator does not have
-    ├── SubtaskError                  a subtask that the operator does not have
-    ├── NullKeyError                  a key that is to be written is null
-    ├── KeyTypeError                  no row can have such a key, or nobody tells the keys' type
-    ├── StateTypeError                subtasks differ in the type of a state
-    ├── HashCodeError                 a function of the user gives no hash code for each key
-    ├── UnstableHashError             nobody but the writing JVM knows the key's hash code
-    ├── UnstableKeyError              equal keys may have different bytes, so that none can be sorted
-    ├── NotMergeableError             an aggregate whose partial results can't be combined
-    ├── RocksDbError                  RocksDB itself cannot read its files
-    ├── TableFileError                a file of rows can't be read as its format, or as its types
-    └── DescriptionError              a description of what is to be imported has a mistake
+    ├── NotFoundError                     what was asked for is not there
+    │   ├── SavepointNotFoundError        nothing lies at the path
+    │   ├── StateFileNotFoundError        a file that the savepoint refers to is gone
+    │   ├── UnreachableError              a file system refuses to read, or does not answer
+    │   ├── OperatorNotFoundError
+    │   ├── TableNotFoundError
+    │   ├── StateNotFoundError
+    │   ├── ColumnNotFoundError
+    │   ├── FieldNotFoundError            values of a state have no field of this name
+    │   └── ClassNotNamedError            no serializer names this class of Java
+    ├── DamagedError                      something is there, but not what it should be
+    │   ├── NotASavepointError            something else lies there
+    │   ├── FormatError                   the bytes are not what the format says
+    │   │   ├── TruncatedError            they end too early
+    │   │   ├── WrongFileError            a file is not at all what the savepoint says that it is
+    │   │   ├── UnsupportedVersionError   a version that this release does not know
+    │   │   ├── UnknownSnapshotError      a serializer snapshot of a class that is not known
+    │   │   └── UndecodableError          a value is right, but no column can hold it
+    │   │       └── ValueOutOfRangeError  it lies beyond what its Arrow type holds
+    │   ├── StateTypeError                subtasks differ in the type of a state
+    │   ├── RocksDbError                  RocksDB itself cannot read its files
+    │   └── TableFileError                a file of rows can't be read as its format, or as its types
+    ├── RefusedError                      it can't be done, or not exactly
+    │   ├── SavepointExistsError          something lies where a savepoint is to be written
+    │   ├── OperatorExistsError           a savepoint would have two operators of one uid
+    │   ├── StateExistsError              an operator would have two states of one name
+    │   ├── EmptySavepointError           a savepoint would have no operators at all
+    │   ├── SchemaChangeError             a change that the serializer or the bytes of a state forbid
+    │   ├── RescaleError                  state that only Flink can spread over other subtasks
+    │   ├── MergeError                    instances of local state that nothing makes one of
+    │   ├── NotMergeableError             an aggregate whose partial results can't be combined
+    │   ├── HashCodeError                 a function of the user gives no hash code for each key
+    │   ├── UnstableHashError             nobody but the writing JVM knows the key's hash code
+    │   ├── UnstableKeyError              equal keys may have different bytes, so that none can be sorted
+    │   ├── KeyTypeError                  no row can have such a key, or nobody tells the keys' type
+    │   ├── InexactTimeError              a time has more digits than a column of Spark, or lies beyond
+    │   ├── DescriptionError              a description of what is to be imported has a mistake
+    │   ├── ConditionError                a condition on rows that does not fit the table
+    │   └── QueryError                    a query that can't be understood, or failed
+    └── WriteError                        rows do not fit the state that they are to become
+        ├── ColumnTypeError               a column has another type than what it is to become
+        ├── UnencodableError              a column holds a value that its serializer cannot write
+        │   └── NullValueError            a null that it has no bytes for
+        ├── DuplicateKeyError             a key that is to be written has two rows
+        ├── OverlappingWindowsError       windows of a session that are to be written have not merged
+        ├── NullKeyError                  a key that is to be written is null
+        ├── KeyGroupError                 a key group that the operator does not have
+        └── SubtaskError                  a subtask that the operator does not have
 
 A wrong call is a ``ValueError`` or a ``TypeError``, as anywhere in Python. What does not stop a call
 but should be known is a warning::
@@ -91,6 +97,22 @@ class SavepointError(Exception):
         return printable(f"{message}; in {', '.join(self.places)}" if self.places else message)
 
 
+class NotFoundError(SavepointError):
+    """What was asked for is not there."""
+
+
+class DamagedError(SavepointError):
+    """Something is there, but it is not what it should be."""
+
+
+class RefusedError(SavepointError):
+    """What was asked for can't be done, or not exactly."""
+
+
+class WriteError(SavepointError):
+    """Rows that are to be written do not fit the state that they are to become."""
+
+
 class SavepointWarning(UserWarning):
     """The root of warnings: a call goes on, but not with all that it was asked for."""
 
@@ -113,27 +135,27 @@ def within(*places: str) -> Iterator[None]:
         raise
 
 
-class SavepointNotFoundError(SavepointError):
+class SavepointNotFoundError(NotFoundError):
     """Nothing lies at the path, or a directory without a ``_metadata`` file."""
 
 
-class NotASavepointError(SavepointError):
+class NotASavepointError(DamagedError):
     """The file at the path is no ``_metadata`` file."""
 
 
-class SavepointExistsError(SavepointError):
+class SavepointExistsError(RefusedError):
     """A savepoint, or something else, lies where a new one is to be written."""
 
 
-class StateFileNotFoundError(SavepointError):
+class StateFileNotFoundError(NotFoundError):
     """A file that the savepoint refers to is neither where it says nor beside ``_metadata``."""
 
 
-class UnreachableError(SavepointError):
+class UnreachableError(NotFoundError):
     """A file system is not known, refuses to read, or does not answer in time."""
 
 
-class OperatorNotFoundError(SavepointError):
+class OperatorNotFoundError(NotFoundError):
     """No operator of the savepoint has this uid, name or hash."""
 
     @classmethod
@@ -143,79 +165,87 @@ class OperatorNotFoundError(SavepointError):
         return cls(f"{path} has no operator {uid!r}; it has: {known}")
 
 
-class OperatorExistsError(SavepointError, ValueError):
+class OperatorExistsError(RefusedError, ValueError):
     """A savepoint would have two operators of one uid."""
 
 
-class EmptySavepointError(SavepointError, ValueError):
+class EmptySavepointError(RefusedError, ValueError):
     """A savepoint would have no operators at all."""
 
 
-class StateNotFoundError(SavepointError):
+class StateNotFoundError(NotFoundError):
     """The operator has no state, or no table, of this name."""
 
 
-class StateExistsError(SavepointError, ValueError):
+class StateExistsError(RefusedError, ValueError):
     """An operator would have two states of one name."""
 
 
-class FieldNotFoundError(SavepointError):
+class FieldNotFoundError(NotFoundError):
     """The values of a state have no field of this name."""
 
 
-class ClassNotNamedError(SavepointError):
+class ClassNotNamedError(NotFoundError):
     """No serializer of the operators in question names this class of Java."""
 
 
-class SchemaChangeError(SavepointError):
+class SchemaChangeError(RefusedError):
     """A change of a type that its serializer, or the bytes of its values, do not allow."""
 
 
-class UnstableHashError(SavepointError):
+class UnstableHashError(RefusedError):
     """The Java hash code of a key, hence its key group, cannot be computed from its value."""
 
 
-class HashCodeError(SavepointError, ValueError):
+class HashCodeError(RefusedError, ValueError):
     """A function of the user gives something else than a hash code of Java for each key."""
 
 
-class UnstableKeyError(SavepointError):
+class UnstableKeyError(RefusedError):
     """Equal keys of this type may have different bytes, so that rows can't be sorted by them."""
 
 
-class NotMergeableError(SavepointError, TypeError):
+class NotMergeableError(RefusedError, TypeError):
     """An aggregate of which partial results, one per partition, can't be combined."""
 
 
-class RocksDbError(SavepointError):
+class RocksDbError(DamagedError):
     """RocksDB cannot read its files; the message has its own words."""
 
 
-class TableFileError(SavepointError):
+class ConditionError(RefusedError):
+    """A condition on rows can't be understood, or does not fit the table."""
+
+
+class QueryError(RefusedError):
+    """A query in Spark SQL can't be understood, or failed."""
+
+
+class TableFileError(DamagedError):
     """A file of rows is none of its format, or a value in it is none of its column's type."""
 
 
-class DescriptionError(SavepointError, ValueError):
+class DescriptionError(RefusedError, ValueError):
     """A description says something that is not understood, or leaves out what is needed."""
 
 
-class TableNotFoundError(SavepointError):
+class TableNotFoundError(NotFoundError):
     """There is no such table, or there are several to choose from."""
 
 
-class ColumnNotFoundError(SavepointError):
+class ColumnNotFoundError(NotFoundError):
     """The table has no column of this name."""
 
 
-class ColumnTypeError(SavepointError, TypeError):
+class ColumnTypeError(WriteError, TypeError):
     """A column has a type that is none of what it is to become."""
 
 
-class InexactTimeError(SavepointError, ValueError):
+class InexactTimeError(RefusedError, ValueError):
     """A time is not the same in microseconds, the finest that Spark has."""
 
 
-class UnencodableError(SavepointError, ValueError):
+class UnencodableError(WriteError, ValueError):
     """A column holds a value that its serializer cannot write.
 
     Attributes:
@@ -239,44 +269,44 @@ class NullValueError(UnencodableError):
     """A null for which the serializer has no bytes."""
 
 
-class DuplicateKeyError(SavepointError):
+class DuplicateKeyError(WriteError):
     """Two rows have the same key, so that one would hide the other's state."""
 
 
-class OverlappingWindowsError(SavepointError):
+class OverlappingWindowsError(WriteError):
     """Session windows of a key overlap, or touch, which Flink would have merged."""
 
 
-class RescaleError(SavepointError):
+class RescaleError(RefusedError):
     """An operator is to have other subtasks, but has state that only Flink can spread anew."""
 
 
-class MergeError(SavepointError):
+class MergeError(RefusedError):
     """A key has several instances of local state, and nothing makes one value of them."""
 
 
-class SubtaskError(SavepointError, ValueError):
+class SubtaskError(WriteError, ValueError):
     """A row is of a subtask that the operator does not have."""
 
 
-class KeyGroupError(SavepointError, ValueError):
+class KeyGroupError(WriteError, ValueError):
     """A key is said to be of a key group that the operator does not have."""
 
 
-class NullKeyError(SavepointError, ValueError):
+class NullKeyError(WriteError, ValueError):
     """A key that is to be written is null, which no key of Flink is."""
 
 
-class KeyTypeError(SavepointError, ValueError):
+class KeyTypeError(RefusedError, ValueError):
     """A key that is none of the type of the table's keys; or nobody tells what type that is."""
 
 
-class StateTypeError(SavepointError):
+class StateTypeError(DamagedError):
     """Subtasks differ in the type of a state, so that no table can show it."""
 
 
 @dataclass
-class FormatError(SavepointError):
+class FormatError(DamagedError):
     """The bytes of a file are not what its format says.
 
     Attributes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from savepoint_formats.errors import SavepointError
+from savepoint_formats.errors import ConditionError, QueryError
 from state_processor.types.schema import to_comparable, to_printable
 
 if TYPE_CHECKING:
@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.scan import TableScan
 
 Rows = list[dict[str, Any]]
-
-
-class ConditionError(SavepointError):
-    """A condition on rows can't be understood, or does not fit the table."""
-
-
-class QueryError(SavepointError):
-    """A query in Spark SQL can't be understood, or failed."""
 
 
 def first_rows(scan: TableScan, limit: int, where: str | None = None) -> Rows:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import savepoint_formats
+import state_processor
 from savepoint_formats import errors
 from savepoint_formats.errors import FormatError, SavepointError
 
@@ -51,3 +52,22 @@ def test_the_tree_is_drawn_whole() -> None:
     drawn = (errors.__doc__ or "").split()
     in_tree = [kind.__name__ for kind in KINDS if kind.__module__ == errors.__name__]
     assert [name for name in in_tree if name not in drawn] == []
+
+
+def test_every_error_is_of_a_family() -> None:
+    families = set(SavepointError.__subclasses__()) & set(KINDS)
+    assert {kind.__name__ for kind in families} == {
+        "NotFoundError",
+        "DamagedError",
+        "RefusedError",
+        "WriteError",
+    }
+
+
+def test_every_error_and_warning_is_at_hand_in_the_api() -> None:
+    defined = [one for one in vars(errors).values() if isinstance(one, type)]
+    public = [one for one in defined if issubclass(one, SavepointError | errors.SavepointWarning)]
+    assert [
+        one.__name__ for one in public if vars(state_processor).get(one.__name__) is not one
+    ] == []
+    assert {one.__name__ for one in public} <= set(state_processor.__all__)

@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.sample_rows import Sample, copy_of, file_of
 
-from savepoint_formats.errors import ColumnNotFoundError, StateFileNotFoundError
+from savepoint_formats.errors import (
+    ColumnNotFoundError,
+    ConditionError,
+    QueryError,
+    StateFileNotFoundError,
+)
 from savepoint_formats.tables.tables import Column
 from state_processor import Savepoint
-from state_processor.reading.rows import ConditionError, QueryError, first_rows, query_rows
+from state_processor.reading.rows import first_rows, query_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
