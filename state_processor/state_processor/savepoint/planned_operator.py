@@ -113,14 +113,19 @@ class PlannedOperator:
         Raises:
             UnstableHashError: They do not follow from the type of the keys, nor from the savepoint.
         """
+        source = self.source
+        if source is None or source.record.max_parallelism == self.max_parallelism:
+            return self
         change = self.change
-        if change is None or change.operator.record.max_parallelism == self.max_parallelism:
+        if change is None:
             return self
         return replace(self, transformation=change.with_hash_codes())
 
     @property
     def hash_code(self) -> str | None:
         """What its keys are hashed by, where that does not follow from their type."""
+        if self.transformation is None:
+            return None
         change = self.change
         if change is None or change.hash_code is None:
             return None
