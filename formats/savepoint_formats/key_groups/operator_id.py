@@ -35,7 +35,7 @@ class OperatorId(bytes):
 
         Raises:
             TypeError: It is no text.
-            ValueError: It is empty, which Flink takes for no uid.
+            ValueError: It is empty.
         """
         if not isinstance(uid, str):
             raise TypeError(f"a uid is {uid!r}, expected a text such as 'summarize'")

@@ -6,10 +6,9 @@ import pickle
 
 import pytest
 
-from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.key_groups.operator_id import OperatorId, murmur3_128
 
 PRINTED_BY_FLINK = {
-    "": "00000000000000000000000000000000",
     "a": "897859f6655555855a890e51483ab5e6",
     "source": "e5a72f353fc1e6bbf3bd96a41384998c",
     "my-uid-1": "6f4393172fb86dcc5948ff2b89bd43c6",
@@ -22,8 +21,17 @@ def test_an_id_is_the_murmur_hash_of_the_uid(uid: str, printed: str) -> None:
     assert str(OperatorId.from_uid(uid)) == printed
 
 
+def test_nothing_hashes_to_zeros() -> None:
+    assert murmur3_128(b"") == bytes(16)
+
+
+def test_an_empty_uid_is_refused() -> None:
+    with pytest.raises(ValueError, match="a uid is empty"):
+        OperatorId.from_uid("")
+
+
 def test_a_uid_of_more_than_a_block_takes_every_byte_into_account() -> None:
-    uids = ["x" * size for size in range(64)]
+    uids = ["x" * size for size in range(1, 64)]
     assert len({OperatorId.from_uid(uid) for uid in uids}) == len(uids)
 
 
