@@ -292,7 +292,7 @@ with target.begun(), target.create("state") as file:
 
 def killed(out: Path) -> None:
     """A write in a process that is killed in the middle of it."""
-    program = KILLED.format(folder=str(Path(two_writers.__file__).parent), out=str(out))
+    program = KILLED.format(folder=str(Path(two_writers.__file__).parents[1]), out=str(out))
     done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
 

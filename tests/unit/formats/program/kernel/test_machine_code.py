@@ -15,7 +15,7 @@ import savepoint_formats
 from savepoint_formats.program.kernel.revision import SOURCES
 
 PACKAGE = Path(savepoint_formats.__file__).parent
-MEMORY = "columns/kernel/memory.py"
+MEMORY = "program/kernel/memory.py"
 
 NATIVE_LONG = "load_native_long = _load(64, is_big=False)"
 JAVA_LONG = "load_native_long = _load(64, is_big=True)"
@@ -94,7 +94,7 @@ def test_the_revision_is_that_of_all_that_is_compiled() -> None:
         for path in PACKAGE.rglob("*.py")
         if {"@entry", "@part", "@compiled"} & set(path.read_text(encoding="utf-8").split())
     }
-    assert {"columns/kernel/walk.py", "state_files/merge_kernel.py"} < compiled
+    assert {"program/kernel/walk.py", "state_files/rocksdb/merge_kernel.py"} < compiled
     assert compiled <= sources
     assert {one for path in SOURCES for one in imported(path)} <= sources
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from savepoint_formats import columns
 from savepoint_formats import layout as layouts
+from savepoint_formats import program as room
 from savepoint_formats.layout import Layout, Repeated
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.buffers import Buffers
 from savepoint_formats.program.kernel import DONE, FULL, REFUSED, Walk, walk
 
-ROOM = Path(columns.__file__).parent
+ROOM = Path(room.__file__).parent
 
 
 def walked(layout: Layout, data: bytes, *, count: int, rows: int, size: int) -> tuple[int, ...]:
