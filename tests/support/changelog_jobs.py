@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.layout import Layout, Long, MapOf, Nullable, Repeated, Text, VoidNamespace
+from savepoint_formats.metadata import SubtaskState
 from savepoint_formats.state_files.changelog import StateChangeOperation as Operation
 from savepoint_formats.values.state_entries import Delimited, EntryWriter, NullableRest
 from support.hand_made import (
+    EVERYTHING,
     LONG,
     STRING,
     VOID,
@@ -29,7 +31,7 @@ from support.hand_made import (
     list_of,
     map_of,
     meta_info,
-    operator_with,
+    operator_of,
     registration,
     rows,
     timers_of,
@@ -168,7 +170,7 @@ class Job:
         return any(UNMERGED in found.values() for found in self.contents.values())
 
     def rows(self) -> dict[tuple[str, Any], dict[str, Any]]:
-        """Key and namespace -> name -> value, of each row."""
+        """Key and namespace -> name -> value, of each row of a subtask with all key groups or half."""
         found: dict[tuple[str, Any], dict[str, Any]] = {}
         for name, contents in self.contents.items():
             for place, value in contents.items():
@@ -269,9 +271,13 @@ def steps_of(draw: st.DrawFn, scope: Scope, *, with_merges: bool = True) -> list
 
 
 def found_in(handle: ChangelogHandle, scope: Scope, **options: Any) -> dict[Any, dict[str, Any]]:
-    """Key and namespace -> name -> value, of each row."""
+    """Key and namespace -> name -> value, of each row of a subtask with all key groups or half."""
     found: dict[Any, dict[str, Any]] = {}
-    for row in rows(operator_with(handle), scope.table, **options):
+    index = int(handle.key_groups.start > 0)
+    parallelism = 1 if handle.key_groups == EVERYTHING else 2
+    subtask = SubtaskState(index, managed_keyed_state=handle)
+    operator = replace(operator_of(subtask), parallelism=parallelism)
+    for row in rows(operator, scope.table, **options):
         place = row.pop("key"), row.pop("namespace", None)
         assert place not in found
         found[place] = {name: value for name, value in row.items() if value is not None}

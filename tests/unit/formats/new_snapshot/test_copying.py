@@ -200,7 +200,7 @@ def test_every_file_of_a_rocksdb_handle_is_copied(
     for name, content in zip(("state", "../shared/merged"), contents, strict=True):
         (Path(source.uri) / name).write_bytes(content)
     groups = KeyGroupsStream(
-        KeyGroupRangeOffsets(KeyGroupRange(0, 0), (0,)), RelativeFile("state", 1)
+        KeyGroupRangeOffsets(KeyGroupRange(0, 0), (0,)), RelativeFile("state", len(contents[0]))
     )
     handle = IncrementalHandle(
         KeyedHandleType.INCREMENTAL,
@@ -209,7 +209,7 @@ def test_every_file_of_a_rocksdb_handle_is_copied(
         key_groups=ALL,
         checkpointed_size=1,
         meta=InlineStream("meta", b"meta"),
-        shared=(LocalFile("1.sst", FileStream(1, shared(source))),),
+        shared=(LocalFile("1.sst", FileStream(len(contents[1]), shared(source))),),
         private=(LocalFile("CURRENT", groups),),
         handle_id="handle",
     )

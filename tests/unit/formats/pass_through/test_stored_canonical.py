@@ -34,27 +34,28 @@ SAMPLES = [
 ]
 
 
-def files_of(savepoint: Savepoint) -> Iterator[tuple[KeyedBackendHeader, KeyGroupsHandle]]:
-    """The canonical files of a savepoint."""
+def files_of(savepoint: Savepoint) -> Iterator[tuple[KeyedBackendHeader, KeyGroupsHandle, int]]:
+    """The canonical files of a savepoint, and the maximum parallelism of their operators."""
     for operator in savepoint.operators():
         for subtask in operator.record.subtasks:
             handle = subtask.managed_keyed_state
             if isinstance(handle, KeyGroupsHandle):
                 data = HeaderBytes.of_keyed_state(savepoint.directory, handle)
-                yield KeyedBackendHeader.parse(data), handle
+                yield KeyedBackendHeader.parse(data), handle, operator.record.max_parallelism
 
 
 def source_of(
     directory: SnapshotDirectory,
     header: KeyedBackendHeader,
     handle: KeyGroupsHandle,
+    max_parallelism: int = 128,
     block_size: int = BATCH_SIZE,
 ) -> StoredCanonical:
     return StoredCanonical(
         directory.file(handle.stream),
         handle,
         keyed_states(header),
-        128,
+        max_parallelism,
         is_compressed=header.is_compressed,
         block_size=block_size,
     )
@@ -88,9 +89,9 @@ def sections(
 @pytest.mark.parametrize("sample", SAMPLES, ids=str)
 def test_with_the_same_ids_the_bytes_are_the_same(sample: Sample) -> None:
     savepoint = sample.open()
-    for head, handle in files_of(savepoint):
+    for head, handle, max_parallelism in files_of(savepoint):
         ids = {info.name: index for index, info in enumerate(head.states)}
-        source = source_of(savepoint.directory, head, handle)
+        source = source_of(savepoint.directory, head, handle, max_parallelism)
         expected = sections(savepoint.directory, head, handle)
         assert runs_of(source, ids, handle.key_groups) == expected
 
@@ -99,9 +100,9 @@ def test_with_the_same_ids_the_bytes_are_the_same(sample: Sample) -> None:
 @pytest.mark.parametrize("sample", SAMPLES, ids=str)
 def test_entries_are_the_same_however_few_bytes_are_read_at_once(sample: Sample, size: int) -> None:
     savepoint = sample.open()
-    for head, handle in files_of(savepoint):
+    for head, handle, max_parallelism in files_of(savepoint):
         ids = {info.name: index for index, info in enumerate(head.states)}
-        source = source_of(savepoint.directory, head, handle, size)
+        source = source_of(savepoint.directory, head, handle, max_parallelism, size)
         found = runs_of(source, ids, handle.key_groups)
         expected = sections(savepoint.directory, head, handle)
         assert found.keys() == expected.keys()
@@ -113,10 +114,10 @@ def test_entries_are_the_same_however_few_bytes_are_read_at_once(sample: Sample,
 @pytest.mark.parametrize("sample", SAMPLES, ids=str)
 def test_states_get_new_ids_or_are_left_out(sample: Sample, size: int) -> None:
     savepoint = sample.open()
-    for head, handle in files_of(savepoint):
+    for head, handle, max_parallelism in files_of(savepoint):
         new = {index: 1000 - index for index in range(0, len(head.states), 2)}
         ids = {head.states[index].name: number for index, number in new.items()}
-        source = source_of(savepoint.directory, head, handle, size)
+        source = source_of(savepoint.directory, head, handle, max_parallelism, size)
         found = runs_of(source, ids, handle.key_groups)
         for group, runs in sections(savepoint.directory, head, handle).items():
             expected = [
@@ -139,7 +140,7 @@ def read(data: bytes, size: int) -> dict[int, bytes]:
     changed = KeyGroupsHandle(handle.type, handle.groups, InlineStream("file", data))
     directory = SnapshotDirectory.of("/")
     head = KeyedBackendHeader.parse(HeaderBytes(HEAD, "file"))
-    source = source_of(directory, head, changed, size)
+    source = source_of(directory, head, changed, block_size=size)
     return runs_of(source, {"one": 0, "two": 1}, handle.key_groups)
 
 
@@ -167,7 +168,7 @@ def test_an_unknown_state_is_an_error(size: int) -> None:
 
 def test_a_damaged_size_tells_its_state(tmp_path: Path) -> None:
     savepoint = copy_of(Sample("currency-1.20.5-hashmap-canonical"), tmp_path)
-    head, handle = next(files_of(savepoint))
+    head, handle, max_parallelism = next(files_of(savepoint))
     file = savepoint.directory.file(handle.stream)
     assert file.location is not None
     start = min(offset for offset in handle.groups.offsets if offset)
@@ -176,4 +177,6 @@ def test_a_damaged_size_tells_its_state(tmp_path: Path) -> None:
         target.write(b"\xff")
     ids = {info.name: index for index, info in enumerate(head.states)}
     with pytest.raises(FormatError, match=r"a key or value of -\d+ bytes; in state '"):
-        runs_of(source_of(savepoint.directory, head, handle), ids, handle.key_groups)
+        runs_of(
+            source_of(savepoint.directory, head, handle, max_parallelism), ids, handle.key_groups
+        )

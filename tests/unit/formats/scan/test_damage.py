@@ -325,7 +325,7 @@ class TestHeader:
         savepoint = copy_of(CANONICAL, tmp_path)
         for subtask in (0, 1):
             file_of(savepoint, f"summarize {subtask}: keyed state").write_bytes(b"")
-        with pytest.raises(SavepointError, match=r"subtask 0: .* at byte 0: the data ends"):
+        with pytest.raises(SavepointError, match=r"at byte 0: the data ends .*; in subtask 0, "):
             reopened(savepoint).scan("summarize.keyed_state")
 
 

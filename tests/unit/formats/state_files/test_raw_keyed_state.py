@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.hand_made import (
+    EVERYTHING,
     LONG,
     STRING,
     UNKNOWN,
@@ -57,6 +58,8 @@ from savepoint_formats.tables.tables import tables_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+FIRST_HALF, SECOND_HALF = KeyGroupRange(0, 1), KeyGroupRange(2, 3)
+
 START = bytes.fromhex("f1cd859f 00000002")
 
 
@@ -81,13 +84,15 @@ TIMERS = section(
 )
 
 
-def raw(*sections: bytes | None, junk: bytes = b"") -> KeyGroupsHandle:
-    """A handle of the sections of the first key groups; of None nothing was written."""
-    data, offsets = junk, []
-    for one in sections:
-        offsets.append(-1 if one is None else len(data))
+def raw(
+    *sections: bytes | None, key_groups: KeyGroupRange = EVERYTHING, junk: bytes = b""
+) -> KeyGroupsHandle:
+    """A handle of the sections of the first key groups; of None, and all others, nothing is there."""
+    data, offsets = junk, [-1] * len(key_groups)
+    for index, one in enumerate(sections):
+        offsets[index] = -1 if one is None else len(data)
         data += one or b""
-    groups = KeyGroupRangeOffsets(KeyGroupRange(0, len(sections) - 1), tuple(offsets))
+    groups = KeyGroupRangeOffsets(key_groups, tuple(offsets))
     return KeyGroupsHandle(KeyedHandleType.KEY_GROUPS, groups, InlineStream("raw", data), "id")
 
 
@@ -107,7 +112,7 @@ def in_order(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 class TestTimers:
     def test_come_out_as_managed_ones(self) -> None:
-        found = rows(with_raw(raw(TIMERS, junk=b"junk")), "timers")
+        found = rows(with_raw(raw(TIMERS)), "timers")
         shared = {"namespace": 0, "service": "a"}
         event, processing = "EVENT_TIME", "PROCESSING_TIME"
         assert in_order(found) == in_order(
@@ -140,10 +145,12 @@ class TestTimers:
 
     def test_of_several_key_groups_and_subtasks_are_read(self) -> None:
         empty = section(service("a", [], []))
-        operator = with_raw(raw(TIMERS, None, empty, TIMERS), raw(empty, TIMERS))
+        first = raw(TIMERS, empty, key_groups=FIRST_HALF)
+        operator = with_raw(first, raw(TIMERS, TIMERS, key_groups=SECOND_HALF))
         found = rows(operator, "timers")
         assert len(found) == 9
-        assert rows(operator, "timers", key_groups=KeyGroupRange(1, 2)) == found[:3]
+        assert rows(operator, "timers", key_groups=KeyGroupRange(1, 2)) == found[3:6]
+        assert rows(with_raw(raw(TIMERS, None, empty, TIMERS)), "timers") == found[:6]
 
     def test_are_none_where_there_is_no_service(self) -> None:
         found = catalog(with_raw(raw(section())))
@@ -201,11 +208,19 @@ class TestTimersOfUnknownSerializers:
     UNREADABLE = section(KNOWN, service("b", [b"timer"], [], UNKNOWN, LONG))
 
     def test_are_the_bytes_of_their_key_groups(self) -> None:
-        operator = with_raw(raw(self.UNREADABLE, None, self.UNREADABLE), raw(TIMERS))
+        operator = with_raw(raw(self.UNREADABLE, None, self.UNREADABLE))
         assert catalog(operator).problems == ()
         assert rows(operator, "raw_timers", with_subtask=True) == [
             {"key_group": 0, "value": self.UNREADABLE, "subtask": 0},
             {"key_group": 2, "value": self.UNREADABLE, "subtask": 0},
+        ]
+
+    def test_are_those_of_their_subtask_alone(self) -> None:
+        first = raw(None, self.UNREADABLE, key_groups=FIRST_HALF)
+        operator = with_raw(first, raw(TIMERS, key_groups=SECOND_HALF))
+        assert catalog(operator).problems == ()
+        assert rows(operator, "raw_timers", with_subtask=True) == [
+            {"key_group": 1, "value": self.UNREADABLE, "subtask": 0}
         ]
 
     def test_stand_beside_those_that_can_be_read(self) -> None:
@@ -245,13 +260,22 @@ class TestTimersOfUnknownSerializers:
 
 class TestRawKeyedState:
     def test_is_bytes_per_key_group(self) -> None:
-        operator = with_raw(raw(b"one", None, b"", b"more"), raw(b"two"))
-        assert rows(operator, "raw_keyed_state") == [
+        assert rows(with_raw(raw(b"one", None, b"", b"more")), "raw_keyed_state") == [
             {"key_group": 0, "value": b"one"},
             {"key_group": 2, "value": b""},
             {"key_group": 3, "value": b"more"},
-            {"key_group": 0, "value": b"two"},
         ]
+
+    def test_is_that_of_every_subtask(self) -> None:
+        first, second = raw(b"one", key_groups=FIRST_HALF), raw(b"two", key_groups=SECOND_HALF)
+        assert rows(with_raw(first, second), "raw_keyed_state") == [
+            {"key_group": 0, "value": b"one"},
+            {"key_group": 2, "value": b"two"},
+        ]
+
+    def test_bytes_in_front_of_it_are_noticed(self) -> None:
+        (problem,) = catalog(with_raw(raw(b"one", junk=b"junk"))).problems
+        assert "4 bytes that belong to no key group" in str(problem)
 
     def test_can_be_read_by_key_groups_and_subtask(self) -> None:
         operator = with_raw(raw(b"one", b"more"))
@@ -270,7 +294,7 @@ class TestRawKeyedState:
         handle = raw(b"one", b"more")
         damaged = with_raw(replace(handle, stream=InlineStream("raw", b"o")))
         (problem,) = catalog(damaged).problems
-        assert "key group 1 begins behind the end of the file" in str(problem)
+        assert "key group 1 begins at 3, expected 0 to 1" in str(problem)
 
 
 class TestRawOperatorState:
