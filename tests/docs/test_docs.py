@@ -56,3 +56,8 @@ def test_the_page_of_the_command_line_is_what_help_says() -> None:
 def test_links_inside_the_documentation_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
         assert os.path.exists(page.parent / target), target
+
+
+def test_the_picture_of_the_house_is_that_of_the_code() -> None:
+    drawing = runpy.run_path(str(ROOT / "docs" / "draw_house.py"))
+    assert (ROOT / "docs" / "house.svg").read_text(encoding="utf-8") == drawing["picture"]()
