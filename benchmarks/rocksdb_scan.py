@@ -1,6 +1,6 @@
 """Entries per second out of RocksDB tables: read directly, and by RocksDB seen from Python.
 
-Usage: ``python benchmarks/rocksdb_scan.py [KEYS] [FOLDER]``
+    python benchmarks/rocksdb_scan.py [KEYS] [FOLDER]
 
 Makes a database of two value states, a long and a string of 20 characters, as a job writes them:
 keys in random order, Snappy, several levels with overlapping tables. A folder that holds one from
@@ -9,7 +9,7 @@ an earlier run is used again.
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
 import time
 from dataclasses import dataclass
@@ -141,11 +141,16 @@ def measure_key_groups(directory: SnapshotDirectory, handle: IncrementalHandle) 
 
 def main() -> None:
     """Prints a line per way of reading; the first run of one compiles and fills the cache."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 5_000_000
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("keys", type=int, nargs="?", default=5_000_000, help="of each state")
+    parser.add_argument("folder", type=Path, nargs="?", help="where the database is kept")
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(sys.argv[2] if len(sys.argv) > 2 else temporary)
+        folder = arguments.folder or Path(temporary)
         if not (folder / "_metadata").exists():
-            make_database(folder, count)
+            make_database(folder, arguments.keys)
         directory, handle = SnapshotDirectory.of(str(folder)), handle_of(folder)
         for measure in (measure_direct, measure_direct, measure_key_groups, measure_rocksdb):
             print(measure(directory, handle))
