@@ -13,7 +13,7 @@ from savepoint_formats.layout import JavaObject, Kryo, Layout, Opaque, Pojo, Str
 from savepoint_formats.sources.state_rows import key_layout, namespace_layout
 from savepoint_formats.state_files.heap_borders import HeapBorders, HeapState, entry_starts
 from savepoint_formats.tables.catalog import State, StateKind
-from savepoint_formats.values.kryo.structs import column_type, is_struct
+from savepoint_formats.values.kryo.structs import column_type, is_described
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -94,7 +94,7 @@ def is_unknown(layout: Layout) -> bool:
         case Opaque() | JavaObject():
             return True
         case Kryo():
-            return column_type(layout) is None or is_struct(layout)
+            return column_type(layout) is None or is_described(layout)
         case _:
             return any(map(is_unknown, parts(layout)))
 

@@ -9,6 +9,8 @@
 | described class                          | struct of its fields, in the order given          |
 | any other, and a class inside itself     | utf8: JSON of whatever is there                   |
 
+The column of an enum is a struct, too, of its ``constant``: the description may lack the right one.
+
 The struct of a column's own class ends with ``$undecoded``, a struct of ``bytes`` and ``reason``. It
 is null but where the bytes do not fit the description: there all others are. An object of another
 class than the one declared does not fit, for its fields have no columns.
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.objects import KryoObject
 
 UNDECODED = "$undecoded"
+CONSTANT = "constant"
 
 UNDECODED_TYPE = pa.struct([("bytes", pa.binary()), ("reason", pa.utf8())])
 """What nobody can decode: the bytes as they are, and why."""
@@ -59,21 +62,30 @@ _CODES = {
 def column_type(layout: Kryo) -> KryoType | None:
     """The column of a layout's objects; None if it is ``OBJECT_TYPE``, as nobody described them."""
     found = _Columns(layout.classes).of_class(layout.class_name, ())
-    if not is_struct(layout):
+    if not is_described(layout):
         return KRYO_TYPES.get(layout.class_name) or (found if layout.classes else None)
+    if not pa.types.is_struct(found.arrow_type):
+        found = _in_struct(found)
     fields = [*found.arrow_type, pa.field(UNDECODED, UNDECODED_TYPE)]
     return KryoType(pa.struct(fields), lambda one: found.convert(one) | {UNDECODED: None})
 
 
-def is_struct(layout: Kryo) -> bool:
-    """Whether the objects of a layout are of a class whose fields the user described."""
-    return any(one.class_name == layout.class_name and not one.constants for one in layout.classes)
+def is_described(layout: Kryo) -> bool:
+    """Whether the user described the class of a layout's objects, be it an enum."""
+    return any(one.class_name == layout.class_name for one in layout.classes)
+
+
+def _in_struct(enum: KryoType) -> KryoType:
+    """The column of an enum's constants, with room beside them for what is none."""
+    return KryoType(
+        pa.struct([(CONSTANT, enum.arrow_type)]), lambda one: {CONSTANT: enum.convert(one)}
+    )
 
 
 def undecoded_struct(layout: Kryo, undecoded: dict[str, Value]) -> dict[str, Value]:
     """The value of an object that does not fit the description of its class."""
     column = column_type(layout)
-    assert column is not None  # as it is a struct
+    assert column is not None  # as it is described
     values: dict[str, Value] = {field.name: None for field in column.arrow_type}
     return values | {UNDECODED: undecoded}
 
@@ -106,7 +118,7 @@ class _Columns:
         if described is None:
             return DECLARED_TYPES.get(_WRAPPERS.get(name, name), _JSON)
         if described.constants:
-            return KryoType(pa.utf8(), _text)
+            return KryoType(pa.utf8(), _constant(described.constants))
         return _JSON if name in around else self._struct(described, (*around, name))
 
     def _struct(self, one: KryoClass, around: tuple[str, ...]) -> KryoType:
@@ -150,9 +162,14 @@ def _mapped(key: tuple[str, KryoType], value: tuple[str, KryoType]) -> KryoType:
     return KryoType(pa.map_(key_type.arrow_type, value_type.arrow_type), convert)
 
 
-def _text(graph: Value) -> str:
-    found: str = _instance(graph, str)
-    return found
+def _constant(constants: tuple[str, ...]) -> Callable[[Value], str]:
+    def convert(graph: Value) -> str:
+        found: str = _instance(graph, str)
+        if found not in constants:
+            raise ValueError(found)
+        return found
+
+    return convert
 
 
 def _instance(graph: Value, kind: type) -> Value:

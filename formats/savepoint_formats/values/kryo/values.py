@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from savepoint_formats.errors import FormatError
 from savepoint_formats.values.kryo.graph import read_kryo
 from savepoint_formats.values.kryo.json import json_text
-from savepoint_formats.values.kryo.structs import column_type, is_struct, undecoded_struct
+from savepoint_formats.values.kryo.structs import column_type, is_described, undecoded_struct
 
 if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView
@@ -70,11 +70,11 @@ def read_kryo_value(layout: Kryo, reader: ObjectReader) -> Value:
         end = view.position
         value = column.value(layout.class_name, graph, start, view)
     except FormatError as error:
-        if not is_struct(layout):
+        if not is_described(layout):
             raise
         view.position = start
         return undecoded_struct(layout, reader.undecoded(f"{layout.class_name}: {error.message}"))
-    if is_struct(layout) and value is not None:
+    if is_described(layout) and value is not None:
         reader.described = DescribedObject(layout, view, start, end, value)
     return value
 

@@ -225,10 +225,36 @@ def test_records_back_to_back_need_an_end_that_can_be_told() -> None:
 def test_an_enum_is_its_constant() -> None:
     layout = described(Kryo("GenKryo$Color"), *CLASSES)
     assert isinstance(layout, Kryo)
-    assert arrow_type(layout) == pa.utf8()
-    assert read_value(layout, DataInputView(bytes.fromhex(named("GenKryo$Color") + "02")), NEW) == (
-        "GREEN"
-    )
+    assert str(arrow_type(layout).field("constant").type) == "string"
+    data = bytes.fromhex(named("GenKryo$Color") + "02")
+    found = read_value(layout, DataInputView(data), NEW)
+    assert found == {"constant": "GREEN", "$undecoded": None}
+
+
+@pytest.mark.parametrize(
+    ("constants", "data", "reason"),
+    [
+        (["RED"], named("a.Color") + "02", "constant 1 of a.Color"),
+        (["RED"], named("a.Shape") + "01 02", "a.Shape, whose fields are not known"),
+        (["RED"], named("a.Color") + "01 03", "1 bytes are left"),
+        (["RED"], "03018261", "'a' where a a.Color"),
+    ],
+)
+def test_what_is_no_constant_of_an_enum_is_bytes_with_the_reason(
+    constants: list[str], data: str, reason: str
+) -> None:
+    layout = described(Kryo("a.Color"), kryo_class("a.Color", constants=constants))
+    assert isinstance(layout, Kryo)
+    right = bytes.fromhex(named("a.Color") + "01")
+    wrong = bytes.fromhex(data)
+    chunk = Chunk(np.frombuffer(right + wrong, np.uint8))
+    starts = np.array([0, len(right)])
+    ends = np.array([len(right), len(right + wrong)])
+    rows = decode(program(layout, dialect(layout)), chunk, starts, ends).to_pylist()
+    assert rows[0] == {"constant": "RED", "$undecoded": None}
+    assert rows[1]["constant"] is None
+    assert rows[1]["$undecoded"]["bytes"] == wrong
+    assert reason in rows[1]["$undecoded"]["reason"]
 
 
 def test_numbers_beyond_their_column_do_not_fit() -> None:
