@@ -114,8 +114,10 @@ class Operator:
 
     Attributes:
         function: ``dump`` shows everything named here; ``fire`` is a process function that shows
-            the states of a key when a timer fires; ``window`` is Flink's window operator.
+            the states of a key when a timer fires; ``window`` is Flink's window operator; ``find``
+            is a process function to which keys come in.
         key: The type of its keys, if it is keyed.
+        keys: How many keys come in.
     """
 
     uid: str
@@ -125,6 +127,7 @@ class Operator:
     elements: tuple[Elements, ...] = ()
     windows: TimeWindows | None = None
     function: str = "dump"
+    keys: int = 0
 
     def real(self) -> Self:
         """With Flink's window operator instead of what only looks."""
@@ -133,6 +136,13 @@ class Operator:
     def firing(self) -> Self:
         """With a process function whose timers fire."""
         return replace(self, function="fire")
+
+    def finding(self, keys: int) -> Self:
+        """With a process function that shows what it finds for so many keys that come in.
+
+        The keys are made by the method ``of`` of their class. One that is new keeps its number.
+        """
+        return replace(self, function="find", keys=keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +187,10 @@ class Restored:
     def ended_windows(self, uid: str) -> Rows:
         return self._rows(uid, "window", "key", "window", "contents")
 
+    def found(self, uid: str) -> dict[int, int | None]:
+        """For the number of each key that came in, that which the key had kept."""
+        return {int(row["number"]): row["found"] for row in self._of(uid, "number")}
+
     def subtasks(self, uid: str) -> set[int]:
         """Which had anything to show."""
         return {int(row["subtask"]) for row in self.rows if row["operator"] == uid}
@@ -211,7 +225,7 @@ class FlinkRestore:
 
     def __call__(
         self,
-        savepoint: str | Path,
+        savepoint: str | Path | None,
         *operators: Operator,
         flink: str = RELEASES[-1],
         backend: str = "hashmap",
@@ -226,7 +240,7 @@ class FlinkRestore:
         """Restores a savepoint and shows what is in the operators.
 
         Args:
-            savepoint: The folder of ``_metadata``.
+            savepoint: The folder of ``_metadata``; None for a job that starts without state.
             operators: Others of the savepoint are left out.
             flink: Which release.
             backend: ``hashmap`` or ``rocksdb``.
@@ -245,7 +259,7 @@ class FlinkRestore:
         answer = self._answer(
             flink,
             {
-                "savepoint": Path(savepoint).absolute().as_uri(),
+                "savepoint": None if savepoint is None else Path(savepoint).absolute().as_uri(),
                 "ends": ends,
                 "watermark": watermark,
                 "awaits": awaits,

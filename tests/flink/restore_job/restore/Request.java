@@ -7,7 +7,7 @@ import java.util.Map;
 /**
  * A savepoint to restore, and what of it to show.
  *
- * @param savepoint the path of the folder with {@code _metadata}
+ * @param savepoint the path of the folder with {@code _metadata}; null to start without state
  * @param ends whether the input ends at once, with the last watermark, so that everything fires
  * @param watermark at which event time is from the beginning; null for none
  * @param awaits how many rows are to be shown before the savepoint is taken
@@ -28,9 +28,10 @@ record Request(
     /**
      * An operator, by what the job has in its place.
      *
-     * @param function {@code dump}, {@code fire} or {@code window}
+     * @param function {@code dump}, {@code fire}, {@code find} or {@code window}
      * @param key the type of its keys; null if it is not keyed
      * @param windows of a window operator, else null
+     * @param keys how many of its keys come in where it finds them, else 0
      */
     record Operator(
             String uid,
@@ -39,7 +40,8 @@ record Request(
             List<State> states,
             List<Timers> timers,
             List<Elements> elements,
-            Windows windows)
+            Windows windows,
+            int keys)
             implements Serializable {}
 
     /**

@@ -46,7 +46,9 @@ final class RestoreJob {
     /** Operators of the savepoint that are not described are left out. */
     private static Configuration configuration(Request request) {
         Map<String, String> entries = new HashMap<>(request.configuration());
-        entries.put("execution.state-recovery.path", request.savepoint());
+        if (request.savepoint() != null) {
+            entries.put("execution.state-recovery.path", request.savepoint());
+        }
         entries.put("execution.state-recovery.ignore-unclaimed-state", "true");
         entries.put("restart-strategy.type", "none");
         return Configuration.fromMap(entries);
@@ -73,6 +75,7 @@ final class RestoreJob {
                     .transform("dump", object(Types.STRING), new DumpOperator(operator));
             case "fire" -> keyed(nothing, operator)
                     .process(new FiringFunction(operator), object(Types.STRING));
+            case "find" -> found(operator);
             case "window" -> windows(operator);
             default -> throw new IllegalArgumentException("no function " + operator.function());
         };
@@ -85,6 +88,14 @@ final class RestoreJob {
     private static KeyedStream<Object, Object> keyed(
             DataStream<Object> stream, Request.Operator operator) {
         return stream.keyBy(value -> value, TypeWords.type(operator.key()));
+    }
+
+    private SingleOutputStreamOperator<Object> found(Request.Operator operator) {
+        TypeInformation<Object> keys = TypeWords.type(operator.key());
+        return nothing.transform("keys", object(Types.INT), new KeysOperator(operator.keys()))
+                .setParallelism(1)
+                .keyBy(new KeyOf(keys.getTypeClass()), keys)
+                .process(new FindFunction(operator.uid()), object(Types.STRING));
     }
 
     private SingleOutputStreamOperator<Object> windows(Request.Operator operator) {
