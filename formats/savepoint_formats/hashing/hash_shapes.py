@@ -15,9 +15,13 @@ text it is what a Java programmer would say, and that text is parsed back::
 | HashCodeBuilder | 17    | 37 x state + hash                | Apache Commons Lang                   |
 | Lombok          | 1     | 59 x state + hash; null is 43    | ``@Data``, ``@EqualsAndHashCode``     |
 | AutoValue       | 1     | (1000003 x state) xor hash       | ``@AutoValue``                        |
-| product         | Scala's seed | MurmurHash3 of the hashes | case classes of Scala                 |
+| product         | Scala's seed | MurmurHash3 of the hashes | case classes of Scala 2.12 and before |
+| product of Name | seed, mixed with the name's hash | the same | case classes of Scala since 2.13   |
 | xor             | 0     | state xor hash                   | by hand                               |
 | sum             | 0     | state + hash                     | by hand                               |
+
+A case class has the name that it was declared with, such as ``product of Key(id, name)``; one with
+a field of floating point is not covered, whose hash code in Scala is that of an equal integer.
 
 The hash code of one field alone is that of a record with it. A boolean has the hash code 1231 or
 1237, unless a family writes primitive ones in another way.
@@ -32,8 +36,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from savepoint_formats.bytes.data_view import utf16_units
 from savepoint_formats.hashing.java_hash import PRODUCT_SEED
-from savepoint_formats.key_groups.ranges import finish_words, mix_words
+from savepoint_formats.key_groups.ranges import finish_words, mix_word, mix_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,6 +95,8 @@ class HashFamily:
         return state.view(np.int32)
 
 
+_PRODUCT = "product"
+
 FAMILIES = (
     HashFamily("Objects.hash", 1, 31),
     HashFamily("record", 0, 31),
@@ -97,10 +104,23 @@ FAMILIES = (
     HashFamily("AutoValue", 1, 1000003, Mix.XOR, booleans=(BOXED,)),
     HashFamily("EffectiveJava", 17, 31, booleans=((1, 0), BOXED, (0, 1))),
     HashFamily("HashCodeBuilder", 17, 37, booleans=((0, 1), BOXED)),
-    HashFamily("product", PRODUCT_SEED, 1, Mix.MURMUR, booleans=(BOXED,)),
+    HashFamily(_PRODUCT, PRODUCT_SEED, 1, Mix.MURMUR, booleans=(BOXED,)),
     HashFamily("xor", 0, 1, Mix.XOR),
     HashFamily("sum", 0, 1),
 )
+
+
+def product_of(name: str) -> HashFamily:
+    """Case classes of a name, as Scala hashes them since 2.13: the name comes first.
+
+    Args:
+        name: That of the class without its package and the objects around it.
+    """
+    code = 0
+    for unit in utf16_units(name):
+        code = (31 * code + unit) & 0xFFFFFFFF
+    start = mix_word(PRODUCT_SEED, code)
+    return HashFamily(f"{_PRODUCT} of {name}", start, 1, Mix.MURMUR, booleans=(BOXED,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +189,8 @@ class _Parser:
         if family is None:
             known = ", ".join(one.name for one in FAMILIES)
             raise ValueError(f"{self.text!r} names no shape of hashCode: expected one of {known}")
+        if name == _PRODUCT and self._next_is("of"):
+            family = product_of(self._name("a class"))
         self._expect("(")
         fields = [self._field()]
         while self._next_is(","):

@@ -3,7 +3,7 @@
 A key lies in the key group that its hash code says. So a guess at a ``hashCode`` can be proved: a
 wrong one explains the key group of one key with a chance of 1 to max parallelism, and those of all
 keys with that chance to the power of their number. All shapes of ``hash_shapes`` are tried, over
-all fields and some of them, in all orders; one is taken only if it explains every key.
+all fields and some of them, in all orders, of many as many as takes seconds; one is taken only if it explains every key.
 
 A first look at few keys is taken for many candidates at once; few stand it.
 """
@@ -11,6 +11,7 @@ A first look at few keys is taken for many candidates at once; few stand it.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice, permutations, product
 from typing import TYPE_CHECKING
@@ -18,13 +19,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow.compute as pc
 
+from savepoint_formats import layout as layouts
 from savepoint_formats.errors import UnstableHashError
 from savepoint_formats.hashing.hash_shapes import (
     BOXED,
     FAMILIES,
     HashFamily,
     HashShape,
+    Mix,
+    product_of,
 )
+from savepoint_formats.hashing.java_hash import is_case_class, is_tuple
 from savepoint_formats.hashing.shape_columns import field_hashes, shape_hashes, structure
 from savepoint_formats.key_groups.ranges import key_groups_of
 
@@ -41,6 +46,7 @@ if TYPE_CHECKING:
 SAMPLE_SIZE = 20_000
 """Keys that are enough for a guess; all others must then agree with it."""
 
+_RECORD = next(one for one in FAMILIES if one.name == "record")
 _GREATEST_CHANCE_LOG10 = -9
 _FIRST_LOOK = 8
 _CANDIDATES_AT_ONCE = 20_000
@@ -48,6 +54,7 @@ _ALL_ORDERS_FIELDS = 8
 _SOME_ORDERS_SIZE = 4
 _NESTED_ORDERS_FIELDS = 4
 _MOST_SUBSETS = 1 << 14
+_MOST_ORDERS = 1 << 17
 _MOST_SURVIVORS = 64
 
 
@@ -104,9 +111,10 @@ def inferred_hash_code(
     if structure(layout) is None:
         raise UnstableHashError("only the hashCode of a class with known fields can be inferred")
     tried, found = 0, []
-    for blank in _blanks():
+    for blank in _blanks(layout):
         choices = list(_choices(blank, layout, keys))
-        for candidates in _batches(_orders(choices)):
+        orders = _tuple_orders(choices) if _is_tuple(layout) else _orders(choices)
+        for candidates in _batches(islice(orders, _MOST_ORDERS)):
             tried += len(candidates)
             for order in _survivors(blank.family, choices, candidates, key_groups, max_parallelism):
                 fields = tuple((choices[one].name, choices[one].shape) for one in order)
@@ -119,10 +127,38 @@ def inferred_hash_code(
     return _proved(found, tried, layout, keys, max_parallelism)
 
 
-def _blanks() -> Iterator[HashShape]:
-    for family in FAMILIES:
+def _blanks(layout: Layout) -> Iterator[HashShape]:
+    if _is_tuple(layout):
+        # Flink's tuples are chained as records are; a class within may have booleans of its own.
+        kinds = chain([BOXED], *(family.booleans for family in FAMILIES))
+        yield from (HashShape(_RECORD, (), booleans) for booleans in dict.fromkeys(kinds))
+        return
+    for family in _families(layout):
         for booleans in dict.fromkeys((*family.booleans, BOXED)):
             yield HashShape(family, (), booleans)
+
+
+def _is_tuple(layout: Layout) -> bool:
+    if isinstance(layout, layouts.Nullable):
+        return _is_tuple(layout.inner)
+    return isinstance(layout, layouts.Struct) and is_tuple(layout.names)
+
+
+def _families(layout: Layout) -> tuple[HashFamily, ...]:
+    named = _named_product(layout)
+    return FAMILIES if named is None else (*FAMILIES, named)
+
+
+def _named_product(layout: Layout) -> HashFamily | None:
+    """That of a case class whose name is known."""
+    match layout:
+        case layouts.Nullable(inner):
+            return _named_product(inner)
+        case layouts.Pojo(class_name):
+            return product_of(re.split(r"[.$]", class_name.rstrip("$"))[-1])
+        case layouts.Struct(names) if is_case_class(names):
+            return product_of(f"Tuple{len(names)}")
+    return None
 
 
 def _choices(blank: HashShape, layout: Layout, column: pa.Array) -> Iterator[_Choice]:
@@ -130,8 +166,7 @@ def _choices(blank: HashShape, layout: Layout, column: pa.Array) -> Iterator[_Ch
     fields = structure(layout) or {}
     for index, (name, field) in enumerate(fields.items()):
         values = pc.struct_field(column, name)
-        nested = structure(field)
-        for shape in (None,) if nested is None else _nested_shapes(blank, tuple(nested.items())):
+        for shape in _nested_shapes(_nested_blanks(blank, layout, field), field):
             try:
                 yield _Choice(index, name, shape, field_hashes(blank, field, values, shape))
             except UnstableHashError:
@@ -139,19 +174,39 @@ def _choices(blank: HashShape, layout: Layout, column: pa.Array) -> Iterator[_Ch
                 continue
 
 
-def _nested_shapes(
-    blank: HashShape, fields: Sequence[tuple[str, Layout]]
-) -> Iterator[HashShape | None]:
-    """What a structure within a key may have for a shape: one like that of the key."""
+def _nested_blanks(blank: HashShape, owner: Layout, layout: Layout) -> Iterator[HashShape]:
+    """The families of a structure within a key: that of the key, but any within a tuple."""
+    if _is_tuple(owner):
+        for family in _families(layout):
+            if blank.booleans in (*family.booleans, BOXED):
+                yield replace(blank, family=family)
+    elif blank.family.mix is Mix.MURMUR and blank.family not in FAMILIES:
+        yield replace(blank, family=_named_product(layout) or blank.family)
+    else:
+        yield blank
+
+
+def _nested_shapes(blanks: Iterator[HashShape], layout: Layout) -> Iterator[HashShape | None]:
+    """What a structure within a key may have for a shape; None is that of its type."""
     yield None
-    if any(structure(layout) is not None for _, layout in fields):
+    fields = structure(layout)
+    if fields is None or any(structure(field) is not None for field in fields.values()):
         return
-    names = [name for name, _ in fields]
+    names = list(fields)
     orders: Iterable[tuple[str, ...]] = (tuple(names),)
     if len(names) <= _NESTED_ORDERS_FIELDS:
         orders = permutations(names)
-    for order in orders:
+    for blank, order in product(blanks, orders):
         yield replace(blank, fields=tuple((name, None) for name in order))
+
+
+def _tuple_orders(choices: Sequence[_Choice]) -> Iterator[tuple[int, ...]]:
+    """A tuple hashes all its fields, in their order."""
+    by_field: dict[int, list[int]] = {}
+    for index, choice in enumerate(choices):
+        by_field.setdefault(choice.field, []).append(index)
+    if by_field:
+        yield from product(*by_field.values())
 
 
 def _orders(choices: Sequence[_Choice]) -> Iterator[tuple[int, ...]]:

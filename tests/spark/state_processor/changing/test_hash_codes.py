@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -13,12 +14,12 @@ from savepoint_formats.errors import UnstableHashError
 from savepoint_formats.hashing.hash_shapes import HashShape
 from savepoint_formats.hashing.shape_columns import shape_hashes
 from savepoint_formats.key_groups.ranges import key_group
+from savepoint_formats.values.arrow_types import arrow_type
 from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pyarrow as pa
     from numpy.typing import NDArray
     from pyspark.sql import SparkSession
 
@@ -155,3 +156,33 @@ def test_the_command_takes_shapes(of_lombok: str, tmp_path: Path) -> None:
     assert (code, "another hash code" in text) == (1, True)
     for wrong in ("Lombok(shop, id)", "orders=Lombok"):
         assert run("rescale", of_lombok, out, *options, wrong)[0] == 2
+
+
+CASE_CLASSES: dict[str, tuple[str, list[tuple[Any, ...]], dict[str, Any]]] = {
+    "product of ShuffleBlockId(shuffle, map, reduce)": (
+        "storage.ShuffleBlockId",
+        [(3, 5, 7), (-1, (1 << 40) + 9, 0), (0, -2, 4)],
+        {"shuffle": Types.INT(), "map": Types.LONG(), "reduce": Types.INT()},
+    ),
+    "product of BroadcastBlockId(id, field)": (
+        "storage.BroadcastBlockId",
+        [(3, "piece"), (-(1 << 33), ""), ((1 << 31), "\u00e4")],
+        {"id": Types.LONG(), "field": Types.STRING()},
+    ),
+}
+"""Those of Spark, which is written in Scala 2.13, by the shape of their hash codes."""
+
+
+@pytest.mark.parametrize("text", CASE_CLASSES)
+def test_a_case_class_has_the_hash_codes_that_scala_gives_it(
+    spark: SparkSession, text: str
+) -> None:
+    name, keys, fields = CASE_CLASSES[text]
+    layout = Types.POJO(f"org.apache.spark.{name}", fields).snapshot.layout()
+    case_class = spark._jvm.org.apache.spark  # type: ignore[union-attr]
+    for part in name.split("."):
+        case_class = getattr(case_class, part)
+    rows = [dict(zip(fields, key, strict=True)) for key in keys]
+    column = pa.array(rows, arrow_type(layout))
+    found = shape_hashes(HashShape.parse(text), layout, column)
+    assert found.tolist() == [case_class(*key).hashCode() for key in keys]

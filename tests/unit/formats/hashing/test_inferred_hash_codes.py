@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from savepoint_formats.errors import UnstableHashError
-from savepoint_formats.hashing.hash_shapes import FAMILIES, HashShape
+from savepoint_formats.hashing.hash_shapes import FAMILIES, HashShape, product_of
 from savepoint_formats.hashing.inferred_hash_codes import inferred_hash_code
 from savepoint_formats.hashing.shape_columns import shape_hashes
 from savepoint_formats.key_groups.ranges import key_group
@@ -25,6 +25,7 @@ from savepoint_formats.layout import (
     Long,
     Nullable,
     Pojo,
+    Struct,
     Text,
 )
 
@@ -109,6 +110,7 @@ KEY = Pojo(
 TYPE = pa.struct(
     {"active": pa.bool_(), "color": pa.string(), "id": pa.int64(), "name": pa.string()}
 )
+WITHOUT_COLOR = pa.struct([field for field in TYPE if field.name != "color"])
 
 PLACE = pa.struct({"city": pa.struct({"name": pa.string(), "zip": pa.int32()}), "id": pa.int64()})
 
@@ -202,12 +204,61 @@ def test_a_key_within_a_key_has_a_shape_too() -> None:
     assert str(found.shape) == "Objects.hash(id, city: Objects.hash(zip, name))"
 
 
+def test_a_case_class_is_found_by_its_name() -> None:
+    """The hash codes are those of ``case class Key(id: Long, name: String)`` in Scala 2.13."""
+    shape = HashShape.parse("product of Key(id, name)")
+    rows = [row | {"name": row["name"] or "-"} for row in keys(200)]
+    column = pa.array(rows, TYPE)
+    groups = groups_of_hashes(shape_hashes(shape, KEY, column))
+    found = inferred_hash_code(KEY, column, groups, GROUPS)
+    assert str(found.shape) == "product of Key(id, name)"
+
+
+def groups_of_hashes(hashes: np.ndarray[Any, np.dtype[np.int32]]) -> Any:
+    return np.array([key_group(int(one), GROUPS) for one in hashes], np.uint16)
+
+
+def test_a_class_within_a_tuple_has_a_hash_code_of_any_family() -> None:
+    named = [row for row in keys(200) if row["name"]]
+    rows: list[dict[str, Any]] = [{"f0": number, "f1": row} for number, row in enumerate(named)]
+    column = pa.array(rows, pa.struct({"f0": pa.int64(), "f1": WITHOUT_COLOR}))
+    inner = Pojo("shop.Key", ("active", "id", "name"), (Boolean(), Long(), Text()))
+    tuple_layout = Struct(("f0", "f1"), (Long(), Nullable(inner, True)))
+    groups = np.array(
+        [key_group(signed(31 * row["f0"] + lombok(row["f1"])), GROUPS) for row in rows], np.uint16
+    )
+    found = inferred_hash_code(tuple_layout, column, groups, GROUPS)
+    text = "record(f0, f1: Lombok(active, id, name)) with booleans 79/97"
+    assert str(found.shape) == text
+    assert found.shape == HashShape.parse(text)
+
+
+def test_keys_of_many_fields_with_classes_within_are_refused_in_time() -> None:
+    names = tuple("abcd")
+    inner = Pojo("shop.Part", names, (Nullable(Int(), True),) * 4)
+    fields = (*(Nullable(inner, True),) * 2, *(Nullable(Int(), True),) * 5)
+    layout = Pojo("shop.Whole", tuple("abcdefg"), fields)
+    numbers = np.random.default_rng(7)
+
+    def some(of: str) -> dict[str, int]:
+        return {name: int(numbers.integers(1 << 30)) for name in of}
+
+    rows = [{"a": some("abcd"), "b": some("abcd")} | some("cdefg") for _ in range(50)]
+    part = pa.struct({name: pa.int32() for name in names})
+    column = pa.array(
+        rows, pa.struct({"a": part, "b": part} | {name: pa.int32() for name in "cdefg"})
+    )
+    groups = numbers.integers(0, GROUPS, 50).astype(np.uint16)
+    with pytest.raises(UnstableHashError, match=r"none of \d,\d{3},\d{3} usual"):
+        inferred_hash_code(layout, column, groups, GROUPS)
+
+
 def test_keys_of_other_layouts_are_refused() -> None:
     with pytest.raises(UnstableHashError, match="class with known fields"):
         inferred_hash_code(Enum("C", ("A",)), pa.array(["A"]), np.zeros(1, np.uint16), GROUPS)
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+@pytest.mark.parametrize("family", [*FAMILIES, product_of("Key")], ids=lambda family: family.name)
 def test_a_shape_is_read_from_its_text(family: Any) -> None:
     inner = HashShape(family, (("zip", None), ("name", None)), family.booleans[-1])
     shape = HashShape(family, (("id", None), ("city", inner)), family.booleans[-1])
@@ -215,7 +266,16 @@ def test_a_shape_is_read_from_its_text(family: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "Objects.hash", "Objects.hash(", "Objects.hash()", "nothing(id)", "record(a) b"]
+    "text",
+    [
+        "",
+        "Objects.hash",
+        "Objects.hash(",
+        "Objects.hash()",
+        "nothing(id)",
+        "record(a) b",
+        "product of (id)",
+    ],
 )
 def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="shape of hashCode"):
