@@ -120,6 +120,10 @@ def _told(value: Any, data_type: pa.DataType) -> Any:
     if pa.types.is_struct(data_type):
         fields = {field.name: field.type for field in data_type if field.name != "$row_kind"}
         told = {name: _told(value[name], fields[name]) for name in fields}
+        if list(told) == ["seconds", "nanos"]:
+            seconds, nanos = told["seconds"], told["nanos"]
+            digits = f"{nanos:09d}" if nanos % 1000 else f"{nanos // 1000:06d}"
+            return seconds.replace(".000000", f".{digits}")
         return list(told.values()) if list(told) == ["start", "end"] else told
     if pa.types.is_map(data_type):
         key, item = data_type.key_type, data_type.item_type
