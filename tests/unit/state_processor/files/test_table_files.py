@@ -13,11 +13,13 @@ from support.sample_rows import Sample
 
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, TableFileError
 from state_processor.files import TableFiles, TableFormat, write_table_file
-from state_processor.types.schema import to_spark
+from state_processor.types.schema import exported_schema, to_exported, to_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
 
 SAMPLES = [
     Sample("states-2.2.1-rocksdb-native"),
@@ -52,8 +54,10 @@ def read(files: TableFiles, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_batches(batches)
 
 
-def as_spark_has_them(batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    return pa.Table.from_batches(map(to_spark, batches))
+def as_spark_has_them(
+    batches: Iterable[pa.RecordBatch], nanoseconds: Nanoseconds = "refuse"
+) -> pa.Table:
+    return pa.Table.from_batches([to_spark(batch, nanoseconds) for batch in batches])
 
 
 @pytest.mark.parametrize("form", TableFormat)
@@ -77,11 +81,14 @@ class TestEachFormat:
         for number, table in enumerate(savepoint.tables()):
             scan = savepoint.scan(table.table)
             batches = [batch for split in scan.splits() for batch in scan.read(split)]
-            rows = pa.Table.from_batches(batches, scan.schema)
+            nanoseconds: Nanoseconds = "refuse" if form.has_types else "text"
+            exported = [to_exported(batch, nanoseconds) for batch in batches]
+            rows = pa.Table.from_batches(exported, exported_schema(scan.schema, nanoseconds))
             if rows.num_rows:
                 files = written(tmp_path, form, rows, str(number))
-                expected = as_spark_has_them(batches)
-                assert str(read(files, scan.schema).to_pylist()) == str(expected.to_pylist())
+                found = read(files, rows.schema)
+                expected = as_spark_has_them(batches, nanoseconds)
+                assert str(found.to_pylist()) == str(expected.to_pylist())
 
     def test_a_column_that_is_not_there_is_named(self, form: TableFormat, tmp_path: Path) -> None:
         files = written(tmp_path, form, ROWS.select(["text"]))
