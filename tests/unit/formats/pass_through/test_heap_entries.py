@@ -107,7 +107,7 @@ def canonical(
             return [(whole, written(state.stored, value))]
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(st.data())
 def test_they_are_what_the_general_path_writes(data: st.DataObject) -> None:
     namespace, scopes = data.draw(st.sampled_from(NAMESPACES))

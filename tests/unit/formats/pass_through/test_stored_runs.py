@@ -148,7 +148,7 @@ TIMERS = timers_of(STRING, VOID)
 
 @pytest.mark.parametrize("scope", SCOPES, ids=lambda scope: type(scope.layout).__name__)
 @pytest.mark.parametrize("form", ["nothing", "heap", "canonical"])
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_a_changelog_becomes_what_its_job_had(data: st.DataObject, scope: Scope, form: str) -> None:
     job = Job()
