@@ -118,7 +118,8 @@ class DescribedImport:
         known: dict[str, pa.DataType | None] = {KEY_GROUP: pa.int32()}
         for table in operator.tables:
             if table.name in (KEYED_STATE, WINDOW_STATE):
-                scan = savepoint.scan(f"{operator.name}.{table.name}")
+                # State with a time to live is not written without its times.
+                scan = savepoint.scan(f"{operator.name}.{table.name}", with_times=True)
                 known.update({field.name: field.type for field in scan.schema})
         data = files_frame(spark, self.files, self.files.schema(known))
         return OneInputStateTransformation(data).like(operator)

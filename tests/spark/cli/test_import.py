@@ -64,7 +64,7 @@ def test_an_export_comes_back(
     file = tmp_path / f"rows.{form}"
     given = [word for uid in sample.uids for word in ("--uid", uid)]
     name = f"{operator}.{table}"
-    code, output = run("export", sample.path, name, file, "--to", form, *given)
+    code, output = run("export", sample.path, name, file, "--to", form, "--with-times", *given)
     assert code == 0, output
     like = {"savepoint": sample.path, "operator": operator, **({"state": state} if state else {})}
     out = imported(file, json.dumps({"uid": operator, "like": like}), tmp_path)
