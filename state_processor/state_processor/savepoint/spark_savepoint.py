@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from savepoint_formats.errors import StateNotFoundError
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from state_processor.savepoint.merged_rows import ReadMerge
     from state_processor.snapshot.operator import Operator
     from state_processor.types.source_options import TableArguments
-
-PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 @dataclass(frozen=True, repr=False)
@@ -151,9 +149,6 @@ class SparkSavepoint(StateChanges, Savepoint):
         keys = {one.id: one.key_type for one in self.operators() if one.key_type is not None}
         if keys:
             given["keyTypes"] = key_types_json(keys)
-        if asked.filter_pushdown is None:
-            is_on = self.spark.conf.get(PUSHDOWN, "false") == "true"
-            asked = replace(asked, filter_pushdown=is_on)
         return {**given, **asked.texts()}
 
     def read_list_state(self, uid: str, name: str, **options: Unpack[ReadArguments]) -> DataFrame:

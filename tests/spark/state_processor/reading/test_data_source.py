@@ -11,6 +11,8 @@ import pytest
 from pyspark.errors import PySparkException
 from support.sample_rows import Sample, in_order, told, with_columns
 
+from state_processor import Savepoint
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -218,6 +220,15 @@ class TestFilterPushdown:
         if read is not None and pushdown == "true":
             pruned = source.option("splitSize", 1).load(STATES.path).where(condition)
             assert partitions(pruned) <= read
+
+    def test_a_condition_ends_with_its_query(self, spark: SparkSession, pushdown: str) -> None:
+        """Spark keeps what a source prunes for all later queries of the same DataFrame."""
+        frame = Savepoint.load(spark, STATES.path).read_keyed_state("stateful", columns=["key"])
+        count = len({row.key for row in frame.collect()})
+        some, other = frame.where("key = ''"), frame.where("key = ' '")
+        assert [row.key for row in some.collect()] == [""]
+        assert frame.count() == count > 2
+        assert {row.key for row in some.union(other).collect()} == {"", " "}
 
     def test_of_numbers(self, spark: SparkSession, pushdown: str) -> None:
         source = spark.read.format("savepoint").option("filterPushdown", pushdown)
