@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.values.kinds.precise_times import is_precise
-from state_processor.types.schema import from_spark, spark_schema, to_spark
+from state_processor.types.schema import flat_map, from_spark, spark_schema, to_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -93,7 +93,10 @@ def _leaves(array: pa.Array) -> Iterator[pa.Array]:
     """The arrays that an array is made of, without what lies under nulls."""
     if is_precise(array.type):
         yield array
-    elif pa.types.is_list(array.type) or pa.types.is_map(array.type):
+    elif pa.types.is_map(array.type):
+        for part in flat_map(array):
+            yield from _leaves(part)
+    elif pa.types.is_list(array.type):
         yield from _leaves(array.flatten())
     elif pa.types.is_struct(array.type):
         for part in array.flatten():

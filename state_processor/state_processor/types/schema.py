@@ -331,11 +331,22 @@ def _counted(values: pa.StructArray, wanted: pa.DataType) -> pa.Array:
 def _fits_nanoseconds(array: pa.Array) -> bool:
     if is_precise(array.type):
         return not timestamps_of(array, "ns")[1].any()
-    if pa.types.is_list(array.type) or pa.types.is_map(array.type):
+    if pa.types.is_map(array.type):
+        return all(map(_fits_nanoseconds, flat_map(array)))
+    if pa.types.is_list(array.type):
         return _fits_nanoseconds(array.flatten())
     if pa.types.is_struct(array.type):
         return all(map(_fits_nanoseconds, array.flatten()))
     return True
+
+
+def flat_map(array: pa.MapArray) -> tuple[pa.Array, pa.Array]:
+    """The keys and the values of all entries, without what lies under nulls."""
+    bounds = _bounds(array)
+    keys, items = (
+        pa.ListArray.from_arrays(bounds, part).flatten() for part in (array.keys, array.items)
+    )
+    return keys, items
 
 
 def to_exported(batch: pa.RecordBatch, nanoseconds: Nanoseconds) -> pa.RecordBatch:
