@@ -154,7 +154,8 @@ class PlannedOperator:
         Raises:
             SavepointError: What ``write`` would refuse.
         """
-        if self.change is not None:
+        # What is only copied is not read.
+        if self.transformation is not None and self.change is not None:
             self.change.check(self.parallelism, self.max_parallelism)
 
     def is_called(self, uid: str) -> bool:

@@ -154,10 +154,14 @@ def test_two_operators_cannot_have_one_uid(currency: Path, out: Path) -> None:
     assert "there is an operator 'gate' already" in output
 
 
-def test_no_command_that_copies_loads_spark(currency: Path, out: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_no_command_that_copies_loads_spark(
+    currency: Path, out: Path, options: tuple[str, ...]
+) -> None:
+    arguments = ["copy", str(currency), str(out), *options]
     program = (
         "import sys; from savepoint_cli.main import main;"
-        f"main(['copy', {str(currency)!r}, {str(out)!r}], standalone_mode=False);"
+        f"main({arguments!r}, standalone_mode=False);"
         "assert 'pyspark' not in sys.modules and 'numba' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
