@@ -103,6 +103,15 @@ nanoseconds_option = click.option(
 )
 
 
+undescribed_subclasses_option = click.option(
+    "--undescribed-subclasses",
+    type=click.Choice(["refuse", "bytes"]),
+    default="refuse",
+    show_default=True,
+    help="What becomes of POJOs of subclasses that no snapshot describes.",
+)
+
+
 def open_savepoint(
     path: str,
     uids: tuple[str, ...],

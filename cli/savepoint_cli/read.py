@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli.inspect import inspection, nanoseconds_option, open_savepoint
+from savepoint_cli.inspect import (
+    inspection,
+    nanoseconds_option,
+    open_savepoint,
+    undescribed_subclasses_option,
+)
 from savepoint_cli.local import merge_option, usage_errors
 from state_processor import Savepoint, local_session
 from state_processor.reading.rows import first_rows, query_rows
@@ -15,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint_cli.output import Output
+    from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
 
 
@@ -38,6 +44,7 @@ def row_limit(default: int) -> Callable[[Callable[..., None]], Callable[..., Non
 @click.option("--where", help="A condition in SQL, e.g. \"total > 100 AND key LIKE 'a%'\".")
 @click.option("--column", "columns", multiple=True, help="Only this column. Repeatable.")
 @merge_option("Of local state: make one value of a state's instances by sum, min, max or concat.")
+@undescribed_subclasses_option
 def show(
     output: Output,
     path: str,
@@ -47,7 +54,7 @@ def show(
     where: str | None,
     columns: tuple[str, ...],
     merge: dict[str, str],
-    **uids: Any,
+    **options: Any,
 ) -> None:
     """Show rows of TABLE of the savepoint at PATH, without Spark.
 
@@ -55,10 +62,15 @@ def show(
     savepoint show s3://jobs/orders/savepoint-1a2b summarize.keyed_state -n 5
     savepoint show s3://jobs/orders/savepoint-1a2b summarize.keyed_state --key 42
     """
-    savepoint = open_savepoint(path, **uids)
+    undescribed_subclasses = options.pop("undescribed_subclasses")
+    savepoint = open_savepoint(path, **options)
     with usage_errors():
         scan = savepoint.scan(
-            table, columns=columns or None, keys=keys or None, merge=merge or None
+            table,
+            columns=columns or None,
+            keys=keys or None,
+            merge=merge or None,
+            undescribed_subclasses=undescribed_subclasses,
         )
         names = scan.schema.names
     output.values(f"Rows of {table}", names, first_rows(scan, rows, where))
@@ -69,8 +81,15 @@ def show(
 @click.argument("sql")
 @row_limit(100)
 @nanoseconds_option
+@undescribed_subclasses_option
 def query(
-    output: Output, path: str, sql: str, rows: int, nanoseconds: Nanoseconds, **uids: Any
+    output: Output,
+    path: str,
+    sql: str,
+    rows: int,
+    nanoseconds: Nanoseconds,
+    undescribed_subclasses: UndescribedSubclasses,
+    **uids: Any,
 ) -> None:
     """Run Spark SQL over all tables of the savepoint at PATH.
 
@@ -84,5 +103,5 @@ def query(
     names = tuple(operator.uid for operator in opened.operators() if operator.uid)
     paths = {name: uids[name] for name in ("allow_paths", "strict_paths", "key_types")}
     savepoint = Savepoint.load(spark, path, uids=names, **paths)
-    savepoint.register(nanoseconds=nanoseconds)
+    savepoint.register(nanoseconds=nanoseconds, undescribed_subclasses=undescribed_subclasses)
     output.values("", *query_rows(spark, sql, rows, savepoint.unread_views()))

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savepoint_cli import progress
-from savepoint_cli.inspect import inspection, nanoseconds_option, open_savepoint, output_option
+from savepoint_cli.inspect import (
+    inspection,
+    nanoseconds_option,
+    open_savepoint,
+    output_option,
+    undescribed_subclasses_option,
+)
 from savepoint_cli.local import usage_errors
 from savepoint_cli.modify import destination, write_savepoint
 from state_processor import local_session
@@ -16,6 +22,7 @@ from state_processor import local_session
 if TYPE_CHECKING:
     from savepoint_cli.output import Output
 
+_READ_OPTIONS = ("with_key_group", "with_times", "nanoseconds", "undescribed_subclasses")
 _FORMATS = ("parquet", "avro", "csv", "jsonl")
 
 
@@ -29,6 +36,7 @@ _FORMATS = ("parquet", "avro", "csv", "jsonl")
 @click.option("--with-key-group", is_flag=True, help="Add the column key_group.")
 @click.option("--with-times", is_flag=True, help="Keep the last access of values with TTL.")
 @nanoseconds_option
+@undescribed_subclasses_option
 @click.option("--overwrite", is_flag=True, help="Replace a file that lies at OUT.")
 def export_table(
     output: Output,
@@ -49,7 +57,7 @@ def export_table(
     # The libraries of the formats are for those who export.
     from state_processor.files.exported_table import export_table as write_table  # noqa: PLC0415
 
-    added = {name: options.pop(name) for name in ("with_key_group", "with_times", "nanoseconds")}
+    added = {name: options.pop(name) for name in _READ_OPTIONS}
     savepoint = open_savepoint(path, **options)
     with usage_errors():
         scan = savepoint.scan(table, columns=columns or None, keys=keys or None, **added)

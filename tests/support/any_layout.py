@@ -254,7 +254,9 @@ def pojo(fields: list[Any]) -> tuple[Layout, Strategy]:
     names = names_of(fields)
     own = tuple(Nullable(layout) for layout, _ in fields)
     rows = structs([(layout, or_null(values)) for layout, values in fields])
-    layout = Pojo("a.B", names, own)
+    layout = Pojo("a.B", names, own, is_open=len(fields) == 2)
+    if layout.is_open:
+        return layout, or_null(rows.map(lambda row: row | {"$undecoded": None}))
     if len(fields) < 3:
         return layout, or_null(rows)
     subclass = Pojo("a.Sub", (*names, "z"), (*own[1:], own[0], Nullable(layouts.Long())))

@@ -41,6 +41,7 @@ from savepoint_formats.layout.node import (
 from savepoint_formats.layout.properties import (
     VARIABLE,
     as_records,
+    has_open_pojos,
     opaque_parts,
     parts,
     serializer_length,
@@ -48,6 +49,7 @@ from savepoint_formats.layout.properties import (
     timer_namespace,
     varying,
     with_kryo_classes,
+    with_open_pojos,
     without_ttl,
 )
 from savepoint_formats.layout.scalars import (
@@ -147,6 +149,7 @@ __all__ = [
     "Varying",
     "VoidNamespace",
     "as_records",
+    "has_open_pojos",
     "node",
     "opaque_parts",
     "parts",
@@ -155,5 +158,6 @@ __all__ = [
     "timer_namespace",
     "varying",
     "with_kryo_classes",
+    "with_open_pojos",
     "without_ttl",
 ]

@@ -86,6 +86,8 @@ class Pojo(Layout):
     4 is followed by the subclass' name (u16 size, modified UTF-8), 8 by its u8 index in
     ``registered``; then the value by the subclass' own layout, with flags of its own.
     Each field has a null flag in front (the fields are ``Nullable``).
+
+    ``is_open`` says that readers see the bytes of what cannot be decoded, instead of an error.
     """
 
     class_name: str
@@ -93,6 +95,7 @@ class Pojo(Layout):
     fields: tuple[Layout, ...]
     registered: tuple[tuple[str, Layout], ...] = ()
     unregistered: tuple[tuple[str, Layout], ...] = ()
+    is_open: bool = False
 
 
 @node

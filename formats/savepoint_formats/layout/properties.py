@@ -6,8 +6,10 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from savepoint_formats.layout.composites import (
+    Framed,
     MapOf,
     Nullable,
+    Pojo,
     Repeated,
     Struct,
     Tagged,
@@ -81,6 +83,28 @@ def with_kryo_classes(value: ValueT, classes: tuple[KryoClass, ...]) -> ValueT:
         changed = {name: with_kryo_classes(getattr(value, name), classes) for name in names}
         found = replace(value, **changed)  # type: ignore[type-var]
     return found  # type: ignore[return-value]  # each is rebuilt as what it was
+
+
+def with_open_pojos(layout: Layout) -> Layout:
+    """The layout of values, whose outermost POJOs are open; keys of maps stay as they are."""
+    match layout:
+        case Pojo():
+            return replace(layout, is_open=True)
+        case Nullable(inner) | Framed(inner) | Varying(inner):
+            return replace(layout, inner=with_open_pojos(inner))
+        case Repeated(element):
+            return replace(layout, element=with_open_pojos(element))
+        case Ttl(value) | MapOf(_, value):
+            return replace(layout, value=with_open_pojos(value))
+        case Struct() | Tagged():
+            return replace(layout, fields=tuple(map(with_open_pojos, layout.fields)))
+        case _:
+            return layout
+
+
+def has_open_pojos(layout: Layout) -> bool:
+    """Whether one of a layout's POJOs is open."""
+    return (isinstance(layout, Pojo) and layout.is_open) or any(map(has_open_pojos, parts(layout)))
 
 
 def without_ttl(layout: Layout) -> Layout:

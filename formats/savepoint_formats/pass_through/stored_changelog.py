@@ -66,9 +66,15 @@ class StoredChangelog:
         self, names: frozenset[str], key_groups: KeyGroupRange
     ) -> dict[str, ChangedEntries]:
         changed: dict[str, ChangedEntries] = {}
-        for state, change in state_changes(
-            self._directory, self._handle, key_groups, self._key, self._kryo
-        ):
+        classes = self._kryo.classes if self._kryo else ()
+        found = state_changes(
+            self._directory,
+            self._handle,
+            key_groups,
+            self._key,
+            lambda state: state.with_kryo_classes(classes),
+        )
+        for state, change in found:
             if state.name in names:
                 changed.setdefault(state.name, ChangedEntries(self._kryo)).add(state, change)
         return changed

@@ -18,6 +18,7 @@ from savepoint_formats.program.sql_assembly import assemble_section
 from savepoint_formats.values import state_entries as entries
 from savepoint_formats.values.arrow_types import ROW_KIND, is_nullable_key
 from savepoint_formats.values.kinds.precise_times import is_precise
+from savepoint_formats.values.kryo.structs import UNDECODED
 from savepoint_formats.values.pojo_columns import CLASS, has_subclasses, pojo_columns
 from savepoint_formats.values.sizes import least_size
 from savepoint_formats.values.state_entries import entry_type
@@ -237,17 +238,22 @@ class Assembly(Listing):
 
     def _pojo(self, layout: layouts.Pojo, draft: Draft, is_last: bool) -> None:
         flag = self.emit(Op.POJO, draft.number)
+        # What is not decoded is left to the general path: here that column is all null.
+        undecoded = [UNDECODED] if layout.is_open else []
         if has_subclasses(layout):
-            self._own_class(layout, draft, is_last)
+            self._own_class(layout, draft, undecoded, is_last)
         else:
-            self._in_order(layout.fields, self.fields(draft, layout.names), is_last)
+            drafts = self.fields(draft, [*layout.names, *undecoded])
+            self._in_order(layout.fields, drafts[: len(layout.fields)], is_last)
         self.after_null(flag, draft)
 
-    def _own_class(self, layout: layouts.Pojo, draft: Draft, is_last: bool) -> None:
+    def _own_class(
+        self, layout: layouts.Pojo, draft: Draft, undecoded: list[str], is_last: bool
+    ) -> None:
         """A POJO with subclasses, of its own class; values of subclasses are refused."""
         columns = pojo_columns(layout)
         own = columns.of_class[layout.class_name, layout]
-        names = [CLASS, *columns.layouts]
+        names = [CLASS, *columns.layouts, *undecoded]
         drafts = dict(zip(names, self.fields(draft, names), strict=True))
         drafts[CLASS].storage, drafts[CLASS].names = Storage.NAMES, (layout.class_name,)
         self.emit(Op.CONSTANT, drafts[CLASS].number)

@@ -19,7 +19,7 @@ from savepoint_formats.program.kernel import DONE, REGISTERS_SIZE, RecordsJob, w
 from savepoint_formats.program.room import room
 from savepoint_formats.program.source_columns import SourceColumns
 from savepoint_formats.values.kinds.codec import NullError
-from savepoint_formats.values.kryo.structs import OBJECT_TYPE, UNDECODED_TYPE
+from savepoint_formats.values.kryo.structs import OBJECT_TYPE, UNDECODED, UNDECODED_TYPE
 from savepoint_formats.values.plain_values import plain_values
 from savepoint_formats.values.state_entries import EntryWriter, knows_null
 
@@ -47,6 +47,7 @@ class Encoder:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self._program = program(layout)
+        self._is_open = layouts.has_open_pojos(layout)
 
     @property
     def type(self) -> pa.DataType:
@@ -69,6 +70,11 @@ class Encoder:
             raise ColumnTypeError(f"a column of {column.type}, expected {self.type}")
         if not len(column):
             return pa.array([], pa.large_binary())
+        if self._is_open and _has_undecoded(column):
+            # The kernel sees only fields, which are null beside the bytes that are to be copied.
+            values = enumerate(plain_values(column))
+            pieces = [_written(self.layout, value, "$", row) for row, value in values]
+            return pa.array(pieces, pa.large_binary())
         return _Encoding(self._program, column).run()
 
 
@@ -120,6 +126,19 @@ class _Encoding:
         order[list(self.refused)] = np.arange(count, count + len(self.refused))
         others = pa.array(list(self.refused.values()), pa.large_binary())
         return pa.concat_arrays([array, others]).take(pa.array(order))
+
+
+def _has_undecoded(array: pa.Array) -> bool:
+    """Whether bytes of what was not decoded are among the values."""
+    if pa.types.is_struct(array.type):
+        parts = zip(array.type, array.flatten(), strict=True)
+        return any(
+            part.null_count < len(part) if field.name == UNDECODED else _has_undecoded(part)
+            for field, part in parts
+        )
+    if pa.types.is_map(array.type):
+        return _has_undecoded(array.items)
+    return pa.types.is_list(array.type) and _has_undecoded(array.flatten())
 
 
 def _pieces(column: Column, array: pa.Array, records: list[int]) -> pa.LargeBinaryArray:

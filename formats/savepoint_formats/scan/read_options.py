@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, get_args
 
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.sources.entry_source import PORTION_SIZE
@@ -15,6 +15,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from savepoint_formats.program.merge_rules import MergeInstances
+
+
+UndescribedSubclasses = Literal["refuse", "bytes"]
+"""What becomes of a POJO of a subclass that its serializer's snapshot does not describe.
+
+| value  | then                                                                              |
+|--------|-----------------------------------------------------------------------------------|
+| refuse | it is an error                                                                    |
+| bytes  | POJOs end with ``$undecoded``, a struct of ``bytes`` and ``reason``: null but     |
+|        | where a value was not decoded; there the other fields are                         |
+"""
 
 
 class ReadArguments(TypedDict, total=False):
@@ -29,6 +40,7 @@ class ReadArguments(TypedDict, total=False):
     with_scope: bool
     with_times: bool
     nanoseconds: Nanoseconds
+    undescribed_subclasses: UndescribedSubclasses
     portion_size: int | None
 
 
@@ -54,6 +66,7 @@ class ReadOptions:
         merge: State -> what merges its instances, a rule by its name or a function; of local state.
         with_times: Values with TTL are ``struct<timestamp, value>``.
         nanoseconds: What times with nanoseconds become in Spark; Arrow has them as they are.
+        undescribed_subclasses: What becomes of POJOs whose class no snapshot describes.
         portion_size: Bytes of the largest key group that is decoded as a whole; a larger one is
             decoded in portions of that size. None for any.
 
@@ -72,6 +85,7 @@ class ReadOptions:
     merge: Mapping[str, str | MergeInstances] | None = None
     with_times: bool = False
     nanoseconds: Nanoseconds = "refuse"
+    undescribed_subclasses: UndescribedSubclasses = "refuse"
     portion_size: int | None = PORTION_SIZE
 
     def __post_init__(self) -> None:
@@ -82,6 +96,10 @@ class ReadOptions:
         if self.portion_size is not None and self.portion_size < 1:
             raise ValueError(f"portion_size is {self.portion_size}, expected a number of bytes")
         checked_nanoseconds(self.nanoseconds)
+        known = get_args(UndescribedSubclasses)
+        if self.undescribed_subclasses not in known:
+            found = f"undescribed_subclasses is {self.undescribed_subclasses!r}"
+            raise ValueError(f"{found}, expected one of {', '.join(known)}")
         self._check_columns()
 
     def _check_columns(self) -> None:

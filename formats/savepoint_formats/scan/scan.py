@@ -105,6 +105,12 @@ class TableScan:
     kryo: KryoDialect | None = None
     name: str = ""
 
+    @cached_property
+    def shown(self) -> Table:
+        """The table as the options have it shown."""
+        has_open_pojos = self.options.undescribed_subclasses == "bytes"
+        return self.table.with_open_pojos() if has_open_pojos else self.table
+
     @property
     def kind(self) -> StateKind:
         """The kind of the table's first state; all are timers, or none is."""
@@ -128,7 +134,7 @@ class TableScan:
     def _fields(self) -> Iterator[pa.Field]:
         for column, state in self._columns():
             layout = state.timed_value if state and self.options.with_times else column.layout
-            found = column_type(self.table, Column(column.name, layout))
+            found = column_type(self.shown, Column(column.name, layout))
             if state is not None:
                 found = self._merged.type_of(state, found)
             if state is None or self.options.flat is None:
@@ -165,16 +171,16 @@ class TableScan:
 
     @cached_property
     def _flat_state(self) -> State:
-        return flat_state(self.table, self.options.flat or "")
+        return flat_state(self.shown, self.options.flat or "")
 
     def _columns(self) -> Iterator[tuple[Column, State | None]]:
         """Each column of the table, and the state whose values it shows."""
         states: tuple[State, ...] = ()
         if self.kind.is_keyed and self.kind is not StateKind.TIMERS:
-            states = self.table.states
-        others = len(self.table.columns) - len(states)
-        yield from zip_longest(self.table.columns[:others], ())
-        yield from zip(self.table.columns[others:], states, strict=True)
+            states = self.shown.states
+        others = len(self.shown.columns) - len(states)
+        yield from zip_longest(self.shown.columns[:others], ())
+        yield from zip(self.shown.columns[others:], states, strict=True)
 
     def splits(self, size: int = SPLIT_SIZE) -> list[Split]:
         """Pieces of about ``size`` bytes that together hold the whole table.
@@ -248,7 +254,7 @@ class TableScan:
         given = self.options.merge or {}
         if not given:
             return MergedColumns({})
-        found = mergeable_states(self.table.states, given, self.table.name)
+        found = mergeable_states(self.shown.states, given, self.table.name)
         merges = {name: merge_of(found[name], merge) for name, merge in given.items()}
         return MergedColumns(merges, self.options.with_times)
 
@@ -282,7 +288,7 @@ class TableScan:
 
     def _read(self, split: Split) -> Iterator[dict[str, pa.Array]]:
         if isinstance(split, OperatorStateSplit):
-            (state,) = self.table.states
+            (state,) = self.shown.states
             names = [column.name for column in self.table.columns]
             for arrays in read_operator_state(self.directory, split, state, self.kryo):
                 yield self._key_filter.apply(dict(zip(names, arrays, strict=True)))
@@ -301,6 +307,7 @@ class TableScan:
             self.kryo,
             self.options.portion_size,
             self._hidden_states(),
+            self.options.undescribed_subclasses == "bytes",
         )
         key = key_layout(self.table.states[0])
         source = keyed_source(self.directory, split.handle, key, settings)
@@ -323,7 +330,7 @@ class TableScan:
         self, source: KeyedSource, key_groups: KeyGroupRange
     ) -> Iterator[dict[str, pa.Array]]:
         # All states are read, whatever columns are wanted: a row is there if any state has it.
-        states = self.table.states if self.options.flat is None else (self._flat_state,)
+        states = self.shown.states if self.options.flat is None else (self._flat_state,)
         types = {state.name: arrow_type(state.stored) for state in states}
         for batch in source.batches(frozenset(types), key_groups):
             rows = batch.joined(types)

@@ -20,17 +20,17 @@ from savepoint_formats.state_files.changelog import (
 from savepoint_formats.tables.catalog import State, StateKind, keyed_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import ChangelogHandle
+    from savepoint_formats.sources.entry_source import SourceSettings
     from savepoint_formats.sources.keyed_batch import KeyedBatch
     from savepoint_formats.sources.keyed_source import KeyedSource
     from savepoint_formats.state_files.changelog import KeyedChange
     from savepoint_formats.tables.timer_rows import TimerRows
-    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 StateChange = tuple[State, "KeyedChange"]
 """A change, and the state that its number stood for."""
@@ -44,7 +44,7 @@ class ChangelogSource:
         handle: Its handle.
         bases: The sources of the materialized state, and the key groups that each has.
         key: The layout of keys, which no change tells.
-        kryo: What is known of the Kryo that wrote object graphs.
+        settings: How it is read.
     """
 
     def __init__(
@@ -53,13 +53,13 @@ class ChangelogSource:
         handle: ChangelogHandle,
         bases: Sequence[tuple[KeyedSource, KeyGroupRange]],
         key: Layout,
-        kryo: KryoDialect | None,
+        settings: SourceSettings,
     ) -> None:
         self._directory = directory
         self._handle = handle
         self._bases = bases
         self._key = key
-        self._kryo = kryo
+        self._settings = settings
 
     def batches(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[KeyedBatch]:
         """The entries of these states and key groups, batch by batch."""
@@ -71,19 +71,21 @@ class ChangelogSource:
                 if changed.states:
                     yield changed
         for changes in waiting.all():
-            remaining = remaining_batch(changes, self._kryo)
+            remaining = remaining_batch(changes, self._settings.kryo)
             if remaining.states:
                 yield remaining
 
     def _waiting(self, names: frozenset[str], key_groups: KeyGroupRange) -> WaitingChanges:
-        changes = WaitingChanges(self._kryo)
+        changes = WaitingChanges(self._settings.kryo)
         for state, change in self._changes(key_groups):
             if state.name in names and state.kind is not StateKind.TIMERS:
                 changes.add(state, change)
         return changes
 
     def _changes(self, key_groups: KeyGroupRange) -> Iterator[StateChange]:
-        return state_changes(self._directory, self._handle, key_groups, self._key, self._kryo)
+        return state_changes(
+            self._directory, self._handle, key_groups, self._key, self._settings.applied
+        )
 
     def _bases_of(self, key_groups: KeyGroupRange) -> Iterator[tuple[KeyedSource, KeyGroupRange]]:
         """The sources that have some of these key groups, which may have more than the handle."""
@@ -96,7 +98,7 @@ class ChangelogSource:
         changes: dict[str, ChangedTimers] = {}
         for state, change in self._changes(key_groups):
             if state.kind is StateKind.TIMERS:
-                timers = changes.setdefault(state.name, ChangedTimers(state, self._kryo))
+                timers = changes.setdefault(state.name, ChangedTimers(state, self._settings.kryo))
                 timers.add(change)
         added = [timers.added() for timers in changes.values()]
         for base, held in self._bases_of(key_groups):
@@ -117,7 +119,7 @@ def state_changes(
     handle: ChangelogHandle,
     key_groups: KeyGroupRange,
     key: Layout,
-    kryo: KryoDialect | None,
+    applied: Callable[[State], State],
 ) -> Iterator[StateChange]:
     """The changes of these key groups in order.
 
@@ -126,17 +128,15 @@ def state_changes(
         handle: The handle of the changelog.
         key_groups: The key groups.
         key: The layout of keys, which no change tells.
-        kryo: What is known of the Kryo that wrote object graphs.
+        applied: Tells how a state is read.
 
     Raises:
         FormatError: A change is damaged, or of a state that is not registered.
     """
     states: dict[int, State] = {}
-    classes = kryo.classes if kryo else ()
     for change in read_changes(directory, handle, key_groups):
         if isinstance(change, StateRegistration):
-            state = keyed_state(change.info, key)
-            states[change.number] = state.with_kryo_classes(classes)
+            states[change.number] = applied(keyed_state(change.info, key))
         elif change.state in states:
             yield states[change.state], change
         else:

@@ -47,12 +47,19 @@ class SourceSettings:
         kryo: What is known of the Kryo that wrote object graphs.
         portion_size: The largest key group in bytes that is decoded in one piece; None for any.
         hidden: States of which nobody wants the values: they are null, and need not be decodable.
+        has_open_pojos: Whether POJOs that cannot be decoded are their bytes and the reason.
     """
 
     max_parallelism: int
     kryo: KryoDialect | None = None
     portion_size: int | None = PORTION_SIZE
     hidden: frozenset[str] = frozenset()
+    has_open_pojos: bool = False
+
+    def applied(self, state: State) -> State:
+        """A state of a file as it is read."""
+        state = state.with_kryo_classes(self.kryo.classes if self.kryo else ())
+        return state.with_open_pojos() if self.has_open_pojos else state
 
 
 class EntrySource:

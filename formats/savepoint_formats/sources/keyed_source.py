@@ -69,10 +69,9 @@ def keyed_source(
         bases = [
             (keyed_source(directory, base, key, settings), base.key_groups) for base in handle.base
         ]
-        return ChangelogSource(directory, handle, bases, key, settings.kryo)
+        return ChangelogSource(directory, handle, bases, key, settings)
     header = KeyedBackendHeader.parse(HeaderBytes.of_keyed_state(directory, handle))
-    classes = settings.kryo.classes if settings.kryo else ()
-    states = tuple(state.with_kryo_classes(classes) for state in keyed_states(header))
+    states = tuple(map(settings.applied, keyed_states(header)))
     if isinstance(handle, IncrementalHandle):
         return RocksDbSource(directory, handle, states, settings)
     file = directory.file(handle.stream)

@@ -26,6 +26,7 @@ from savepoint_formats.layout import (
     as_records,
     timer_namespace,
     with_kryo_classes,
+    with_open_pojos,
     without_ttl,
 )
 from savepoint_formats.metadata.keyed_handles import ChangelogHandle, KeyGroupsHandle
@@ -160,6 +161,12 @@ class State:
             return self
         stored, key, namespace = with_kryo_classes((self.stored, self.key, self.namespace), classes)
         return replace(self, stored=stored, key=key, namespace=namespace)
+
+    def with_open_pojos(self) -> State:
+        """The state as it is to who wants the bytes of POJOs that cannot be decoded."""
+        if self.kind is StateKind.TIMERS:
+            return self
+        return replace(self, stored=with_open_pojos(self.stored))
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,16 @@ class Table:
     columns: tuple[Column, ...]
     states: tuple[State, ...]
 
+    def with_open_pojos(self) -> Table:
+        """The table as it is to who wants the bytes of POJOs that cannot be decoded."""
+        if self.states[0].kind is StateKind.TIMERS:
+            return self
+        states = tuple(state.with_open_pojos() for state in self.states)
+        others, values = self.columns[: -len(states)], self.columns[-len(states) :]
+        shown = zip(values, states, strict=True)
+        opened = (Column(column.name, state.value) for column, state in shown)
+        return Table(self.name, (*others, *opened), states)
+
 
 def tables_of(states: Iterable[State]) -> tuple[Table, ...]:
     """The tables of an operator with these states."""

@@ -28,7 +28,8 @@
 | Tagged                                    | struct of the alternatives, all null but for one  |
 | IndexedUnion                              | the same without Avro's null, which is a null     |
 |                                           | struct; null and one other branch: that branch    |
-| Pojo                                      | struct; ``pojo_columns`` if it has subclasses     |
+| Pojo                                      | struct; ``pojo_columns`` if it has subclasses;    |
+|                                           | if it is open, the last field is $undecoded       |
 | Ttl(x)                                    | struct<timestamp: timestamp[ms, UTC], value: x>   |
 | BinaryRow                                 | struct of its fields and $row_kind                |
 | BinaryArray, BinaryMap                    | list, map                                         |
@@ -62,7 +63,12 @@ from savepoint_formats.errors import UndecodableError
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
 from savepoint_formats.values.kinds.precise_times import is_precise, precise_type
 from savepoint_formats.values.kinds.times import timestamp_unit
-from savepoint_formats.values.kryo.structs import OBJECT_TYPE, UNDECODED_TYPE, column_type
+from savepoint_formats.values.kryo.structs import (
+    OBJECT_TYPE,
+    UNDECODED,
+    UNDECODED_TYPE,
+    column_type,
+)
 from savepoint_formats.values.pojo_columns import CLASS, has_subclasses, pojo_columns
 
 if TYPE_CHECKING:
@@ -186,12 +192,8 @@ def _arrow_type(layout: Layout, depth: int) -> pa.DataType:  # noqa: PLR0912 - a
             return _struct(names, fields, depth)
         case layouts.IndexedUnion():
             return _union_type(layout, depth)
-        case layouts.Pojo(_, names, fields):
-            return (
-                _pojo_type(layout, depth)
-                if has_subclasses(layout)
-                else _struct(names, fields, depth)
-            )
+        case layouts.Pojo():
+            return _pojo_type(layout, depth)
         case layouts.Ttl(value):
             timestamp = pa.field("timestamp", pa.timestamp("ms", _UTC))
             return pa.struct([timestamp, pa.field("value", _arrow_type(value, depth))])
@@ -310,9 +312,12 @@ def _named(names: Iterable[str], types: list[pa.DataType], trailing: str) -> pa.
 
 
 def _pojo_type(layout: layouts.Pojo, depth: int) -> pa.DataType:
-    columns = pojo_columns(layout).layouts
-    fields = [pa.field(name, _arrow_type(field, depth)) for name, field in columns.items()]
-    return pa.struct([pa.field(CLASS, pa.utf8()), *fields])
+    if has_subclasses(layout):
+        columns = pojo_columns(layout).layouts
+        found = [pa.field(CLASS, pa.utf8()), *_struct(columns, columns.values(), depth)]
+    else:
+        found = list(_struct(layout.names, layout.fields, depth))
+    return pa.struct([*found, pa.field(UNDECODED, UNDECODED_TYPE)] if layout.is_open else found)
 
 
 def _deeper(depth: int) -> int:

@@ -7,6 +7,9 @@
 | 4    | UTF name of a subclass, then the value by its own layout, with its own flags    |
 | 8    | u8 index of a registered subclass, then as above                                |
 
+A value of a subclass that the snapshot does not describe is an error, but of an open POJO: there it
+is ``$undecoded``, its bytes and the reason, and its fields are null.
+
 Flink: ``PojoSerializer``.
 """
 
@@ -16,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import Pojo
+from savepoint_formats.values.kryo.structs import UNDECODED
 from savepoint_formats.values.pojo_columns import (
     CLASS,
     class_fields,
@@ -29,6 +33,11 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kinds.codec import Value
     from savepoint_formats.values.values import ValueReader, ValueWriter
 
+_ADVICE = (
+    ": read it as bytes, with undescribed_subclasses='bytes' (--undescribed-subclasses bytes),"
+    " or choose other columns"
+)
+
 IS_NULL = 1
 NO_SUBCLASS = 2
 IS_SUBCLASS = 4
@@ -36,7 +45,24 @@ IS_TAGGED_SUBCLASS = 8
 
 
 def read_pojo(layout: Pojo, reader: ValueReader) -> dict[str, Value] | None:
-    """The next POJO."""
+    """The next POJO; of an open one that cannot be decoded, its bytes and the reason."""
+    if not layout.is_open:
+        return _read_pojo(layout, reader)
+    view, start, described = reader.view, reader.view.position, reader.described
+    try:
+        value = _read_pojo(layout, reader)
+        undecoded = None
+    except UndecodableError as error:
+        # It may come from deep within, where a frame has a view of its own.
+        reader.view, reader.described, reader.is_lost = view, described, False
+        view.position = start
+        names = [CLASS, *pojo_columns(layout).layouts] if has_subclasses(layout) else layout.names
+        value = dict.fromkeys(names)
+        undecoded = reader.undecoded(error.message.removesuffix(_ADVICE))
+    return None if value is None else value | {UNDECODED: undecoded}
+
+
+def _read_pojo(layout: Pojo, reader: ValueReader) -> dict[str, Value] | None:
     view = reader.view
     flags = view.read_unsigned_byte()
     match flags:
@@ -59,6 +85,10 @@ def write_pojo(layout: Pojo, value: dict[str, Value] | None, writer: ValueWriter
     """The mirror of ``read_pojo``."""
     if value is None:
         writer.view.write_byte(IS_NULL)
+        return
+    undecoded = value.get(UNDECODED) if layout.is_open else None
+    if undecoded is not None:
+        writer.copy(undecoded["bytes"])
         return
     if not has_subclasses(layout):
         writer.view.write_byte(NO_SUBCLASS)
@@ -93,7 +123,7 @@ def _read_subclass(layout: Pojo, flags: int, view: DataInputView) -> tuple[str, 
     view.position = start
     raise view.error(
         f"a value of {class_name}, a subclass of {layout.class_name} that its serializer's"
-        " snapshot does not describe: choose other columns, which can be read",
+        f" snapshot does not describe{_ADVICE}",
         UndecodableError,
     )
 

@@ -397,6 +397,11 @@ class ValueWriter:
         self.view.write_bytes(data)
         self.is_lost = _takes_rest(layout, value)
 
+    def copy(self, data: bytes) -> None:
+        """Writes what could not be decoded, with all that lay behind it."""
+        self.view.write_bytes(data)
+        self.is_lost = True
+
     def expect_all(self, what: str) -> None:
         """Raises ``ValueError`` if others were among the bytes of the last value, uncounted."""
         if self.is_lost:

@@ -26,6 +26,8 @@
 | withTimes       | ``true`` shows values with TTL as ``struct<timestamp, value>``            |
 | nanoseconds     | ``struct``, ``text`` or ``truncate``: what becomes of times that have     |
 |                 | more digits than Spark's, of microseconds; ``refuse`` by default          |
+| undescribed-    | ``bytes``: POJOs of subclasses that no snapshot describes are their       |
+| Subclasses      | bytes, in a field ``$undecoded``; ``refuse``, an error, by default        |
 | portionSize     | bytes of a key group from which on it is decoded in portions              |
 | splitSize       | about how many bytes a Spark partition has                                |
 | filterPushdown  | ``true`` prunes key groups by equality and IN on ``key``; needs           |

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.layout import KryoClass
-    from savepoint_formats.scan.read_options import ReadArguments
+    from savepoint_formats.scan.read_options import ReadArguments, UndescribedSubclasses
     from savepoint_formats.tables.tables import Table
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.reading.functions import (
@@ -239,7 +239,9 @@ class SparkSavepoint(StateChanges, Savepoint):
                 times with more digits than Spark's, of microseconds: ``refuse`` raises
                 ``InexactTimeError`` where such a digit is not 0, ``struct`` (``seconds`` and
                 ``nanos`` since the epoch) and ``text`` have all of them and can be written again,
-                ``truncate`` cuts them off.
+                ``truncate`` cuts them off. ``undescribed_subclasses="bytes"`` shows POJOs of
+                subclasses that no snapshot describes as bytes and the reason, in a field
+                ``$undecoded``; ``refuse`` raises ``UndecodableError``.
 
         Returns:
             Column ``key``, then a column per state: a value, reducing or aggregating state has
@@ -360,7 +362,12 @@ class SparkSavepoint(StateChanges, Savepoint):
         """
         return self.read_table(f"{self.operator(uid).name}.{TIMERS}", **options)
 
-    def register(self, *, nanoseconds: Nanoseconds = "refuse") -> dict[str, str]:
+    def register(
+        self,
+        *,
+        nanoseconds: Nanoseconds = "refuse",
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
+    ) -> dict[str, str]:
         """Makes each operator a database of Spark SQL, and each table a view in it.
 
         Spark's names consist of letters, digits and ``_``; what else a uid or a state's name has
@@ -369,6 +376,7 @@ class SparkSavepoint(StateChanges, Savepoint):
 
         Args:
             nanoseconds: As for ``read_keyed_state``.
+            undescribed_subclasses: As for ``read_keyed_state``.
 
         Returns:
             Name in SQL -> full name of the table.
@@ -381,6 +389,7 @@ class SparkSavepoint(StateChanges, Savepoint):
             >>> spark.sql("SELECT key, total FROM summarize.keyed_state").show()
         """
         self.warn_of_unread_tables()
+        asked = ReadOptions(nanoseconds=nanoseconds, undescribed_subclasses=undescribed_subclasses)
         names: dict[str, str] = {}
         for name, (operator, table) in self._views().items():
             if isinstance(table, str):
@@ -389,10 +398,10 @@ class SparkSavepoint(StateChanges, Savepoint):
                 continue
             names[name] = full = f"{operator.name}.{table.name}"
             options = {
-                **self._source_options(full, SourceOptions(ReadOptions(nanoseconds=nanoseconds))),
+                **self._source_options(full, SourceOptions(asked)),
                 "savepoint": self.directory.absolute_uri,
             }
-            schema = exported_schema(operator.scan(table, ReadOptions()).schema, nanoseconds)
+            schema = exported_schema(operator.scan(table, asked).schema, nanoseconds)
             create_view(self.spark, name, schema, options)
         return names
 

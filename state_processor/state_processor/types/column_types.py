@@ -32,6 +32,7 @@ from pyspark.sql.types import (
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
 from savepoint_formats.values.arrow_types import ROW_KIND, arrow_type
 from savepoint_formats.values.kinds.precise_times import is_precise
+from savepoint_formats.values.kryo.structs import UNDECODED
 from state_processor.types.schema import PARTS, spark_schema
 from state_processor.types.types import TypeInformation, Types
 
@@ -119,11 +120,30 @@ def fitted(data: DataFrame, name: str, wanted: Layout, what: str) -> Column:
     column, found = column_of(data, name)
     target = _spark_type_like(found, arrow_type(wanted))
     if not fits(found, target):
+        if _is_named(UNDECODED, found) and not _is_named(UNDECODED, target):
+            raise ColumnTypeError(
+                f"column {name!r} has fields {UNDECODED}, of values that were not decoded, from"
+                f" which {what} can't be written: leave it out, for what is not written anew is"
+                " passed on as it is; or drop these fields, if they are null in all rows"
+            )
         raise ColumnTypeError(
             f"column {name!r} is {found.simpleString()}, but {what} takes"
             f" {spark_type(wanted).simpleString()}: cast it first"
         )
     return _as_type(column, found, target)
+
+
+def _is_named(name: str, found: DataType) -> bool:
+    """Whether a type has fields of this name."""
+    match found:
+        case StructType():
+            return name in found.names or any(_is_named(name, one.dataType) for one in found)
+        case ArrayType():
+            return _is_named(name, found.elementType)
+        case MapType():
+            return _is_named(name, found.valueType)
+        case _:
+            return False
 
 
 def _as_type(column: Column, found: DataType, wanted: DataType) -> Column:

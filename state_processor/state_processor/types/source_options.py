@@ -10,6 +10,7 @@ from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.scan.read_options import (
     ReadOptions,
     ScanArguments,
+    UndescribedSubclasses,
     camel_case,
     key_groups_of,
     named,
@@ -30,6 +31,7 @@ class TableArguments(ScanArguments, total=False):
     withSubtask: bool  # noqa: N815
     withScope: bool  # noqa: N815
     withTimes: bool  # noqa: N815
+    undescribedSubclasses: UndescribedSubclasses  # noqa: N815
     portionSize: int | None  # noqa: N815
     splitSize: int | None  # noqa: N815
     filterPushdown: bool | None  # noqa: N815
@@ -150,7 +152,7 @@ def _parsed(name: str, text: str) -> Any:
             return _json_list(name, text)
         case "key_groups":
             return _key_groups(text)
-        case "flat" | "nanoseconds":
+        case "flat" | "nanoseconds" | "undescribed_subclasses":
             return text
         case "merge":
             return _rules(text)

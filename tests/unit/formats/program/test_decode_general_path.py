@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,9 +14,18 @@ from support.decoding import bulk, written
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import FormatError
-from savepoint_formats.layout import Framed, Nullable, Pojo, Repeated, Struct
+from savepoint_formats.layout import (
+    Framed,
+    Nullable,
+    Pojo,
+    Repeated,
+    Struct,
+    has_open_pojos,
+    with_open_pojos,
+)
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode_sequence
+from savepoint_formats.program.encode import Encoder
 
 OPAQUE = layouts.Opaque("a.B", "nobody knows")
 
@@ -54,6 +64,50 @@ def test_a_sequence_of_what_needs_its_end_takes_the_general_path() -> None:
     chunk = Chunk(np.frombuffer(data, np.uint8))
     array, end = decode_sequence(program(layouts.PackedTexts()), chunk, 0, 3)
     assert (array.to_pylist(), end) == ([["a"], [], ["b", "c"]], len(data))
+
+
+@pytest.mark.parametrize("registered", [False, True])
+def test_undescribed_subclasses_of_an_open_pojo_are_bytes(registered: bool) -> None:
+    own = (Nullable(layouts.Long()),)
+    classes = (("S", Pojo("S", ("a",), own)),) if registered else ()
+    layout = Struct(
+        ("p", "b"), (Pojo("P", ("a",), own, registered=classes, is_open=True), layouts.Byte())
+    )
+    plain = {"$class": "P", "a": 1} if registered else {"a": 1}
+    values = [{"p": plain | {"$undecoded": None}, "b": 7}, {"p": None, "b": 8}]
+    data, positions = written(layout, values)
+    unknown = b"\4\0\1X\2any"
+    records = [*pairwise(positions), (len(data), len(data) + len(unknown))]
+    found = bulk(layout, data + unknown, records)
+    *decoded, last = found.to_pylist()
+    assert decoded == values
+    lost = last["p"].pop("$undecoded")
+    assert last == {"p": dict.fromkeys(plain), "b": None}
+    assert lost["bytes"] == unknown
+    assert lost["reason"].startswith("a value of X, a subclass of P that its serializer's snapshot")
+    assert lost["reason"].endswith("these bytes are also those of 'b'")
+    encoded = b"".join(Encoder(layout).encode(found).to_pylist())
+    assert encoded == data + unknown
+
+
+def test_an_undescribed_subclass_within_an_open_pojo_is_bytes_of_the_whole() -> None:
+    inner = Pojo("Inner", ("a",), (Nullable(layouts.Long()),))
+    layout = Pojo("P", ("i", "f"), (Nullable(inner), Nullable(Framed(inner))), is_open=True)
+    for data in (b"\2\0\4\0\1Xany", b"\2\1\0" + struct.pack(">i", 7) + b"\4\0\1Xany"):
+        (found,) = bulk(layout, data, [(0, len(data))]).to_pylist()
+        assert (found["i"], found["f"], found["$undecoded"]["bytes"]) == (None, None, data)
+        assert "a value of X, a subclass of Inner" in found["$undecoded"]["reason"]
+        assert found["$undecoded"]["reason"].endswith("does not describe")
+
+
+def test_open_pojos_are_the_outermost_of_values() -> None:
+    inner = Pojo("Inner", (), ())
+    outer = Pojo("Outer", ("i",), (Nullable(inner),))
+    layout = layouts.MapOf(inner, Nullable(layouts.Ttl(Repeated(Struct(("o",), (outer,))))))
+    opened = replace(outer, is_open=True)
+    wanted = layouts.MapOf(inner, Nullable(layouts.Ttl(Repeated(Struct(("o",), (opened,))))))
+    assert with_open_pojos(layout) == wanted
+    assert (has_open_pojos(layout), has_open_pojos(wanted)) == (False, True)
 
 
 def test_subclasses_lie_among_their_superclass() -> None:

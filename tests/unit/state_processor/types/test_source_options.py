@@ -22,6 +22,7 @@ EVERYTHING = SourceOptions(
         with_scope=True,
         merge={"count": "sum"},
         with_times=True,
+        undescribed_subclasses="bytes",
         portion_size=512,
     ),
     split_size=1,

@@ -124,8 +124,29 @@ def test_pojos_of_unknown_subclasses_hide_neither_timers_nor_other_columns(sampl
     found = by_id(savepoint, "payments.keyed_state", columns=("key", "id", "memo"))
     assert found == {number: plain_state(number) for number in IDS}
     if "hashmap" in sample:
-        with pytest.raises(UndecodableError, match=r"a value of shop\.CardPayment.*other columns"):
+        asked = r"a value of shop\.CardPayment.*undescribed_subclasses='bytes'.*other columns"
+        with pytest.raises(UndecodableError, match=asked):
             by_id(savepoint, "payments.keyed_state")
+
+
+def test_pojos_of_unknown_subclasses_are_bytes_for_whoever_asks(sample: str) -> None:
+    table = "payments.keyed_state"
+    scan = opened(sample).scan(table, undescribed_subclasses="bytes")
+    assert scan.schema.field("payment").type.names[-1] == "$undecoded"
+    found = by_id(opened(sample), table, undescribed_subclasses="bytes")
+    assert sorted(found) == list(IDS)
+    for number, row in found.items():
+        payment = row.pop("payment")
+        assert row == plain_state(number)
+        undecoded = payment.pop("$undecoded")
+        if number % 3 or "rocksdb" in sample:
+            assert undecoded is None
+            assert (payment["cents"], payment["payer"]) == (number, f"payer {number}")
+            continue
+        assert set(payment.values()) == {None}
+        assert undecoded["bytes"].startswith(b"\4\0\x10shop.CardPayment\2")
+        assert undecoded["bytes"].endswith(f"payer {number}".encode())
+        assert "a value of shop.CardPayment, a subclass of shop.Payment" in undecoded["reason"]
 
 
 @pytest.mark.parametrize("name", ["baskets", "crates", "payments", "shapes"])
