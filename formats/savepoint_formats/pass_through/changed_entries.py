@@ -107,6 +107,10 @@ class ChangedEntries:
         }
         for edit in self._edits:
             self._apply(edit)
+        # What was cleared or replaced later needs no merging.
+        merges = {one.identity: one for one in self._edits if one.edit.kind is EditKind.MERGE}
+        for merge in merges.values():
+            self._check_merged(merge)
         found = [
             (key_groups[identity], identity + name, value)
             for identity, items in self._contents.items()
@@ -173,7 +177,6 @@ class ChangedEntries:
             for source in one.sources:
                 for name, value in self._contents.pop(source, {}).items():
                     self._put(one.identity, name if isinstance(name, bytes) else None, value)
-            self._check_merged(one)
 
     def _check_merged(self, one: StoredEdit) -> None:
         found = self._contents.get(one.identity, {})

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.changelog_jobs import SCOPES, Job, Scope, infos, registrations, steps_of
+from support.changelog_jobs import (
+    SCOPES,
+    Job,
+    Scope,
+    Step,
+    infos,
+    registrations,
+    steps_of,
+)
 from support.hand_made import (
     STRING,
     VOID,
@@ -39,6 +47,7 @@ from savepoint_formats.pass_through.stored_runs import PassThrough, stored_runs
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.sources.entry_source import SourceSettings
+from savepoint_formats.state_files.changelog import StateChangeOperation as Operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -170,6 +179,32 @@ def test_a_changelog_becomes_what_its_job_had(data: st.DataObject, scope: Scope,
     else:
         after = passed_on(NOWHERE, before, max_parallelism)
         assert rows_by_table(NOWHERE, after) == rows_by_table(NOWHERE, before)
+
+
+def test_values_that_are_cleared_need_no_merging() -> None:
+    (scope,) = (one for one in SCOPES if isinstance(one.layout, Text))
+    first, second = scope.namespaces[1:]
+    steps = [
+        Step("largest", Operation.SET_INTERNAL, "k", first, "a"),
+        Step("largest", Operation.SET_INTERNAL, "k", second, "b"),
+        Step("largest", Operation.MERGE_NS, "k", second, [first]),
+    ]
+    cleared = [*steps, Step("largest", Operation.CLEAR, "k", second, None)]
+    of_value = Step("value", Operation.SET, "k", "", 7)
+
+    def passed(changes: list[Step]) -> OperatorState:
+        records = [
+            *registrations(*scope.serializer),
+            *(one.record(scope.layout) for one in changes),
+        ]
+        records.append((-1, registration(9, "_timer_state/event_t", "TIMERS", TIMERS)))
+        return passed_on(NOWHERE, operator_with(changelog(in_memory(records))), 3)
+
+    with pytest.raises(UndecodableError, match="which only the job's function can"):
+        passed([of_value, *steps])
+    assert rows_by_table(NOWHERE, passed([of_value, *cleared])) == rows_by_table(
+        NOWHERE, passed([of_value])
+    )
 
 
 @pytest.mark.parametrize("sample", FORMS, ids=str)
