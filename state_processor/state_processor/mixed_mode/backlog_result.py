@@ -153,9 +153,9 @@ class BacklogResult:
         files = BacklogFiles.finished(directory)
         if files is None:
             return None
-        found = cls(spark, files, uid)
-        found.savepoint.operator(uid)
-        return found
+        # Its hash is known, if it is that of the uid; nobody is to be warned besides.
+        Savepoint.open(files.savepoint).operator(uid)
+        return cls(spark, files, uid)
 
     @property
     def savepoint(self) -> SparkSavepoint:
