@@ -187,7 +187,8 @@ def test_state_of_a_job_survives_a_change_of_its_rows(
     sample = Sample(f"states-{flink}-{backend}-native")
     savepoint = Savepoint.load(spark, sample.path, uids=sample.uids)
     rows = savepoint.read_keyed_state("stateful").where("key <> '0'")
-    changed = OperatorTransformation.bootstrap_with(rows).like(savepoint.operator("stateful"))
+    operator = savepoint.operator("stateful")
+    changed = OperatorTransformation.bootstrap_with(rows).like(operator, ttl_times="now")
     writer = savepoint.remove_operator("stateful").with_operator("stateful", changed)
     writer.write(str(tmp_path / "changed"))
     other = "rocksdb" if backend == "hashmap" else "hashmap"
