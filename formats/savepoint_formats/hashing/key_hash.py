@@ -52,7 +52,13 @@ if TYPE_CHECKING:
 
     HashKeys = Callable[[pa.Array], NDArray[np.int32]]
 
-__all__ = ["given_hashes", "key_groups_of", "key_hashes", "stored_row_hashes"]
+__all__ = [
+    "as_scala_numbers",
+    "given_hashes",
+    "key_groups_of",
+    "key_hashes",
+    "stored_row_hashes",
+]
 
 _INT = np.iinfo(np.int32)
 
@@ -236,11 +242,16 @@ def _scala_hashes(layout: Layout, column: pa.Array) -> Hashes:
     found = _hashes(layout, column)
     if column.null_count < len(column):
         check_field_of_case_class(layout)
-    if isinstance(layout, layouts.Long):
-        numbers = column.fill_null(0).to_numpy()
-        short = numbers.astype(np.int32)
-        return np.where(short == numbers, short, found)
-    return found
+    return as_scala_numbers(layout, column, found)
+
+
+def as_scala_numbers(layout: Layout, column: pa.Array, hashes: Hashes) -> Hashes:
+    """The hash codes of a column, but for longs that are ints: Scala gives them those of ints."""
+    if not isinstance(layout, layouts.Long):
+        return hashes
+    numbers = column.fill_null(0).to_numpy()
+    short = numbers.astype(np.int32)
+    return np.where(short == numbers, short, hashes)
 
 
 # --- collections ------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import UnstableHashError
 from savepoint_formats.hashing.hash_shapes import Mix
-from savepoint_formats.hashing.key_hash import key_hashes
+from savepoint_formats.hashing.key_hash import as_scala_numbers, key_hashes
+from savepoint_formats.hashing.unstable_hashes import check_field_of_case_class
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,20 +77,10 @@ def field_hashes(
     else:
         hashes = key_hashes(layout, column)
         if owner.family.mix is Mix.MURMUR:
-            hashes = _as_number(layout, column, hashes)
+            inner = layout.inner if isinstance(layout, layouts.Nullable) else layout
+            check_field_of_case_class(inner)
+            hashes = as_scala_numbers(inner, column, hashes)
     return np.where(_flags(column.is_valid()), hashes, np.int32(owner.family.null))
-
-
-def _as_number(layout: Layout, column: pa.Array, hashes: Hashes) -> Hashes:
-    """Scala's ``##``, by which a long that is an int has the hash code of that."""
-    inner = layout.inner if isinstance(layout, layouts.Nullable) else layout
-    if isinstance(inner, layouts.Float | layouts.Double):
-        raise UnstableHashError("a case class with a float or a double")
-    if not isinstance(inner, layouts.Long):
-        return hashes
-    numbers = column.fill_null(0).to_numpy()
-    short = numbers.astype(np.int32)
-    return np.where(short == numbers, short, hashes)
 
 
 def _flags(column: pa.BooleanArray) -> NDArray[np.bool_]:
