@@ -23,8 +23,7 @@ from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 from savepoint_formats.sources.state_edits import EditKind
-from savepoint_formats.sources.state_rows import key_layout, namespace_layout
-from savepoint_formats.tables.catalog import State, StateKind
+from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.state_entries import DELIMITER, Sized, entry_key
 

@@ -20,7 +20,7 @@ from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.program.spans import spans_in
-from savepoint_formats.sources.state_rows import key_layout
+from savepoint_formats.state_files.state import key_layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -27,8 +27,7 @@ from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Struct
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode_sequence
 from savepoint_formats.program.spans import Spans, bytes_of, large_binary, spans_in
-from savepoint_formats.sources.state_rows import key_layout, namespace_layout
-from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.state_files.state import StateKind, key_layout, namespace_layout
 from savepoint_formats.values.state_entries import DELIMITER, EntryReader, Sized, is_ambiguous
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.state_files.state import State
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _COUNT_SIZE = 4

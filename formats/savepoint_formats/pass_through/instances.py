@@ -19,7 +19,7 @@ import numpy as np
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.program.spans import Spans, bytes_of, large_binary, spans_in
-from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.state_entries import DELIMITER
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from savepoint_formats.pass_through.merged_instances import MergedInstances
-    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.state_files.state import State
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 from savepoint_formats.scan.merged_columns import TimedMerge, instance_layout
-from savepoint_formats.tables.catalog import State, StateKind
+from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.tables.visible import joined_instances
 from savepoint_formats.values.collections import Collections
 from savepoint_formats.values.state_entries import Delimited, NullableRest

@@ -35,8 +35,7 @@ from savepoint_formats.layout import (
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
-from savepoint_formats.sources.state_rows import key_layout, namespace_layout
-from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.state_files.state import StateKind, key_layout, namespace_layout
 from savepoint_formats.tables.visible import visible_key
 from savepoint_formats.values.state_entries import Sized, Suffixed, entry_key, is_ambiguous
 
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.pass_through.stored_state import StatePiece
     from savepoint_formats.program.program import Program
-    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.state_files.state import State
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _TIMESTAMP_SIZE = 8

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.file_io import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.state_files.sections import Section
-    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.state_files.state import State
 
 ID_SIZE = 2
 _KEY_SIZE_SIZE = 4

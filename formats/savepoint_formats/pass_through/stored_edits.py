@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.sources.key_group_changes import Identity
 from savepoint_formats.sources.state_edits import Edit, EditKind, EditReader
-from savepoint_formats.sources.state_rows import key_layout, namespace_layout
 from savepoint_formats.state_files.changelog import StateChangeOperation
-from savepoint_formats.tables.catalog import State, StateKind
+from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
 from savepoint_formats.values.state_entries import is_ambiguous
 
 if TYPE_CHECKING:

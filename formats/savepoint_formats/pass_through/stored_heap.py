@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.state_files.heap_borders import HeapState
     from savepoint_formats.state_files.sections import Section
-    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.state_files.state import State
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _ADVICE = "; take a canonical savepoint of the job, whose entries have ends"

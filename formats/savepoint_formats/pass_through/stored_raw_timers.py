@@ -13,7 +13,6 @@ import numpy as np
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import within
-from savepoint_formats.layout import Struct, TimerTimestamp, VoidNamespace
 from savepoint_formats.pass_through.heap_entries import BackToBack, nothings
 from savepoint_formats.pass_through.stored_state import StatePiece
 from savepoint_formats.program.spans import bytes_of
@@ -28,7 +27,6 @@ from savepoint_formats.state_files.raw_timers import (
     raw_file,
     read_timers,
 )
-from savepoint_formats.tables.catalog import State, StateKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +87,7 @@ class StoredRawTimers:
 
         found = read_timers(data, self._path, section, read, self._kryo)
         for service, domain, entries in found:
-            state = _queue(service, domain)
+            state = service.queue(domain)
             if state.name in names and len(entries.keys):
                 groups = np.full(len(entries.keys), section.key_group, np.uint16)
                 yield StatePiece(state, entries, groups)
@@ -104,15 +102,6 @@ class StoredRawTimers:
         chunk.data[timestamps.starts] ^= _SIGN_BIT
         timers = bytes_of(chunk, timestamps, keys, namespaces)
         return StoredEntries(timers, nothings(count)), end
-
-
-def _queue(service: TimerService, domain: str) -> State:
-    """The managed state that a queue would be."""
-    names = ("timestamp", "key", "namespace")
-    timer = Struct(names, (TimerTimestamp(), service.key, service.namespace))
-    is_void = isinstance(service.namespace, VoidNamespace)
-    namespace = None if is_void else service.namespace
-    return State(service.state_name(domain), StateKind.TIMERS, timer, service.key, namespace)
 
 
 def raw_timer_infos(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import IncrementalHandle
-    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.state_files.state import State
 
 
 class StoredRocksDb:

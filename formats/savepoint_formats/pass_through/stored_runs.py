@@ -30,7 +30,7 @@ from savepoint_formats.pass_through.stored_raw_timers import StoredRawTimers
 from savepoint_formats.pass_through.stored_rocksdb import StoredRocksDb
 from savepoint_formats.sources.keyed_source import is_canonical
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
-from savepoint_formats.tables.catalog import keyed_states
+from savepoint_formats.state_files.state import keyed_states
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

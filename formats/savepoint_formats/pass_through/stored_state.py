@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.entries.stored_entries import StoredEntries
     from savepoint_formats.key_groups.ranges import KeyGroupRange
-    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.state_files.state import State
 
 RUN_SCHEMA = pa.schema({"key_group": pa.int32(), "run": pa.large_binary()})
 """A run of entries, or several one behind the other, of a key group of the new savepoint."""

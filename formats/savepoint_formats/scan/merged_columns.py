@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, without_ttl
 from savepoint_formats.program.merge_rules import merge_rule
-from savepoint_formats.tables.catalog import State, StateKind
+from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.collections import Collections
 

@@ -33,7 +33,8 @@ from savepoint_formats.state_files.sections import (
     read_sections,
     sections_of,
 )
-from savepoint_formats.tables.catalog import RAW_TIMERS, StateKind, raw_keyed_handle
+from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.tables.catalog import RAW_TIMERS, raw_keyed_handle
 from savepoint_formats.tables.timer_rows import TimerRows
 
 if TYPE_CHECKING:

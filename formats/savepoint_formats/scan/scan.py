@@ -39,8 +39,8 @@ from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.scan.subtasks import check_subtasks
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
-from savepoint_formats.sources.state_rows import key_layout
-from savepoint_formats.tables.catalog import State, StateKind, base_handles, raw_keyed_handle
+from savepoint_formats.state_files.state import State, StateKind, key_layout
+from savepoint_formats.tables.catalog import base_handles, raw_keyed_handle
 from savepoint_formats.tables.flat import flat_fields, flat_state, flattened
 from savepoint_formats.tables.tables import KEY, SUBTASK, Column, column_type
 from savepoint_formats.tables.timer_rows import KEY_GROUP

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.file_io import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.sources.entry_source import Part
-    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.state_files.state import State
 
 
 class CanonicalSource(EntrySource):

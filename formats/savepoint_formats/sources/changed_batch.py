@@ -22,8 +22,8 @@ from savepoint_formats.layout import Struct
 from savepoint_formats.program.assembly import program
 from savepoint_formats.sources.changed_state import StateEntries, apart, with_edits
 from savepoint_formats.sources.keyed_batch import KeyedBatch
-from savepoint_formats.sources.state_rows import StateRows, key_layout, namespace_layout
-from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.sources.state_rows import StateRows
+from savepoint_formats.state_files.state import StateKind, key_layout, namespace_layout
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

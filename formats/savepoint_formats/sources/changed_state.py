@@ -16,7 +16,7 @@ import pyarrow as pa
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated
 from savepoint_formats.sources.state_edits import EditKind
-from savepoint_formats.tables.catalog import State, StateKind
+from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds.equality import comparable
 

@@ -28,7 +28,7 @@ from savepoint_formats.values.values import ValueReader
 if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.state_files.changelog import KeyedChange
-    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.state_files.state import State
     from savepoint_formats.values.kinds.codec import Value
     from savepoint_formats.values.kryo.dialect import KryoDialect
 

@@ -17,7 +17,7 @@ from savepoint_formats.state_files.changelog import (
     StateRegistration,
     read_changes,
 )
-from savepoint_formats.tables.catalog import State, StateKind, keyed_state
+from savepoint_formats.state_files.state import State, StateKind, keyed_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

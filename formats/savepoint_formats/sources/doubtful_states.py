@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.layout import JavaObject, Kryo, Layout, Opaque, Pojo, Struct, parts
-from savepoint_formats.sources.state_rows import key_layout, namespace_layout
 from savepoint_formats.state_files.heap_borders import HeapBorders, HeapState, entry_starts
-from savepoint_formats.tables.catalog import State, StateKind
+from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
 from savepoint_formats.values.kryo.structs import column_type, is_described
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from savepoint_formats.program.decode import decode
 from savepoint_formats.sources.keyed_batch import KeyedBatch, key_groups_at
 from savepoint_formats.sources.large_key_groups import HELD_SIZE, portions
 from savepoint_formats.sources.state_rows import EntryDecoder, EntrySpans
-from savepoint_formats.tables.catalog import State, StateKind
+from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.tables.timer_rows import TimerRows
 from savepoint_formats.values.state_entries import KeyPrefix
 

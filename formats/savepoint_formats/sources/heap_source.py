@@ -18,10 +18,10 @@ from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode, decode_sequence
 from savepoint_formats.sources.doubtful_states import DoubtfulStates
 from savepoint_formats.sources.keyed_batch import KeyedBatch
-from savepoint_formats.sources.state_rows import HeapDecoder, StateRows, key_layout
+from savepoint_formats.sources.state_rows import HeapDecoder, StateRows
 from savepoint_formats.state_files.heap import HeapSection
 from savepoint_formats.state_files.sections import Section, sections_of
-from savepoint_formats.tables.catalog import State, StateKind
+from savepoint_formats.state_files.state import State, StateKind, key_layout
 from savepoint_formats.tables.timer_rows import TimerRows
 
 if TYPE_CHECKING:

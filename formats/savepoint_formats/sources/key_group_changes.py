@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.sources.changed_state import NumberedEdit, StateEntries
 from savepoint_formats.sources.state_edits import EditReader
-from savepoint_formats.sources.state_rows import key_layout, namespace_layout
+from savepoint_formats.state_files.state import key_layout, namespace_layout
 from savepoint_formats.values.state_entries import is_ambiguous, length_suffix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from savepoint_formats.state_files.changelog import KeyedChange
-    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.state_files.state import State
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
     StateChange = tuple[State, KeyedChange]

@@ -18,7 +18,7 @@ from savepoint_formats.sources.heap_source import HeapSource
 from savepoint_formats.sources.rocksdb_source import RocksDbSource
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
 from savepoint_formats.state_files.sections import NOTHING_WRITTEN, sections_of
-from savepoint_formats.tables.catalog import keyed_states
+from savepoint_formats.state_files.state import keyed_states
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.state_files.sections import Section
-    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.state_files.state import State
 
     Placed: TypeAlias = tuple[Section, int, int]
     """A section, and where in a chunk it begins and ends."""

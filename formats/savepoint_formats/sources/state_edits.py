@@ -26,9 +26,8 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, opaque_parts
-from savepoint_formats.sources.state_rows import key_layout, namespace_layout
 from savepoint_formats.state_files.changelog import StateChangeOperation as Operation
-from savepoint_formats.tables.catalog import State, StateKind
+from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
 from savepoint_formats.values.arrow_types import is_nullable_key
 from savepoint_formats.values.map_entries import pairs_of
 from savepoint_formats.values.values import ValueReader

@@ -20,11 +20,10 @@ from savepoint_formats.layout import (
     Opaque,
     Repeated,
     Struct,
-    VoidNamespace,
 )
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode, decode_sequence
-from savepoint_formats.tables.catalog import State, StateKind
+from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
 from savepoint_formats.values.state_entries import Delimited, NullableRest, Sized, entry_key
 
 if TYPE_CHECKING:
@@ -77,18 +76,6 @@ class StateRows:
         names = ("key", "value")
         types = (self.user_keys.type, self.values.type)
         return pa.list_(pa.struct(list(zip(names, types, strict=True))))
-
-
-def key_layout(state: State) -> Layout:
-    """The layout of a keyed state's key."""
-    if state.key is None:
-        raise ValueError(f"{state.name} is no keyed state")
-    return state.key
-
-
-def namespace_layout(state: State) -> Layout:
-    """The layout of a keyed state's namespace."""
-    return VoidNamespace() if state.namespace is None else state.namespace
 
 
 class EntryDecoder:

@@ -31,11 +31,20 @@ from savepoint_formats.errors import (
     UnknownSnapshotError,
     UnsupportedVersionError,
 )
-from savepoint_formats.layout import Layout, Long, Struct, opaque_parts, with_kryo_classes
+from savepoint_formats.layout import (
+    Layout,
+    Long,
+    Struct,
+    TimerTimestamp,
+    opaque_parts,
+    timer_namespace,
+    with_kryo_classes,
+)
 from savepoint_formats.metadata.references import FileKind
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot
 from savepoint_formats.state_files.recognition import expect_kind
 from savepoint_formats.state_files.sections import NOTHING_WRITTEN_RAW, sections_of
+from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.values.values import ValueReader
 
 if TYPE_CHECKING:
@@ -85,6 +94,13 @@ class TimerService:
     def state_name(self, domain: str) -> str:
         """What the queue of a domain is called where timers are managed state."""
         return f"{TIMER_STATE_PREFIX}{domain}_{self.name}"
+
+    def queue(self, domain: str) -> State:
+        """The managed state that the queue of a domain would be elsewhere."""
+        names = ("timestamp", "key", "namespace")
+        timer = Struct(names, (TimerTimestamp(), self.key, self.namespace))
+        name = self.state_name(domain)
+        return State(name, StateKind.TIMERS, timer, self.key, timer_namespace(timer))
 
 
 def raw_file(directory: SnapshotDirectory, stream: PlainStream) -> StateFile:

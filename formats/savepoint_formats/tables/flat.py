@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from savepoint_formats.errors import StateNotFoundError
 
 if TYPE_CHECKING:
-    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
 
 LIST_INDEX, LIST_VALUE = "list_index", "list_value"

@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from savepoint_formats.layout import Int, Layout, Opaque, Struct, Text, TimerTimestamp
-from savepoint_formats.tables.catalog import State, StateKind
+from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 
 if TYPE_CHECKING:

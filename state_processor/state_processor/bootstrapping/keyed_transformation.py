@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from savepoint_formats.errors import ColumnTypeError, StateNotFoundError
 from savepoint_formats.snapshots import constructed
-from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.state_files.state import StateKind
 from state_processor.functions.sorted_inputs import KeyedInput
 from state_processor.types.column_types import column_of, fitted
 from state_processor.writing.encode_keyed import KEY, KEY_GROUP, NAMESPACE

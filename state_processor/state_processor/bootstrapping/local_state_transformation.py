@@ -11,7 +11,7 @@ from pyspark.sql.types import ArrayType, IntegerType, MapType
 
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.state_files.local_state import as_local
-from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.tables import SUBTASK
 from state_processor.local_state.local_state_rows import LocalStateRows
 from state_processor.local_state.local_write import LocalKeyedPlan

@@ -20,7 +20,7 @@ from savepoint_formats.metadata import OperatorState, SubtaskState
 from savepoint_formats.new_snapshot.copying import copied
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.local_state import as_keyed
-from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.state_files.state import StateKind
 from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
 from state_processor.changing.changed_table import ChangedTable
 from state_processor.changing.hash_codes import hash_code_of
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
     from savepoint_formats.state_files.header import StateMetaInfo
-    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
     from state_processor.local_state.local_merges import Merge
     from state_processor.snapshot.operator import Operator

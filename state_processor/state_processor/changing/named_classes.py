@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.state_files.state import State
     from state_processor.snapshot.operator import Operator
 
 _FOUND = "state STRING"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import pyarrow as pa
 
 from savepoint_formats.snapshots import constructed
-from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.functions.backends import TimerService
 from state_processor.functions.backends.timers import TIMER_STATE_PREFIX

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from savepoint_formats.program.merge_rules import MergeInstances
-    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.state_files.state import State
     from state_processor.snapshot.operator import Operator
 
     Merge: TypeAlias = "str | Callable[[Any, Any], Any] | Merging"

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from savepoint_formats.errors import SubtaskError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.pass_through.local_sections import LocalSections
-from savepoint_formats.tables.catalog import keyed_states
+from savepoint_formats.state_files.state import keyed_states
 from savepoint_formats.tables.tables import SUBTASK
 from state_processor.writing.keyed_write import KeyedPlan
 from state_processor.writing.write_keyed import KeyedFiles, runs_of

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Row
 
-    from savepoint_formats.tables import catalog
+    from savepoint_formats.state_files import state
     from state_processor.types.descriptors import (
         AggregatingStateDescriptor,
         ListStateDescriptor,
@@ -53,7 +53,7 @@ class RuntimeContext:
         states: The states that the function can read.
     """
 
-    def __init__(self, operator: str, states: Iterable[catalog.State]) -> None:
+    def __init__(self, operator: str, states: Iterable[state.State]) -> None:
         self._operator = operator
         self._known = {state.name: state for state in states}
         self._registered: dict[str, State] = {}

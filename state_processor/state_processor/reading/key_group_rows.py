@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
-from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.state_files.state import StateKind
 from state_processor.reading.states import hashable
 from state_processor.types.python_values import python_values, state_values
 from state_processor.types.schema import to_python

@@ -20,7 +20,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from savepoint_formats.scan.read_options import ReadOptions
-from savepoint_formats.tables.catalog import State, StateKind
+from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.tables.tables import Column, tables_of
 from state_processor.reading.data_source import SplitPartition
 from state_processor.reading.functions import RuntimeContext

@@ -20,7 +20,7 @@ from savepoint_formats.snapshots.struct_edit import (
     renamed_field,
     retyped_field,
 )
-from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.state_files.state import StateKind
 from state_processor.changing.struct_columns import type_at
 from state_processor.types.column_types import fits, spark_type
 from state_processor.types.types import TypeInformation
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.state_files.state import State
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.changing.changed_operator import ChangedOperator
     from state_processor.changing.changed_table import ChangedTable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.printable import html_printable
 from savepoint_formats.scan.read_options import ReadOptions
-from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.tables import KEYED_STATE, TIMERS, WINDOW_STATE
 from savepoint_formats.values.kryo.descriptions import kryo_classes_json
 from state_processor.reading.data_source import FORMAT, SavepointDataSource, path_options

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
     from savepoint_formats.metadata import CheckpointMetadata
     from savepoint_formats.metadata.references import StreamReference
-    from savepoint_formats.tables.catalog import State, StateKind
+    from savepoint_formats.state_files.state import State, StateKind
     from savepoint_formats.tables.tables import Table
     from state_processor.snapshot.operator import Operator
 

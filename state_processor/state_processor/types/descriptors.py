@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from savepoint_formats.snapshots import constructed
-from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.state_files.state import StateKind
 from state_processor.types.types import expect_type
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from savepoint_formats.layout import MapOf
-from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.kinds import times
 from savepoint_formats.values.kinds.precise_times import is_precise, zone_of
 from savepoint_formats.values.kinds.times import NANOS, SECONDS
@@ -34,7 +34,7 @@ from savepoint_formats.values.plain_values import plain_values, values_with
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
 
     Convert = Callable[[Any], Any]

@@ -33,7 +33,7 @@ from savepoint_formats.hashing.key_hash import given_hashes, key_groups_of, key_
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.layout import VoidNamespace, as_records, without_ttl
 from savepoint_formats.program.last_access import with_last_access
-from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.visible import stream_elements
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.types.schema import from_spark

@@ -19,7 +19,7 @@ from savepoint_formats.state_files.header import (
     KeyedStateType,
     StateMetaInfo,
 )
-from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.state_files.state import StateKind
 from state_processor.types.column_types import column_of, fits, fitted, spark_type
 
 if TYPE_CHECKING:

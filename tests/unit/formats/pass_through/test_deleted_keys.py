@@ -11,7 +11,7 @@ from savepoint_formats.layout import Int, Layout, MapOf, Struct, Text, TimerTime
 from savepoint_formats.pass_through.deleted_keys import DeletedKeys
 from savepoint_formats.pass_through.stored_state import StatePiece
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.tables.catalog import State, StateKind
+from savepoint_formats.state_files.state import State, StateKind
 
 VOID = b"\0"
 

@@ -43,7 +43,7 @@ from savepoint_formats.layout import (
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import SubtaskState
 from savepoint_formats.pass_through.heap_entries import heap_entries
-from savepoint_formats.tables.catalog import State, StateKind
+from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.state_entries import (
     Delimited,

@@ -21,7 +21,7 @@ from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.program.merge_rules import merge_rule
 from savepoint_formats.program.spans import spans_in
-from savepoint_formats.tables.catalog import State, StateKind
+from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.values.state_entries import Delimited, NullableRest
 
 TEXTS, NUMBERS = st.text(max_size=4), st.integers(-(1 << 40), 1 << 40)

@@ -17,7 +17,7 @@ from savepoint_formats.pass_through.stored_canonical import StoredCanonical
 from savepoint_formats.sources.entry_source import BATCH_SIZE
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
 from savepoint_formats.state_files.sections import sections_of
-from savepoint_formats.tables.catalog import keyed_states
+from savepoint_formats.state_files.state import keyed_states
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -21,7 +21,7 @@ from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.program.spans import spans_in
 from savepoint_formats.sources.entry_source import SourceSettings
-from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.state_entries import Delimited, NullableRest, entry_key
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from savepoint_formats.pass_through.stored_state import StatePiece
-    from savepoint_formats.tables.catalog import State
+    from savepoint_formats.state_files.state import State
 
 
 # Forms of a value that only one of Java's writers makes, and values that no column holds.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.state_files.state import StateKind
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

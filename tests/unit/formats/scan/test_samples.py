@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.sample_rows import Sample, in_order, rows_of, samples, with_columns
 
-from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.state_files.state import StateKind
 
 TIMER_SERVICES = {"stateful": "user-timers"}
 MODES = {

@@ -27,7 +27,8 @@ from savepoint_formats.errors import FormatError, SavepointError
 from savepoint_formats.layout import Long, Struct, Text, TimerTimestamp
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.state_files.changelog import StateChangeOperation as Operation
-from savepoint_formats.tables.catalog import OperatorCatalog, StateKind
+from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.tables.catalog import OperatorCatalog
 
 if TYPE_CHECKING:
     from savepoint_formats.metadata import KeyGroupsHandle

@@ -10,7 +10,7 @@ from savepoint_formats.layout import Layout, Long, MapOf, Nullable, Repeated, Te
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, constructed
 from savepoint_formats.state_files.header import KeyedBackendHeader, KeyedStateType, StateMetaInfo
 from savepoint_formats.state_files.local_state import as_keyed, as_local, scope_of
-from savepoint_formats.tables.catalog import StateKind, keyed_state
+from savepoint_formats.state_files.state import StateKind, keyed_state
 
 LONGS = constructed.list_of(constructed.long())
 BY_TEXT = constructed.map_of(constructed.string(), constructed.long())

@@ -38,13 +38,8 @@ from savepoint_formats.state_files.header import (
     KeyedBackendHeader,
     OperatorBackendHeader,
 )
-from savepoint_formats.tables.catalog import (
-    OperatorCatalog,
-    State,
-    StateKind,
-    keyed_states,
-    operator_states,
-)
+from savepoint_formats.state_files.state import State, StateKind, keyed_states, operator_states
+from savepoint_formats.tables.catalog import OperatorCatalog
 
 if TYPE_CHECKING:
     from pathlib import Path

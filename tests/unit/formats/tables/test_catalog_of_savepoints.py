@@ -13,7 +13,8 @@ from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.layout import opaque_parts
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import CheckpointMetadata
-from savepoint_formats.tables.catalog import OperatorCatalog, StateKind
+from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.tables.catalog import OperatorCatalog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from savepoint_formats.layout import (
     TimerTimestamp,
     Ttl,
 )
-from savepoint_formats.tables.catalog import State, StateKind
+from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.tables.tables import Column, Table, tables_of
 
 WINDOW = Struct(("start", "end"), (Long(), Long()))

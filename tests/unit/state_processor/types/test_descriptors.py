@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from savepoint_formats.snapshots import TypeSerializerSnapshot, constructed
-from savepoint_formats.tables.catalog import StateKind
+from savepoint_formats.state_files.state import StateKind
 from state_processor.types.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,

@@ -1,0 +1,212 @@
+"""A registered state: what it is to the job, and of which layouts, as the header of a file says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from savepoint_formats.key_groups.scope import KeyScope
+from savepoint_formats.layout import (
+    Layout,
+    MapOf,
+    Nullable,
+    Opaque,
+    Repeated,
+    VoidNamespace,
+    as_records,
+    timer_namespace,
+    with_kryo_classes,
+    with_open_pojos,
+    without_ttl,
+)
+from savepoint_formats.metadata.operator_handles import DistributionMode
+from savepoint_formats.state_files.header import (
+    DISTRIBUTION_MODE,
+    KEY_SERIALIZER,
+    KEYED_STATE_TYPE,
+    NAMESPACE_SERIALIZER,
+    USER_KEY_SERIALIZER,
+    VALUE_SERIALIZER,
+    BackendStateType,
+)
+from savepoint_formats.state_files.local_state import local_type
+
+if TYPE_CHECKING:
+    from savepoint_formats.layout import KryoClass
+    from savepoint_formats.state_files.header import (
+        KeyedBackendHeader,
+        OperatorBackendHeader,
+        StateMetaInfo,
+    )
+
+
+class StateKind(StrEnum):
+    """What a state is to the job that made it."""
+
+    VALUE = "value"
+    LIST = "list"
+    MAP = "map"
+    REDUCING = "reducing"
+    AGGREGATING = "aggregating"
+    FOLDING = "folding"
+    TIMERS = "timers"
+    OPERATOR_LIST = "operator list"
+    UNION_LIST = "union list"
+    BROADCAST = "broadcast"
+    RAW_KEYED = "raw keyed"
+    RAW_OPERATOR = "raw operator"
+    COORDINATOR = "coordinator"
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether each key has a value of its own."""
+        return self not in _OPERATOR_KINDS and not self.is_raw
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether only its operator knows the format; each operator has one such state at most."""
+        return self in _RAW_KINDS
+
+
+_OPERATOR_KINDS = (StateKind.OPERATOR_LIST, StateKind.UNION_LIST, StateKind.BROADCAST)
+_RAW_KINDS = (StateKind.RAW_KEYED, StateKind.RAW_OPERATOR, StateKind.COORDINATOR)
+_KINDS_BY_TYPE = {
+    kind.name: kind for kind in StateKind if kind is not StateKind.TIMERS and kind.is_keyed
+}
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A registered state.
+
+    Attributes:
+        name: As in its descriptor.
+        kind: What it is to the job.
+        stored: Layout of what its serializer writes: the value, list or map of a key, an element
+            of an operator list, a timer.
+        key: Layout of the key; for broadcast state of the map's key; None for operator lists.
+        namespace: Layout of the namespace; None where there is none.
+        local_kind: What local keyed state is to the job, whose instances are stored as ``kind``.
+    """
+
+    name: str
+    kind: StateKind
+    stored: Layout
+    key: Layout | None = None
+    namespace: Layout | None = None
+    local_kind: StateKind | None = None
+
+    @property
+    def scope(self) -> KeyScope:
+        """Whether each subtask has an instance of its own of each key group."""
+        return KeyScope.KEYED if self.local_kind is None else KeyScope.LOCAL
+
+    @property
+    def job_kind(self) -> StateKind:
+        """What it is to the job."""
+        return self.local_kind or self.kind
+
+    @property
+    def instances(self) -> Layout:
+        """Layout of the instances: those of a local list are one list, of all their elements."""
+        is_list, stored = self.local_kind is StateKind.LIST, self.stored
+        return stored.element if is_list and isinstance(stored, Repeated) else stored
+
+    @property
+    def value(self) -> Layout:
+        """Layout of what a reader sees: what is stored, without the times of TTL."""
+        return without_ttl(self.timed_value)
+
+    @property
+    def timed_value(self) -> Layout:
+        """The same with the times of TTL."""
+        return as_records(self.instances) if self.kind is StateKind.LIST else self.stored
+
+    @property
+    def has_ttl(self) -> bool:
+        """Whether each value carries the time of its last access."""
+        return self.value != self.timed_value
+
+    def with_kryo_classes(self, classes: tuple[KryoClass, ...]) -> State:
+        """The state as it is to who knows these classes."""
+        if not classes:
+            return self
+        stored, key, namespace = with_kryo_classes((self.stored, self.key, self.namespace), classes)
+        return replace(self, stored=stored, key=key, namespace=namespace)
+
+    def with_open_pojos(self) -> State:
+        """The state as it is to who wants the bytes of POJOs that cannot be decoded."""
+        if self.kind is StateKind.TIMERS:
+            return self
+        return replace(self, stored=with_open_pojos(self.stored))
+
+
+def key_layout(state: State) -> Layout:
+    """The layout of a keyed state's key."""
+    if state.key is None:
+        raise ValueError(f"{state.name} is no keyed state")
+    return state.key
+
+
+def namespace_layout(state: State) -> Layout:
+    """The layout of a keyed state's namespace."""
+    return VoidNamespace() if state.namespace is None else state.namespace
+
+
+def keyed_states(header: KeyedBackendHeader) -> tuple[State, ...]:
+    """The states of a file of keyed state; a state's id is its index."""
+    key = header.key_serializer.snapshot.layout()
+    return tuple(keyed_state(info, key) for info in header.states)
+
+
+def keyed_state(info: StateMetaInfo, key: Layout) -> State:
+    """A keyed state, whose meta info does not tell the layout of keys."""
+    value = info.layout(VALUE_SERIALIZER)
+    if info.type is BackendStateType.PRIORITY_QUEUE:
+        local_kind, namespace = _local_kind(info, StateKind.TIMERS), timer_namespace(value)
+        return State(info.name, StateKind.TIMERS, value, key, namespace, local_kind)
+    type_name = info.option(KEYED_STATE_TYPE, StateKind.VALUE.name)
+    kind = _KINDS_BY_TYPE.get(type_name, StateKind.VALUE)
+    if type_name not in _KINDS_BY_TYPE:
+        value = Opaque("", f"state {info.name!r} is of the unknown type {type_name!r}")
+    elif info.type is BackendStateType.KEY_VALUE_V2:
+        value = _collection_layout(kind, info, value)
+    namespace = info.layout(NAMESPACE_SERIALIZER)
+    is_void = isinstance(namespace, VoidNamespace)
+    local_kind = _local_kind(info, kind)
+    return State(info.name, kind, value, key, None if is_void else namespace, local_kind)
+
+
+def _local_kind(info: StateMetaInfo, kind: StateKind) -> StateKind | None:
+    return None if (name := local_type(info)) is None else _KINDS_BY_TYPE.get(name, kind)
+
+
+def _collection_layout(kind: StateKind, info: StateMetaInfo, value: Layout) -> Layout:
+    """What state V2 stores: it names the serializers of the parts of a collection."""
+    match kind:
+        case StateKind.LIST:
+            return Repeated(value)
+        case StateKind.MAP:
+            return MapOf(info.layout(USER_KEY_SERIALIZER), Nullable(value))
+        case _:
+            return value
+
+
+def operator_states(header: OperatorBackendHeader) -> tuple[State, ...]:
+    """The states of a file of operator state."""
+    lists = (
+        State(info.name, _list_kind(info), info.layout(VALUE_SERIALIZER))
+        for info in header.list_states
+    )
+    kind = StateKind.BROADCAST
+    broadcasts = (
+        State(info.name, kind, info.layout(VALUE_SERIALIZER), info.layout(KEY_SERIALIZER))
+        for info in header.broadcast_states
+    )
+    return (*lists, *broadcasts)
+
+
+def _list_kind(info: StateMetaInfo) -> StateKind:
+    is_union = info.option(DISTRIBUTION_MODE) == DistributionMode.UNION.name
+    return StateKind.UNION_LIST if is_union else StateKind.OPERATOR_LIST
