@@ -30,8 +30,6 @@
 | Subclasses      | bytes, in a field ``$undecoded``; ``refuse``, an error, by default        |
 | portionSize     | bytes of a key group from which on it is decoded in portions              |
 | splitSize       | about how many bytes a Spark partition has                                |
-| filterPushdown  | ``true`` prunes key groups by equality and IN on ``key``; needs           |
-|                 | ``spark.sql.python.filterPushdown.enabled``                               |
 
 Planning reads metadata and headers; an executor reads the key groups of its partition.
 """
@@ -41,15 +39,11 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
-    EqualNullSafe,
-    EqualTo,
-    Filter,
-    In,
     InputPartition,
 )
 
@@ -63,7 +57,7 @@ from state_processor.types.schema import spark_schema, to_spark
 from state_processor.types.source_options import SourceOptions, flag_of, names_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     import pyarrow as pa
     from pyspark.sql.types import StructType
@@ -104,9 +98,7 @@ class SavepointDataSource(DataSource):
             if wanted.dataType.simpleString() != found.dataType.simpleString():
                 type_name = found.dataType.simpleString()
                 raise ValueError(f"column {found.name!r} is {type_name}: cast it after reading")
-        options = SourceOptions.parse(self.options)
-        kind = PushdownReader if options.filter_pushdown else SavepointReader
-        return kind(scan, options.split_size)
+        return SavepointReader(scan, SourceOptions.parse(self.options).split_size)
 
     def _scan(self) -> TableScan:
         """The scan that the options ask for."""
@@ -179,34 +171,3 @@ class SavepointReader(DataSourceReader):
             nanoseconds = self._scan.options.nanoseconds
             for batch in self._scan.read(partition.split):
                 yield to_spark(batch, nanoseconds)
-
-
-class PushdownReader(SavepointReader):
-    """A reader that knows what is asked of the key.
-
-    Spark refuses every read of a class with this method while its configuration is off.
-    """
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  # Spark's name
-        for one in filters:
-            keys = _keys_of(one)
-            if keys is None or self._scan.options.keys is not None:
-                yield one
-            else:
-                options = replace(self._scan.options, keys=keys)
-                self._scan = replace(self._scan, options=options)
-
-
-def _keys_of(one: Filter) -> tuple[Any, ...] | None:
-    """The keys that a filter lets pass; None if it is about something else."""
-    match one:
-        case EqualTo(("key",), value) | EqualNullSafe(("key",), value) if _is_plain(value):
-            return (value,)
-        case In(("key",), values) if all(map(_is_plain, values)):
-            return tuple(values)
-        case _:
-            return None
-
-
-def _is_plain(value: object) -> bool:
-    return isinstance(value, bool | int | str)

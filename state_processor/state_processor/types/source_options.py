@@ -25,7 +25,6 @@ class TableArguments(ScanArguments, total=False):
     """``SourceOptions`` as the arguments of a call, by either of their names."""
 
     split_size: int | None
-    filter_pushdown: bool | None
     keyGroups: KeyGroupRange | int | str | None  # noqa: N815  # as the data source has it
     withKeyGroup: bool  # noqa: N815
     withSubtask: bool  # noqa: N815
@@ -34,7 +33,6 @@ class TableArguments(ScanArguments, total=False):
     undescribedSubclasses: UndescribedSubclasses  # noqa: N815
     portionSize: int | None  # noqa: N815
     splitSize: int | None  # noqa: N815
-    filterPushdown: bool | None  # noqa: N815
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +42,10 @@ class SourceOptions:
     Attributes:
         read: What is read.
         split_size: About how many bytes a Spark partition has; None for what a scan chooses.
-        filter_pushdown: Whether key groups are pruned by conditions on ``key``; None if nobody
-            says so, which is no.
     """
 
     read: ReadOptions = field(default_factory=ReadOptions)
     split_size: int | None = None
-    filter_pushdown: bool | None = None
 
     def __post_init__(self) -> None:
         size = self.split_size
@@ -58,8 +53,6 @@ class SourceOptions:
             raise TypeError(f"split_size is {size!r}, expected a number of bytes")
         if size is not None and size < 1:
             raise ValueError(f"split_size is {size}, expected a number of bytes")
-        if not isinstance(self.filter_pushdown, bool | None):
-            raise TypeError(f"filter_pushdown is {self.filter_pushdown!r}, expected True or False")
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Self:
@@ -107,7 +100,7 @@ class SourceOptions:
 
 
 _OF_READ = tuple(one.name for one in fields(ReadOptions))
-_OWN = ("split_size", "filter_pushdown")
+_OWN = ("split_size",)
 _NAMES = (*_OF_READ, *_OWN)
 _SHOWN = (
     "table",

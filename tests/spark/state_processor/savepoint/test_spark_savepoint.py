@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     Load = Callable[[str], SparkSavepoint]
 
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 KINDS = ["hashmap-canonical", "hashmap-native", "rocksdb-canonical", "rocksdb-native"]
 
 
@@ -296,13 +297,24 @@ class TestSql:
         ):
             found.read_keyed_state("summarize")
 
-    def test_a_key_in_the_condition_prunes_the_files(self, spark: SparkSession, load: Load) -> None:
+    @pytest.mark.parametrize("pushdown", ["true", "false"])
+    def test_a_condition_leaves_the_other_queries_of_a_view_their_rows(
+        self, spark: SparkSession, load: Load, pushdown: str
+    ) -> None:
         load("currency-2.2.1-hashmap-canonical").register()
-        everything = spark.sql("SELECT * FROM summarize.keyed_state")
-        found = spark.sql("SELECT count FROM summarize.keyed_state WHERE key = 1003")
-        assert everything.rdd.getNumPartitions() == 2
-        assert found.rdd.getNumPartitions() == 1
-        assert [row["count"] for row in found.collect()] == [13]
+        everything = "SELECT count FROM summarize.keyed_state"
+        one, other = f"{everything} WHERE key = 1003", f"{everything} WHERE key = -7"
+        view = spark.table("summarize.keyed_state")
+        spark.conf.set(PUSHDOWN, pushdown)
+        try:
+            assert [row["count"] for row in view.where("key = 1003").collect()] == [13]
+            assert [row["count"] for row in spark.sql(one).collect()] == [13]
+            assert view.count() == spark.sql(everything).count() == 24
+            assert spark.sql(f"{one} UNION ALL {everything}").count() == 25
+            both = spark.sql(f"{one} UNION ALL {other}").collect()
+            assert sorted(row["count"] for row in both) == [13, 14]
+        finally:
+            spark.conf.unset(PUSHDOWN)
 
     def test_tables_of_different_operators_are_joined(
         self, spark: SparkSession, load: Load

@@ -26,7 +26,6 @@ EVERYTHING = SourceOptions(
         portion_size=512,
     ),
     split_size=1,
-    filter_pushdown=False,
 )
 
 
