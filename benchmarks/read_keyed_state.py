@@ -33,7 +33,7 @@ from measure import (
     print_table,
 )
 
-from savepoint_formats.scan.scan import KeyedSplit
+from savepoint_formats.scan.splits import KeyedSplit
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

@@ -41,7 +41,8 @@
     │   ├── InexactTimeError              a time has more digits than a column of Spark, or lies beyond
     │   ├── DescriptionError              a description of what is to be imported has a mistake
     │   ├── ConditionError                a condition on rows that does not fit the table
-    │   └── QueryError                    a query that can't be understood, or failed
+    │   ├── QueryError                    a query that can't be understood, or failed
+    │   └── MissingPackageError           a package that a method needs is not installed
     └── WriteError                        rows do not fit the state that they are to become
         ├── ColumnTypeError               a column has another type than what it is to become
         ├── UnencodableError              a column holds a value that its serializer cannot write
@@ -219,6 +220,10 @@ class ConditionError(RefusedError):
 
 class QueryError(RefusedError):
     """A query in Spark SQL can't be understood, or failed."""
+
+
+class MissingPackageError(RefusedError, ImportError):
+    """A package that a method needs is not installed; the message has the command of pip."""
 
 
 class TableFileError(DamagedError):

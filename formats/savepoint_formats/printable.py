@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import html
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 # C0 with escape and line ends, delete and C1, the controls of direction, separators of lines, and
 # lone surrogates, which no encoding takes.
@@ -52,6 +56,23 @@ def html_printable(text: str) -> str:
         '&lt;b&gt;\\u202e'
     """
     return html.escape(printable(text))
+
+
+def html_table(title: str, names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """What a notebook shows of an object: a line of text, and a table.
+
+    Args:
+        title: The line.
+        names: The names of the columns.
+        rows: Rows of as many values.
+    """
+    lines = (("th", names), *(("td", row) for row in rows))
+    cells = (
+        "".join(f"<{tag}>{html_printable(str(value))}</{tag}>" for value in values)
+        for tag, values in lines
+    )
+    table = "".join(f"<tr>{line}</tr>" for line in cells)
+    return f"<p>{html_printable(title)}</p><table>{table}</table>"
 
 
 def _escaped(character: str, keep: str) -> str:

@@ -35,6 +35,10 @@ class OperatorStateSplit:
     subtask: int
     handle: OperatorStateHandle
 
+    def element_count(self, state: str) -> int:
+        """How many elements the subtask has of a state, which is a list or a union list."""
+        return sum(len(one.offsets) for one in self.handle.states if one.name == state)
+
 
 def read_operator_state(
     directory: SnapshotDirectory,

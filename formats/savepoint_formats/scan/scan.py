@@ -6,9 +6,9 @@ other, so that any number of processes may read them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, pairwise, zip_longest
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,27 +20,34 @@ from savepoint_formats.errors import (
     StateTypeError,
     within,
 )
-from savepoint_formats.key_groups.ranges import KeyGroupRange
-from savepoint_formats.metadata import KeyedHandleType, KeyGroupsHandle
-from savepoint_formats.metadata.references import COORDINATOR, keyed_streams
+from savepoint_formats.metadata.references import COORDINATOR
 from savepoint_formats.scan.filter import KeyFilter
 from savepoint_formats.scan.merged_columns import MergedColumns, merge_of, mergeable_states
 from savepoint_formats.scan.operator_scan import OperatorStateSplit, read_operator_state
 from savepoint_formats.scan.raw_state import (
-    CoordinatorSplit,
     RawKeyedSource,
     RawKeyedSplit,
-    RawOperatorSplit,
-    RawSplit,
     raw_splits,
     read_raw_state,
 )
 from savepoint_formats.scan.read_options import ReadOptions
+from savepoint_formats.scan.results import TableResults
+from savepoint_formats.scan.splits import (
+    SPLIT_SIZE,
+    KeyedSplit,
+    Split,
+    has_changelogs,
+    has_heap_files,
+    operator_splits,
+    pieces_of,
+    reasons,
+    stream_of,
+)
 from savepoint_formats.scan.subtasks import check_subtasks
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.state_files.state import State, StateKind, key_layout
-from savepoint_formats.tables.catalog import base_handles, raw_keyed_handle
+from savepoint_formats.tables.catalog import raw_keyed_handle
 from savepoint_formats.tables.flat import flat_fields, flat_state, flattened
 from savepoint_formats.tables.tables import KEY, SUBTASK, Column, column_type
 from savepoint_formats.tables.timer_rows import KEY_GROUP
@@ -51,42 +58,23 @@ from savepoint_formats.tables.visible import (
     visible_values,
 )
 from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_formats.values.undecoded import notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.layout import Layout
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.file_io import SnapshotDirectory
-    from savepoint_formats.metadata import KeyedStateHandle, OperatorState, StreamHandle
+    from savepoint_formats.metadata import KeyedStateHandle, OperatorState
     from savepoint_formats.sources.keyed_source import KeyedSource
     from savepoint_formats.tables.tables import Table
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
-REASON = "reason"
-"""Key of a column's metadata that says why something of it is shown as bytes."""
-
 NAMESPACE = "namespace"
 SCOPE = "scope"
 
-SPLIT_SIZE = 64 << 20
-"""Bytes of state that one split has, unless a single key group is larger."""
 
-
-@dataclass(frozen=True, slots=True)
-class KeyedSplit:
-    """Some key groups of a handle of keyed state."""
-
-    subtask: int
-    handle: KeyedStateHandle
-    key_groups: KeyGroupRange
-
-
-Split = KeyedSplit | OperatorStateSplit | RawSplit
-
-
-@dataclass(frozen=True)
-class TableScan:
+@dataclass(frozen=True, repr=False)
+class TableScan(TableResults):
     """How a table is read.
 
     Attributes:
@@ -138,7 +126,9 @@ class TableScan:
             if state is not None:
                 found = self._merged.type_of(state, found)
             if state is None or self.options.flat is None:
-                metadata = reasons(layout, is_heap=self.kind.is_keyed and self._has_heap_files)
+                metadata = reasons(
+                    layout, is_heap=self.kind.is_keyed and has_heap_files(self.operator)
+                )
                 yield pa.field(column.name, found, metadata=metadata)
             elif state == self._flat_state:
                 yield from flat_fields(state.name, found)
@@ -158,16 +148,6 @@ class TableScan:
     def _is_local(self) -> bool:
         """Whether the subtask is a column of the table itself."""
         return self.table.states[0].scope.is_local
-
-    @property
-    def _has_heap_files(self) -> bool:
-        """Whether some keyed state may be in the native format of the heap, which has no sizes."""
-        handles = (base_handles(one.managed_keyed_state) for one in self.operator.subtasks)
-        return any(
-            isinstance(handle, KeyGroupsHandle)
-            and handle.type is not KeyedHandleType.CANONICAL_SAVEPOINT
-            for handle in chain.from_iterable(handles)
-        )
 
     @cached_property
     def _flat_state(self) -> State:
@@ -196,7 +176,7 @@ class TableScan:
             return list(self._keyed_splits(size))
         if self.kind.is_raw:
             return list(raw_splits(self.operator, self.kind, self.options.key_groups))
-        splits = list(self._operator_splits())
+        splits = list(operator_splits(self.operator))
         if self.kind is StateKind.BROADCAST and not self.options.with_subtask:
             # All subtasks have the same; one may not have the state yet.
             name = self.table.states[0].name
@@ -204,10 +184,43 @@ class TableScan:
             splits = (found or splits)[:1]
         return list(splits)
 
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """All rows, batch by batch; errors are those of ``splits`` and ``read``."""
+        return chain.from_iterable(map(self.read, self.splits()))
+
+    def count(self) -> int:
+        """The number of rows; values that no row depends on are not decoded.
+
+        Elements of list and union list state are counted in ``_metadata``; no file is read.
+
+        Raises:
+            SavepointError: As ``splits`` and ``read`` do.
+
+        Example:
+            >>> savepoint.scan("summarize.keyed_state").count()
+        """
+        splits = self.splits()
+        if self.kind in {StateKind.OPERATOR_LIST, StateKind.UNION_LIST}:
+            (state,) = self.table.states
+            lists = [split for split in splits if isinstance(split, OperatorStateSplit)]
+            return sum(split.element_count(state.name) for split in lists)
+        names = [column.name for column in self.table.columns]
+        column = KEY if KEY in names else names[0]
+        scan = replace(self, options=replace(self.options.of_columns((column,)), merge=None))
+        return sum(batch.num_rows for split in splits for batch in scan.read(split))
+
+    @property
+    def full_name(self) -> str:
+        """``<operator>.<table>``, the operator by its uid or hash."""
+        return f"{self._operator_name}.{self.table.name}"
+
+    @property
+    def _operator_name(self) -> str:
+        return self.name or self.operator.uid or str(self.operator.operator_id)
+
     @property
     def _places(self) -> tuple[str, str]:
-        operator = self.name or self.operator.uid or str(self.operator.operator_id)
-        return f"operator {operator}", f"table {self.table.name}"
+        return f"operator {self._operator_name}", f"table {self.table.name}"
 
     def check(self) -> None:
         """Tells what is asked of a table that it does not have; reads nothing.
@@ -227,13 +240,6 @@ class TableScan:
             check_subtasks(self.operator, self.directory.metadata_path)
         # Both are wanted later, and tell now what is wrong with the options.
         _ = self.schema, self._key_filter
-
-    def _operator_splits(self) -> Iterator[OperatorStateSplit]:
-        # A handle that does not name the state leads to a file that must not have it either.
-        for subtask in self.operator.subtasks:
-            handle = subtask.managed_operator_state
-            if handle is not None and handle.states:
-                yield OperatorStateSplit(subtask.index, handle)
 
     def _keyed_splits(self, size: int) -> Iterator[KeyedSplit | RawKeyedSplit]:
         for subtask in self.operator.subtasks:
@@ -323,8 +329,11 @@ class TableScan:
         found = {
             state.name for column, state in self._columns() if state and column.name not in shown
         }
-        kinds = {state.name: state.kind for state in self.table.states}
-        return frozenset(name for name in found if kinds[name] is StateKind.VALUE)
+        if has_changelogs(self.operator):
+            # A change of a list or a map is made in what the value was.
+            values = {one.name for one in self.table.states if one.kind is StateKind.VALUE}
+            return frozenset(found & values)
+        return frozenset(found)
 
     def _rows(
         self, source: KeyedSource, key_groups: KeyGroupRange
@@ -367,7 +376,7 @@ class TableScan:
                 yield rows.columns(types[rows.state])
 
     def _path(self, split: Split) -> str:
-        return self.directory.file(_stream(split)).path
+        return self.directory.file(stream_of(split)).path
 
     def _batch(self, columns: dict[str, pa.Array], split: Split) -> pa.RecordBatch:
         rows = len(next(iter(columns.values())))
@@ -386,37 +395,3 @@ class TableScan:
                     f" {wanted.type} elsewhere"
                 )
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-
-
-def _stream(split: Split) -> StreamHandle:
-    """The file that a split is read from, or the first of several."""
-    match split:
-        case KeyedSplit() | RawKeyedSplit():
-            return next(stream for _, _, stream in keyed_streams(split.handle, ""))
-        case CoordinatorSplit():
-            return split.stream
-        case OperatorStateSplit() | RawOperatorSplit():
-            return split.handle.stream
-
-
-HEAP_REASON = "in heap files the bytes of an entry may be followed by those of others"
-
-
-def reasons(layout: Layout, *, is_heap: bool = False) -> dict[str, str] | None:
-    """Metadata of a column of which something can be shown as bytes only: the reasons."""
-    found = list(dict.fromkeys(notes(layout)))
-    if found and is_heap:
-        found.append(HEAP_REASON)
-    return {REASON: "; ".join(found)} if found else None
-
-
-def pieces_of(
-    handle: KeyedStateHandle, wanted: KeyGroupRange, size: int
-) -> Iterator[KeyGroupRange]:
-    """Runs of the wanted key groups that have ``size`` bytes at most, about, and as many each."""
-    total = sum(max(stream.size, 0) for _, _, stream in keyed_streams(handle, ""))
-    share = total * len(wanted) // len(handle.key_groups)
-    count = min(max(1, -(-share // size)), len(wanted))
-    borders = [wanted.start + len(wanted) * piece // count for piece in range(count + 1)]
-    for start, end in pairwise(borders):
-        yield KeyGroupRange(start, end - 1)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from savepoint_formats.errors import within
 from savepoint_formats.metadata import KeyGroupsHandle
 from savepoint_formats.pass_through.stored_runs import PassThrough, raw_timer_runs, stored_runs
-from savepoint_formats.scan.scan import SPLIT_SIZE, pieces_of
+from savepoint_formats.scan.splits import SPLIT_SIZE, pieces_of
 from savepoint_formats.scan.subtasks import check_subtasks
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.tables.catalog import raw_keyed_handle

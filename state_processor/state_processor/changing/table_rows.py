@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_formats.scan.scan import Split, TableScan
+    from savepoint_formats.scan.scan import TableScan
+    from savepoint_formats.scan.splits import Split
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
 
 

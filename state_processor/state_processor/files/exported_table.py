@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from savepoint_formats.scan.scan import Split, TableScan
+    from savepoint_formats.scan.scan import TableScan
+    from savepoint_formats.scan.splits import Split
 
 
 @dataclass(frozen=True, slots=True)

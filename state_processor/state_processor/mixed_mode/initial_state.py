@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from savepoint_formats.scan.scan import Split, TableScan
+    from savepoint_formats.scan.scan import TableScan
+    from savepoint_formats.scan.splits import Split
     from state_processor.savepoint.savepoint import Savepoint
 
 _TIMERS = {EVENT_TIME: EVENT_TIMERS, PROCESSING_TIME: PROCESSING_TIMERS}

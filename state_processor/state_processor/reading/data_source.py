@@ -49,7 +49,7 @@ from pyspark.sql.datasource import (
 
 from savepoint_formats.errors import TableNotFoundError
 from savepoint_formats.printable import printable
-from savepoint_formats.scan.scan import KeyedSplit, Split, TableScan
+from savepoint_formats.scan.splits import KeyedSplit, Split
 from savepoint_formats.values.kryo.descriptions import kryo_classes_of
 from state_processor.snapshot.key_types import key_types_of
 from state_processor.snapshot.snapshot import Snapshot
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from savepoint_formats.locations.path_rules import PathRules
+    from savepoint_formats.scan.scan import TableScan
 
 logger = logging.getLogger("state_processor")
 

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_formats.scan.scan import Split, TableScan
+    from savepoint_formats.scan.scan import TableScan
+    from savepoint_formats.scan.splits import Split
     from state_processor.reading.functions import ReaderFunction
     from state_processor.snapshot.operator import Operator
     from state_processor.snapshot.snapshot import Snapshot

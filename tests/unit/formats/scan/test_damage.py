@@ -12,12 +12,14 @@ from support.sample_rows import Sample, copy_of, file_of
 
 from savepoint_formats.errors import FormatError, SavepointError, StateTypeError, TruncatedError
 from savepoint_formats.metadata import KeyGroupsHandle
-from savepoint_formats.scan.scan import KeyedSplit, TableScan
+from savepoint_formats.scan.splits import KeyedSplit
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from savepoint_formats.scan.scan import TableScan
 
 CANONICAL = Sample("currency-1.20.5-hashmap-canonical")
 COMPRESSED = Sample("states-1.20.5-hashmap-compressed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -14,7 +14,10 @@ from savepoint_formats.errors import ColumnNotFoundError, KeyTypeError, StateNot
 from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.layout import Int, Text
-from savepoint_formats.scan.scan import KeyedSplit, TableScan
+from savepoint_formats.scan.splits import KeyedSplit
+
+if TYPE_CHECKING:
+    from savepoint_formats.scan.scan import TableScan
 
 # One of each way in which keyed state is stored.
 STORED = [

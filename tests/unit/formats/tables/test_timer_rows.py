@@ -13,7 +13,7 @@ from savepoint_formats.metadata import (
     KeyGroupsHandle,
     RelativeFile,
 )
-from savepoint_formats.scan.scan import pieces_of
+from savepoint_formats.scan.splits import pieces_of
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

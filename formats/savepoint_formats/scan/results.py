@@ -1,0 +1,133 @@
+"""What becomes of the rows of a scan: a table of Arrow, of pandas, of Polars, of DuckDB, or a number."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from savepoint_formats.errors import MissingPackageError
+from savepoint_formats.printable import html_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import duckdb
+    import pandas as pd
+    import polars as pl
+
+
+class TableResults(ABC):
+    """The whole table of a scan, in the forms that other libraries take.
+
+    Each call reads the files anew. Times with nanoseconds, or of years that 64 bits of nanoseconds
+    do not reach, are a struct of ``seconds`` and ``nanos``, as batches have them.
+    """
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """The schema of the batches."""
+
+    @property
+    @abstractmethod
+    def full_name(self) -> str:
+        """``<operator>.<table>``, the operator by its uid or hash."""
+
+    @abstractmethod
+    def splits(self) -> Sequence[object]:
+        """What can be read by itself, in any process."""
+
+    @abstractmethod
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """All rows, batch by batch."""
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as one table of Arrow, in memory.
+
+        Raises:
+            StateFileNotFoundError: A file is gone.
+            FormatError: A file is damaged; names state, key group, operator, table and subtask.
+
+        Example:
+            >>> savepoint.scan("summarize.keyed_state", columns=["key", "total"]).to_arrow()
+        """
+        return pa.Table.from_batches(self.batches(), self.schema)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All rows as a DataFrame of pandas, in memory.
+
+        Maps become lists of pairs, as Arrow does it. Errors are those of ``to_arrow``.
+
+        Example:
+            >>> savepoint.scan("summarize.keyed_state").to_pandas().describe()
+        """
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+    def to_polars(self) -> pl.DataFrame:
+        """All rows as a DataFrame of Polars, in memory.
+
+        Raises:
+            MissingPackageError: Polars is not installed.
+            SavepointError: As ``to_arrow``.
+
+        Example:
+            >>> savepoint.scan("summarize.keyed_state").to_polars().sort("total")
+        """
+        polars = _package("polars", "to_polars")
+        frame: pl.DataFrame = polars.from_arrow(self.to_arrow())
+        return frame
+
+    def to_duckdb(
+        self, connection: duckdb.DuckDBPyConnection | None = None
+    ) -> duckdb.DuckDBPyRelation:
+        """The rows as a relation of DuckDB, which reads them batch by batch for each query.
+
+        The table need not fit into memory. What is wrong with a file is an error of DuckDB then,
+        whose message ends with that of the ``SavepointError``.
+
+        Args:
+            connection: The connection of the relation; DuckDB's own by default.
+
+        Raises:
+            MissingPackageError: DuckDB is not installed.
+            SavepointError: There is no such column or key.
+
+        Example:
+            >>> savepoint.scan("summarize.keyed_state").to_duckdb().filter("total > 100").count("*")
+        """
+        database = _package("duckdb", "to_duckdb") if connection is None else connection
+        _ = self.schema
+        relation: duckdb.DuckDBPyRelation = database.from_arrow(self)
+        return relation
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """The rows as a stream of Arrow's, which any library that knows its protocol can read."""
+        reader = pa.RecordBatchReader.from_batches(self.schema, self.batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.full_name!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the columns, and in how many splits the table is read."""
+        splits = self.splits()
+        title = f"{self.full_name}: {len(self.schema)} columns, {len(splits)} splits"
+        return html_table(title, ("column", "type"), ((one.name, one.type) for one in self.schema))
+
+
+def _package(name: str, method: str) -> Any:
+    """A package that is needed by those alone who call a method.
+
+    Raises:
+        MissingPackageError: It is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise MissingPackageError(
+            f"{method} needs the package {name}: python -m pip install {name}"
+        ) from error

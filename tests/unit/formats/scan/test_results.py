@@ -1,0 +1,160 @@
+"""Whole tables for other libraries, and how many rows they have."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from support.sample_rows import Sample, copy_of, file_of, rows_of
+
+from savepoint_formats.errors import ColumnNotFoundError, FormatError, MissingPackageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from savepoint_formats.scan.scan import TableScan
+
+ROCKSDB = Sample("states-2.2.1-rocksdb-native")
+STORED = [
+    ROCKSDB,
+    Sample("states-2.2.1-hashmap-canonical"),
+    Sample("states-2.2.1-hashmap-native"),
+    Sample("states-1.20.5-hashmap-changelog"),
+]
+
+OTHERS = [
+    Sample("currency-2.2.1-rocksdb-native"),
+    Sample("windows-2.2.1-hashmap-native"),
+    Sample("sql-2.2.1-rocksdb-native"),
+]
+
+
+def keyed_state(sample: Sample = ROCKSDB, **options: Any) -> TableScan:
+    return sample.open().scan("stateful.keyed_state", **options)
+
+
+class TestCount:
+    @pytest.mark.parametrize("sample", [*STORED, *OTHERS], ids=str)
+    def test_is_that_of_the_rows_of_every_table(self, sample: Sample) -> None:
+        savepoint = sample.open()
+        scans = [savepoint.scan(one.table) for one in savepoint.tables() if one.columns]
+        counts = [scan.count() for scan in scans]
+        assert counts == [len(rows_of(scan)) for scan in scans]
+        assert any(counts)
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"keys": ("", "nobody", "refunds only")},
+            {"key_groups": "0-99"},
+            {"flat": "by_currency"},
+            {"flat": "memos"},
+            {"columns": ("recent_memo",)},
+            {"with_key_group": True, "with_subtask": True, "with_scope": True, "with_times": True},
+        ],
+        ids=str,
+    )
+    @pytest.mark.parametrize("sample", STORED, ids=str)
+    def test_is_that_of_what_is_asked_for(self, sample: Sample, options: dict[str, Any]) -> None:
+        scan = keyed_state(sample, **options)
+        assert 0 < scan.count() == len(rows_of(scan))
+
+    def test_counts_each_copy_of_broadcast_state_that_is_shown(self) -> None:
+        savepoint = Sample("currency-2.2.1-rocksdb-native").open()
+        (table,) = (one.table for one in savepoint.tables() if one.kinds == ("broadcast",))
+        once, each = savepoint.scan(table), savepoint.scan(table, with_subtask=True)
+        assert each.count() == len(rows_of(each)) > once.count() == len(rows_of(once))
+
+    def test_opens_no_file_to_count_elements(self, tmp_path: Path) -> None:
+        savepoint = copy_of(ROCKSDB, tmp_path)
+        scan = savepoint.scan("buffer.elements")
+        file_of(savepoint, "buffer 0: operator state").unlink()
+        assert scan.count() == len(ROCKSDB.elements("buffer", "elements"))
+
+    def test_tells_of_an_unknown_column(self) -> None:
+        scan = keyed_state()
+        with pytest.raises(ColumnNotFoundError):
+            replace(scan, options=replace(scan.options, columns=("nothing",))).count()
+
+
+class TestWholeTables:
+    @pytest.mark.parametrize("sample", STORED, ids=str)
+    def test_of_arrow_have_all_rows(self, sample: Sample) -> None:
+        scan = keyed_state(sample)
+        table = scan.to_arrow()
+        assert table.schema == scan.schema
+        assert table.to_pylist() == [row for one in scan.batches() for row in one.to_pylist()]
+
+    def test_of_arrow_may_have_no_rows(self) -> None:
+        scan = keyed_state(keys=("nobody",))
+        assert scan.to_arrow().equals(scan.schema.empty_table())
+        assert scan.count() == 0
+
+    def test_of_pandas(self) -> None:
+        scan = keyed_state(columns=("key", "cents_sum"))
+        expected = scan.to_arrow().to_pydict()
+        frame = scan.to_pandas()
+        assert frame["key"].tolist() == expected["key"]
+        assert frame["cents_sum"].sum() == sum(one or 0 for one in expected["cents_sum"])
+
+    def test_of_polars(self) -> None:
+        scan = keyed_state()
+        frame = scan.to_polars()
+        assert frame.columns == scan.schema.names
+        assert frame["key"].to_list() == scan.to_arrow()["key"].to_pylist()
+        assert frame["memos"].to_list() == scan.to_arrow()["memos"].to_pylist()
+
+    def test_of_duckdb_are_read_for_each_query(self) -> None:
+        scan = keyed_state()
+        relation = scan.to_duckdb()
+        assert relation.columns == scan.schema.names
+        for _ in range(2):
+            assert relation.aggregate("sum(cents_sum)").fetchall() == [
+                (sum(one or 0 for one in scan.to_arrow()["cents_sum"].to_pylist()),)
+            ]
+        assert relation.filter("key = 'refunds only'").count("*").fetchall() == [(1,)]
+
+    def test_of_duckdb_belong_to_a_connection_that_is_given(self) -> None:
+        connection = duckdb.connect()
+        keyed_state(columns=("key",)).to_duckdb(connection).create("copied")
+        assert connection.sql("FROM copied").shape == (keyed_state().count(), 1)
+
+    def test_stream_to_whatever_knows_the_protocol_of_arrow(self) -> None:
+        scan = keyed_state()
+        assert pa.table(scan).equals(scan.to_arrow())
+
+    def test_tell_what_is_wrong_with_a_file(self, tmp_path: Path) -> None:
+        savepoint = copy_of(Sample("states-2.2.1-hashmap-native"), tmp_path)
+        file = file_of(savepoint, "stateful 0: keyed state")
+        file.write_bytes(file.read_bytes()[:-100])
+        scan = savepoint.scan("stateful.keyed_state")
+        with pytest.raises(FormatError, match="operator stateful") as error:
+            scan.to_arrow()
+        with pytest.raises(duckdb.Error) as told:
+            scan.to_duckdb().fetchall()
+        assert str(error.value) in str(told.value)
+
+    @pytest.mark.parametrize("name", ["polars", "duckdb"])
+    def test_name_the_package_that_is_not_installed(
+        self, name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # This is how Python itself says that there is no such package.
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(MissingPackageError, match=f"python -m pip install {name}$"):
+            getattr(keyed_state(), f"to_{name}")()
+
+
+class TestShown:
+    def test_on_one_line(self) -> None:
+        assert repr(keyed_state()) == "TableScan('stateful.keyed_state')"
+        scan = keyed_state()
+        assert repr(replace(scan, name="a\nb")) == r"TableScan('a\nb.keyed_state')"
+
+    def test_in_a_notebook_with_columns_and_splits(self) -> None:
+        html = keyed_state(columns=("key", "memos"))._repr_html_()
+        assert html.startswith("<p>stateful.keyed_state: 2 columns, 2 splits</p>")
+        assert "<tr><td>memos</td><td>list&lt;" in html
