@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.entries.entry_spans import EntrySpans, key_groups_at
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -45,6 +48,11 @@ class EntryChunk:
     def __len__(self) -> int:
         return len(self.key_starts)
 
+    @property
+    def spans(self) -> EntrySpans:
+        """Where keys and values lie."""
+        return EntrySpans(self.key_starts, self.key_ends, self.value_starts, self.value_ends)
+
     def entries(self) -> Iterator[tuple[bytes, bytes]]:
         """Each key and value by itself; for tests and for small states."""
         data = self.data.tobytes()
@@ -54,9 +62,7 @@ class EntryChunk:
 
     def key_group_borders(self) -> NDArray[np.int64]:
         """The index of the first entry of each key group covered, and the number of entries."""
-        groups = self.data[self.key_starts].astype(np.int64)
-        if self.prefix_size == 2:
-            groups = groups << 8 | self.data[self.key_starts + 1]
+        groups = key_groups_at(Chunk(self.data), self.key_starts, self.prefix_size)
         wanted = np.arange(self.key_groups.start, self.key_groups.end + 2)
         return np.searchsorted(groups, wanted)
 

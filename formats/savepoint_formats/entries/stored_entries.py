@@ -37,7 +37,9 @@ from savepoint_formats.program.kernel import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_RUNS = {"key_group": pa.int32(), "run": pa.large_binary()}
+RUN_SCHEMA = pa.schema({"key_group": pa.int32(), "run": pa.large_binary()})
+"""A run of entries, or several one behind the other, of a key group of the new savepoint."""
+
 _GROUP_COUNTS = {1: 1 << 7, 2: MAX_PARALLELISM}
 """By the size of the prefix; its first bit is no part of the key group."""
 
@@ -119,7 +121,7 @@ def runs(
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
     made = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(found_groups), buffers)
     columns = [pa.array(found_groups.astype(np.int32)), made]
-    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(_RUNS))
+    return pa.RecordBatch.from_arrays(columns, schema=RUN_SCHEMA)
 
 
 def distinct_hashes(keys: pa.LargeBinaryArray) -> NDArray[np.uint64]:

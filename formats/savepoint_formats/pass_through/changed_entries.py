@@ -18,12 +18,12 @@ from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import MapOf, Struct
 from savepoint_formats.pass_through.stored_edits import StoredEdit, StoredEditReader
-from savepoint_formats.pass_through.stored_state import StatePiece
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 from savepoint_formats.sources.state_edits import EditKind
 from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
+from savepoint_formats.state_files.state_piece import StatePiece
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.state_entries import DELIMITER, Sized, entry_key
 

@@ -25,7 +25,7 @@ from savepoint_formats.state_files.state import key_layout
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from savepoint_formats.pass_through.stored_state import StatePiece
+    from savepoint_formats.state_files.state_piece import StatePiece
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.hashing.key_hash import HashKeys
-    from savepoint_formats.pass_through.stored_state import StatePiece
     from savepoint_formats.program.program import Program
     from savepoint_formats.state_files.state import State
+    from savepoint_formats.state_files.state_piece import StatePiece
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _TIMESTAMP_SIZE = 8

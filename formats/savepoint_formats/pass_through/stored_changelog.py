@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import ChangelogHandle
-    from savepoint_formats.pass_through.stored_state import StatePiece, StoredSource
+    from savepoint_formats.pass_through.stored_runs import StoredSource
+    from savepoint_formats.state_files.state_piece import StatePiece
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from savepoint_formats.errors import FormatError, UndecodableError, within
 from savepoint_formats.pass_through.heap_entries import heap_entries
-from savepoint_formats.pass_through.stored_state import StatePiece
 from savepoint_formats.program.spans import Spans
 from savepoint_formats.sources.doubtful_states import DoubtfulStates
 from savepoint_formats.state_files.heap import HeapSection
 from savepoint_formats.state_files.sections import sections_of
+from savepoint_formats.state_files.state_piece import StatePiece
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

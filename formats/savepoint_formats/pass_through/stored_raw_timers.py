@@ -14,7 +14,6 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import within
 from savepoint_formats.pass_through.heap_entries import BackToBack, nothings
-from savepoint_formats.pass_through.stored_state import StatePiece
 from savepoint_formats.program.spans import bytes_of
 from savepoint_formats.scan.raw_state import RawKeyedSource
 from savepoint_formats.snapshots import constructed
@@ -27,6 +26,7 @@ from savepoint_formats.state_files.raw_timers import (
     raw_file,
     read_timers,
 )
+from savepoint_formats.state_files.state_piece import StatePiece
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

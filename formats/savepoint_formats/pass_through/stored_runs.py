@@ -17,18 +17,22 @@ last has 80 in its key's first byte. Runs of any origin may follow each other in
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
 
 from savepoint_formats.entries.stored_entries import runs
 from savepoint_formats.key_groups.ranges import prefix_size
-from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle
+from savepoint_formats.metadata import ChangelogHandle, KeyGroupsHandle
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
-from savepoint_formats.pass_through.stored_canonical import StoredCanonical
+from savepoint_formats.pass_through.stored_canonical import DROPPED, canonical_runs
 from savepoint_formats.pass_through.stored_changelog import StoredChangelog
 from savepoint_formats.pass_through.stored_heap import StoredHeap
 from savepoint_formats.pass_through.stored_raw_timers import StoredRawTimers
-from savepoint_formats.pass_through.stored_rocksdb import StoredRocksDb
-from savepoint_formats.sources.keyed_source import is_canonical
+from savepoint_formats.sources.canonical_source import CanonicalSource
+from savepoint_formats.sources.entry_source import EntrySource
+from savepoint_formats.sources.heap_source import HeapSource
+from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
 from savepoint_formats.state_files.state import keyed_states
 
@@ -41,10 +45,18 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
-    from savepoint_formats.metadata import KeyedStateHandle, KeyGroupsHandle
+    from savepoint_formats.metadata import KeyedStateHandle
     from savepoint_formats.pass_through.deleted_keys import DeletedKeys
-    from savepoint_formats.pass_through.stored_state import StatePiece, StoredSource
     from savepoint_formats.sources.entry_source import SourceSettings
+    from savepoint_formats.state_files.state_piece import StatePiece
+
+
+class StoredSource(Protocol):
+    """What a handle leads to: entries as they are stored."""
+
+    def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
+        """The entries of these states and key groups, some megabytes at a time."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +107,9 @@ def stored_runs(
     """
     source = stored_source(directory, handle, key, settings)
     keeps_keys = settings.max_parallelism == target.max_parallelism and target.deleted is None
-    if isinstance(source, StoredCanonical) and keeps_keys:
-        yield from source.runs(target.state_ids, key_groups)
+    if isinstance(source, CanonicalSource) and keeps_keys:
+        ids = [target.state_ids.get(state.name, DROPPED) for state in source.states]
+        yield from canonical_runs(source.entries, np.array(ids, np.int32), key_groups)
     else:
         pieces = source.pieces(frozenset(target.state_ids), key_groups)
         yield from _runs(pieces, settings, target, hash_keys)
@@ -152,20 +165,16 @@ def stored_source(
             (stored_source(directory, base, key, settings), base.key_groups) for base in handle.base
         ]
         return StoredChangelog(directory, handle, bases, key, settings.kryo)
-    header = KeyedBackendHeader.parse(HeaderBytes.of_keyed_state(directory, handle))
-    states = keyed_states(header)
-    if isinstance(handle, IncrementalHandle):
-        return StoredRocksDb(directory, handle, states, settings.max_parallelism)
-    file = directory.file(handle.stream)
-    if is_canonical(file, handle, header):
-        return StoredCanonical(
-            file, handle, states, settings.max_parallelism, is_compressed=header.is_compressed
+    source = keyed_source(directory, handle, key, settings)
+    if isinstance(source, HeapSource) and isinstance(handle, KeyGroupsHandle):
+        header = KeyedBackendHeader.parse(HeaderBytes.of_keyed_state(directory, handle))
+        return StoredHeap(
+            directory.file(handle.stream),
+            handle,
+            keyed_states(header),
+            settings.max_parallelism,
+            is_compressed=header.is_compressed,
+            kryo=settings.kryo,
         )
-    return StoredHeap(
-        file,
-        handle,
-        states,
-        settings.max_parallelism,
-        is_compressed=header.is_compressed,
-        kryo=settings.kryo,
-    )
+    assert isinstance(source, EntrySource)  # what is no heap file and no changelog
+    return source

@@ -6,15 +6,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from savepoint_formats.entries.entry_spans import key_groups_at
 from savepoint_formats.errors import FormatError
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.layout import Struct
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
-from savepoint_formats.sources.keyed_batch import KeyedBatch, key_groups_at
+from savepoint_formats.sources.keyed_batch import KeyedBatch
 from savepoint_formats.sources.large_key_groups import HELD_SIZE, portions
-from savepoint_formats.sources.state_rows import EntryDecoder, EntrySpans
+from savepoint_formats.sources.state_rows import EntryDecoder
 from savepoint_formats.state_files.state import State, StateKind
+from savepoint_formats.state_files.state_piece import pieces_of
 from savepoint_formats.tables.timer_rows import TimerRows
 from savepoint_formats.values.state_entries import KeyPrefix
 
@@ -22,11 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from savepoint_formats.bytes.chunk import Chunk
+    from savepoint_formats.entries.entry_spans import EntrySpans, Part
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.sources.state_rows import StateRows
+    from savepoint_formats.state_files.state_piece import StatePiece
     from savepoint_formats.values.kryo.dialect import KryoDialect
-
-    Part = tuple[Chunk, dict[str, EntrySpans]]
 
 BATCH_SIZE = 8 << 20
 """Bytes of state that make one batch."""
@@ -80,6 +82,20 @@ class EntrySource:
     def parts(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
         """A chunk, and where the entries of these states lie in it; keys are complete in it."""
         raise NotImplementedError
+
+    def blocks(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
+        """The same some megabytes at a time, with any of a key's entries in each."""
+        raise NotImplementedError
+
+    def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
+        """The entries of these states as they are stored, some megabytes at a time.
+
+        Raises:
+            StateFileNotFoundError: A file is gone.
+            FormatError: A file is damaged.
+        """
+        for part in self.blocks(names, key_groups):
+            yield from pieces_of(part, self.states, self.prefix_size)
 
     def batches(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[KeyedBatch]:
         """The entries of these states and key groups, batch by batch."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from savepoint_formats.entries.entry_spans import key_groups_at
 from savepoint_formats.entries.key_rows import KeyRows
 from savepoint_formats.errors import FormatError, StateTypeError
 from savepoint_formats.program.decode import decode
@@ -95,15 +96,6 @@ class KeyedBatch:
         if not self.prefix_size:
             return np.full(len(starts), self.key_group, np.int32)
         return key_groups_at(self.chunk, starts - self.prefix_size, self.prefix_size)
-
-
-def key_groups_at(chunk: Chunk, starts: NDArray[np.int64], size: int) -> NDArray[np.int32]:
-    """The key groups of the prefixes of ``size`` bytes that begin there."""
-    groups = np.zeros(len(starts), np.int32)
-    for distance in range(size):
-        groups = groups << 8 | chunk.data[starts + distance]
-    # The highest bit of the first byte says that an entry is its state's last.
-    return groups & ((1 << (8 * size - 1)) - 1)
 
 
 def _column(

@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.entries.entry_spans import EntrySpans
 from savepoint_formats.entries.portions import CopiedEntries, Room, copied_spans, divided
-from savepoint_formats.sources.state_rows import EntrySpans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
+    from savepoint_formats.entries.entry_spans import Part
+
     Positions = NDArray[np.int64]
-    Part = tuple[Chunk, dict[str, EntrySpans]]
     Identities = Callable[[str, Chunk, EntrySpans], tuple[Positions, Positions]]
 
 HELD_SIZE = 96 << 20

@@ -30,25 +30,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.bytes.chunk import Chunk
+    from savepoint_formats.entries.entry_spans import EntrySpans
     from savepoint_formats.program.program import Program
     from savepoint_formats.values.kryo.dialect import KryoDialect
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EntrySpans:
-    """Where the keys and values of a state's entries lie in a chunk."""
-
-    key_starts: NDArray[np.int64]
-    key_ends: NDArray[np.int64]
-    value_starts: NDArray[np.int64]
-    value_ends: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.key_starts)
-
-    def arrays(self) -> tuple[NDArray[np.int64], ...]:
-        """The four, in this order."""
-        return self.key_starts, self.key_ends, self.value_starts, self.value_ends
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,8 +29,8 @@ from savepoint_formats.layout import (
     VoidNamespace,
 )
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
-from savepoint_formats.pass_through.stored_state import StatePiece
 from savepoint_formats.state_files.state import State, StateKind
+from savepoint_formats.state_files.state_piece import StatePiece
 from savepoint_formats.values.state_entries import EntryWriter, entry_key
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from support.hand_made import LONG, STRING, VOID, canonical_base, header, meta_info
 from support.passed_state import entries_in
@@ -13,17 +14,16 @@ from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.errors import FormatError, TruncatedError
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import InlineStream, KeyGroupsHandle
-from savepoint_formats.pass_through.stored_canonical import StoredCanonical
+from savepoint_formats.pass_through.stored_canonical import DROPPED, canonical_runs
 from savepoint_formats.sources.entry_source import BATCH_SIZE
+from savepoint_formats.state_files.canonical_entries import CanonicalEntries
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
 from savepoint_formats.state_files.sections import sections_of
-from savepoint_formats.state_files.state import keyed_states
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
     from state_processor import Savepoint
 
 SAMPLES = [
@@ -44,29 +44,21 @@ def files_of(savepoint: Savepoint) -> Iterator[tuple[KeyedBackendHeader, KeyGrou
                 yield KeyedBackendHeader.parse(data), handle, operator.record.max_parallelism
 
 
-def source_of(
+def runs_of(
     directory: SnapshotDirectory,
     header: KeyedBackendHeader,
     handle: KeyGroupsHandle,
+    ids: Mapping[str, int],
     max_parallelism: int = 128,
     block_size: int = BATCH_SIZE,
-) -> StoredCanonical:
-    return StoredCanonical(
-        directory.file(handle.stream),
-        handle,
-        keyed_states(header),
-        max_parallelism,
-        is_compressed=header.is_compressed,
-        block_size=block_size,
-    )
-
-
-def runs_of(
-    source: StoredCanonical, ids: Mapping[str, int], key_groups: KeyGroupRange
 ) -> dict[int, bytes]:
     """Key group -> its runs."""
+    names = [info.name for info in header.states]
+    file, is_compressed = directory.file(handle.stream), header.is_compressed
+    entries = CanonicalEntries(file, handle, names, max_parallelism, is_compressed=is_compressed)
+    new_ids = np.array([ids.get(name, DROPPED) for name in names], np.int32)
     found: dict[int, bytes] = {}
-    for batch in source.runs(ids, key_groups):
+    for batch in canonical_runs(entries, new_ids, handle.key_groups, block_size):
         batch.validate(full=True)
         for row in batch.to_pylist():
             found[row["key_group"]] = found.get(row["key_group"], b"") + row["run"]
@@ -91,9 +83,8 @@ def test_with_the_same_ids_the_bytes_are_the_same(sample: Sample) -> None:
     savepoint = sample.open()
     for head, handle, max_parallelism in files_of(savepoint):
         ids = {info.name: index for index, info in enumerate(head.states)}
-        source = source_of(savepoint.directory, head, handle, max_parallelism)
         expected = sections(savepoint.directory, head, handle)
-        assert runs_of(source, ids, handle.key_groups) == expected
+        assert runs_of(savepoint.directory, head, handle, ids, max_parallelism) == expected
 
 
 @pytest.mark.parametrize("size", [10, 100, 1000])
@@ -102,8 +93,7 @@ def test_entries_are_the_same_however_few_bytes_are_read_at_once(sample: Sample,
     savepoint = sample.open()
     for head, handle, max_parallelism in files_of(savepoint):
         ids = {info.name: index for index, info in enumerate(head.states)}
-        source = source_of(savepoint.directory, head, handle, max_parallelism, size)
-        found = runs_of(source, ids, handle.key_groups)
+        found = runs_of(savepoint.directory, head, handle, ids, max_parallelism, size)
         expected = sections(savepoint.directory, head, handle)
         assert found.keys() == expected.keys()
         for group, runs in expected.items():
@@ -117,8 +107,7 @@ def test_states_get_new_ids_or_are_left_out(sample: Sample, size: int) -> None:
     for head, handle, max_parallelism in files_of(savepoint):
         new = {index: 1000 - index for index in range(0, len(head.states), 2)}
         ids = {head.states[index].name: number for index, number in new.items()}
-        source = source_of(savepoint.directory, head, handle, max_parallelism, size)
-        found = runs_of(source, ids, handle.key_groups)
+        found = runs_of(savepoint.directory, head, handle, ids, max_parallelism, size)
         for group, runs in sections(savepoint.directory, head, handle).items():
             expected = [
                 (new[state], key, value) for state, key, value in entries_in(runs) if state in new
@@ -140,8 +129,7 @@ def read(data: bytes, size: int) -> dict[int, bytes]:
     changed = KeyGroupsHandle(handle.type, handle.groups, InlineStream("file", data))
     directory = SnapshotDirectory.of("/")
     head = KeyedBackendHeader.parse(HeaderBytes(HEAD, "file"))
-    source = source_of(directory, head, changed, block_size=size)
-    return runs_of(source, {"one": 0, "two": 1}, handle.key_groups)
+    return runs_of(directory, head, changed, {"one": 0, "two": 1}, block_size=size)
 
 
 @pytest.mark.parametrize("size", [20, BATCH_SIZE])
@@ -177,6 +165,4 @@ def test_a_damaged_size_tells_its_state(tmp_path: Path) -> None:
         target.write(b"\xff")
     ids = {info.name: index for index, info in enumerate(head.states)}
     with pytest.raises(FormatError, match=r"a key or value of -\d+ bytes; in state '"):
-        runs_of(
-            source_of(savepoint.directory, head, handle, max_parallelism), ids, handle.key_groups
-        )
+        runs_of(savepoint.directory, head, handle, ids, max_parallelism)

@@ -28,8 +28,8 @@ from savepoint_formats.values.state_entries import Delimited, NullableRest, entr
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.pass_through.stored_state import StatePiece
     from savepoint_formats.state_files.state import State
+    from savepoint_formats.state_files.state_piece import StatePiece
 
 
 # Forms of a value that only one of Java's writers makes, and values that no column holds.

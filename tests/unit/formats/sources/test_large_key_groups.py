@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.entries.entry_spans import EntrySpans
 from savepoint_formats.entries.portions import Room, divided
 from savepoint_formats.sources.large_key_groups import portions
-from savepoint_formats.sources.state_rows import EntrySpans
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

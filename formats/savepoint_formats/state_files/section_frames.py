@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from savepoint_formats.entries.entry_spans import key_groups_at
 from savepoint_formats.entries.frames import Frames, FramesStart, FramesTable, expect_end, frames
 from savepoint_formats.errors import FormatError
-from savepoint_formats.sources.keyed_batch import key_groups_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.state_files.sections import Section
-    from savepoint_formats.state_files.state import State
 
     Placed: TypeAlias = tuple[Section, int, int]
     """A section, and where in a chunk it begins and ends."""
@@ -33,12 +32,12 @@ class SectionFrames:
     """Finds entries.
 
     Args:
-        states: The states of the file, by id.
+        names: The states of the file, by id.
         prefix_size: The bytes of the key-group prefix.
     """
 
-    def __init__(self, states: Sequence[State], prefix_size: int) -> None:
-        self._states = states
+    def __init__(self, names: Sequence[str], prefix_size: int) -> None:
+        self._names = names
         self._prefix_size = prefix_size
 
     def of_sections(
@@ -49,7 +48,7 @@ class SectionFrames:
         Raises:
             FormatError: A section is damaged, or is that of another key group.
         """
-        table = FramesTable(chunk, len(self._states))
+        table = FramesTable(chunk, len(self._names))
         groups: list[int] = []
         counts = [0]
         placed = list(sections)
@@ -82,7 +81,7 @@ class SectionFrames:
             FormatError: The section is damaged, or is that of another key group.
         """
         with self._in_section(section):
-            found = frames(chunk, start, len(self._states))
+            found = frames(chunk, start, len(self._names))
             if stop == section.end:
                 expect_end(chunk, found, len(chunk))
             elif found.is_end:
@@ -117,6 +116,6 @@ class SectionFrames:
             yield
         except FormatError as error:
             if error.state >= 0:
-                error.within(f"state {self._states[error.state].name!r}")
+                error.within(f"state {self._names[error.state]!r}")
             error.within(f"key group {section.key_group}")
             raise

@@ -1,0 +1,62 @@
+"""Entries of several states in one buffer: where the key and the value of each one lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Self
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.bytes.chunk import Chunk
+
+    Part = tuple[Chunk, dict[str, "EntrySpans"]]
+    """A chunk, and the entries of each state that has any in it, by its name."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EntrySpans:
+    """Where the keys and values of a state's entries lie in a chunk.
+
+    Attributes:
+        key_starts: Where each key begins, with its key-group prefix.
+        key_ends: Where each key ends.
+        value_starts: Where each value begins.
+        value_ends: Where each value ends.
+    """
+
+    key_starts: NDArray[np.int64]
+    key_ends: NDArray[np.int64]
+    value_starts: NDArray[np.int64]
+    value_ends: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.key_starts)
+
+    def arrays(self) -> tuple[NDArray[np.int64], ...]:
+        """The four, in this order."""
+        return self.key_starts, self.key_ends, self.value_starts, self.value_ends
+
+    def moved(self, distance: int) -> EntrySpans:
+        """The same entries, if their chunk lies so many bytes further on."""
+        return EntrySpans(*(positions + distance for positions in self.arrays()))
+
+    @classmethod
+    def joined(cls, parts: Iterable[EntrySpans]) -> Self:
+        """All entries of several parts, one at least."""
+        arrays = zip(*(part.arrays() for part in parts), strict=True)
+        return cls(*(np.concatenate(positions) for positions in arrays))
+
+
+def key_groups_at(chunk: Chunk, starts: NDArray[np.int64], size: int) -> NDArray[np.int32]:
+    """The key groups of the prefixes of ``size`` bytes that begin there."""
+    groups = np.zeros(len(starts), np.int32)
+    for distance in range(size):
+        groups = groups << 8 | chunk.data[starts + distance]
+    # The highest bit of the first byte says that an entry is its state's last.
+    return groups & ((1 << (8 * size - 1)) - 1)

@@ -1,0 +1,239 @@
+"""The entries of canonical files: sections, runs, keys and values, with where each of them lies.
+
+A section is read as a whole, several at a time, or block by block if it is large. A compressed one
+is a stream that is decompressed as a whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.bytes.snappy import decompress
+from savepoint_formats.entries.entry_spans import EntrySpans
+from savepoint_formats.entries.frames import FramesStart, section_frames
+from savepoint_formats.errors import FormatError, within
+from savepoint_formats.key_groups.ranges import prefix_size
+from savepoint_formats.metadata import KeyedHandleType
+from savepoint_formats.program.kernel import NO_STATE
+from savepoint_formats.state_files.section_frames import SectionFrames
+from savepoint_formats.state_files.sections import (
+    NOTHING_WRITTEN,
+    Section,
+    batches_of,
+    read_sections,
+    sections_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.entries.entry_spans import Part
+    from savepoint_formats.entries.frames import Frames
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.locations.file_io import StateFile
+    from savepoint_formats.metadata import KeyGroupsHandle
+    from savepoint_formats.state_files.header import KeyedBackendHeader
+
+ID_SIZE = 2
+"""The bytes of a state's id, in front of each run."""
+
+_IS_LAST = 0x80
+
+# A heap section that passes for a canonical one by chance is next to impossible; two more so.
+_SECTIONS_TO_TRY = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EntryBlock:
+    """Whole runs of entries.
+
+    Attributes:
+        chunk: Where they lie, the id of its state in front of each run.
+        found: The entries; their positions are the chunk's.
+        key_groups: The key group of each run.
+    """
+
+    chunk: Chunk
+    found: Frames
+    key_groups: NDArray[np.uint16]
+
+    def part(self, names: Sequence[str], wanted: Container[str]) -> Part:
+        """The entries of some states.
+
+        Args:
+            names: All states of the file, by id.
+            wanted: Those to choose.
+        """
+        spans = {
+            names[state_id]: EntrySpans(*found)
+            for state_id, found in sorted(self.found.by_state().items())
+            if names[state_id] in wanted
+        }
+        return self.chunk, spans
+
+
+@dataclass(frozen=True, slots=True)
+class SectionContent:
+    """A section that is read bit by bit.
+
+    Attributes:
+        section: Where it lies in its file, or in what it becomes when it is decompressed.
+        path: What errors call it.
+        read: Gives the bytes between two of these positions.
+    """
+
+    section: Section
+    path: str
+    read: Callable[[int, int], bytes]
+
+
+class CanonicalEntries:
+    """A canonical file.
+
+    Args:
+        file: The file.
+        handle: Its handle.
+        names: Its states, by id.
+        max_parallelism: That of the operator: the key-group prefix depends on it.
+        is_compressed: Whether each of its key groups is snappy-compressed.
+    """
+
+    def __init__(
+        self,
+        file: StateFile,
+        handle: KeyGroupsHandle,
+        names: Sequence[str],
+        max_parallelism: int,
+        *,
+        is_compressed: bool,
+    ) -> None:
+        self._file = file
+        self._handle = handle
+        self._is_compressed = is_compressed
+        self._frames = SectionFrames(names, prefix_size(max_parallelism))
+
+    def batches(self, key_groups: KeyGroupRange, size: int) -> Iterator[tuple[Section, ...]]:
+        """Sections of these key groups, together of about ``size`` bytes; a larger one by itself.
+
+        Raises:
+            FormatError: An offset lies outside of the file.
+        """
+        yield from batches_of(sections_of(self._handle.groups, self._file, key_groups), size)
+
+    def blocks(self, key_groups: KeyGroupRange, size: int) -> Iterator[EntryBlock]:
+        """All entries of these key groups, about ``size`` bytes at a time.
+
+        Raises:
+            FormatError: The file is damaged.
+        """
+        for batch in self.batches(key_groups, size):
+            if batch[0].size > size:
+                yield from self.divided(self.content(batch[0]), size)
+            else:
+                block = self.block(batch)
+                if len(block.found):
+                    yield block
+
+    def block(self, batch: tuple[Section, ...]) -> EntryBlock:
+        """All entries of sections that follow each other in the file.
+
+        Raises:
+            FormatError: A section is damaged, or is that of another key group.
+        """
+        data, base = read_sections(self._file, batch), batch[0].start
+        starts, path = [section.start - base for section in batch], self._file.path
+        if self._is_compressed:
+            parts = [
+                self._decompressed(section, data[start : start + section.size])
+                for start, section in zip(starts, batch, strict=True)
+            ]
+            starts = np.cumsum([0, *map(len, parts[:-1])]).tolist()
+            data, base, path = b"".join(parts), 0, self._path_of(batch[0])
+        chunk = Chunk(np.frombuffer(data, np.uint8), path, base)
+        placed = zip(batch, starts, [*starts[1:], len(data)], strict=True)
+        return EntryBlock(chunk, *self._frames.of_sections(chunk, placed))
+
+    def content(self, section: Section) -> SectionContent:
+        """A section for ``divided``.
+
+        Raises:
+            FormatError: It cannot be decompressed.
+        """
+        if not self._is_compressed:
+            return SectionContent(section, self._file.path, self._read_within(section))
+        whole = self._decompressed(section, read_sections(self._file, (section,)))
+        place = replace(section, start=0, end=len(whole))
+        return SectionContent(place, self._path_of(section), lambda start, end: whole[start:end])
+
+    def divided(self, content: SectionContent, size: int) -> Iterator[EntryBlock]:
+        """A section from its beginning; a run that goes on in another block becomes two.
+
+        Raises:
+            FormatError: The section is damaged, or is that of another key group.
+        """
+        section = content.section
+        position, state, least, is_end = section.start, NO_STATE, size, False
+        while not is_end:
+            stop = min(position + least, section.end)
+            chunk = _continued(content, position, stop, state)
+            found = self._frames.of_block(chunk, FramesStart(ID_SIZE, state), section, stop)
+            is_end = found.is_end
+            if found.next.state != NO_STATE and len(found):
+                chunk.data[found.spans[0, -1]] |= _IS_LAST
+            if len(found):
+                groups = np.full(len(found.run_states), section.key_group, np.uint16)
+                yield EntryBlock(chunk, found, groups)
+            position = chunk.base + found.next.position
+            state, least = found.next.state, max(size, found.wanted)
+
+    def _read_within(self, section: Section) -> Callable[[int, int], bytes]:
+        def read(start: int, end: int) -> bytes:
+            return read_sections(self._file, (replace(section, start=start, end=end),))
+
+        return read
+
+    def _decompressed(self, section: Section, stored: bytes) -> bytes:
+        with within(f"key group {section.key_group}"):
+            return decompress(stored, self._file.path, section.start)
+
+    def _path_of(self, section: Section) -> str:
+        """What errors call decompressed bytes, which have offsets of their own."""
+        return f"{self._file.path}, decompressed from byte {section.start}"
+
+
+def _continued(content: SectionContent, start: int, end: int, state: int) -> Chunk:
+    """The bytes of a part of a section, and in front of them the id of the run that goes on."""
+    data = np.empty(ID_SIZE + end - start, np.uint8)
+    data[:ID_SIZE] = state >> 8 & 0xFF, state & 0xFF
+    data[ID_SIZE:] = np.frombuffer(content.read(start, end), np.uint8)
+    return Chunk(data, content.path, start - ID_SIZE)
+
+
+def is_canonical(file: StateFile, handle: KeyGroupsHandle, header: KeyedBackendHeader) -> bool:
+    """Whether a file has the canonical format, and not that of the heap.
+
+    Handles of native snapshots, and all handles up to Flink 1.12, may lead to either. A heap file
+    has an offset for every key group; a file is canonical if its sections parse as such.
+    """
+    if handle.type is KeyedHandleType.CANONICAL_SAVEPOINT:
+        return True
+    if NOTHING_WRITTEN in handle.groups.offsets:
+        return True
+    sections = sections_of(handle.groups, file, handle.key_groups)
+    try:
+        for section in islice(sections, _SECTIONS_TO_TRY):
+            data = file.read(section.start, section.end)
+            if header.is_compressed:
+                data = decompress(data, file.path, section.start)
+            chunk = Chunk(np.frombuffer(data, np.uint8), file.path, section.start)
+            section_frames(chunk, 0, len(header.states))
+    except FormatError:
+        return False
+    return True
