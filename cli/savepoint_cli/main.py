@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli import inspect, local, modify, read, transfer
+from savepoint_cli import checks, inspect, local, modify, read, transfer
 from savepoint_formats.errors import SavepointError, SavepointWarning
 from savepoint_formats.printable import printable
 
@@ -57,6 +57,7 @@ for command in (
     inspect.list_tables,
     inspect.schema,
     inspect.files,
+    checks.verify,
     read.show,
     read.query,
     modify.copy,

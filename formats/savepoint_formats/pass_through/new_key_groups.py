@@ -83,16 +83,30 @@ class NewKeyGroups:
         """
         if self._before == self._after:
             return piece.key_groups
-        state = piece.state
-        with within(f"state {state.name!r}"):
-            if state.name not in self._places:
-                self._places[state.name] = KeyPlaces.of(state, self._kryo)
-            data, entries = spans_in(piece.entries.keys)
-            chunk = Chunk(data, "stored keys")
-            keys = self._places[state.name].keys(chunk, entries)
-            hashes = self._hashes(key_layout(state), chunk, keys)
+        with within(f"state {piece.state.name!r}"):
+            chunk, keys, hashes = self._hashed(piece)
             self._check(piece.key_groups, chunk, keys, hashes)
         return key_groups_of(hashes, self._after)
+
+    def expected(self, piece: StatePiece) -> NDArray[np.uint16]:
+        """The key group that each entry should have in the savepoint that it is from.
+
+        Raises:
+            UnstableHashError: The hash codes of the keys cannot be computed.
+            FormatError: A key is damaged.
+        """
+        with within(f"state {piece.state.name!r}"):
+            return key_groups_of(self._hashed(piece)[2], self._before)
+
+    def _hashed(self, piece: StatePiece) -> tuple[Chunk, Spans, NDArray[np.int32]]:
+        """The keys of entries, where they lie in a chunk, and their hash codes."""
+        state = piece.state
+        if state.name not in self._places:
+            self._places[state.name] = KeyPlaces.of(state, self._kryo)
+        data, entries = spans_in(piece.entries.keys)
+        chunk = Chunk(data, "stored keys")
+        keys = self._places[state.name].keys(chunk, entries)
+        return chunk, keys, self._hashes(key_layout(state), chunk, keys)
 
     def _hashes(self, layout: Layout, chunk: Chunk, keys: Spans) -> NDArray[np.int32]:
         if self._hash_keys is None and _is_sql_row(layout):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from savepoint_formats.layout import KryoClass
+    from state_processor.checks.verification import Depth, Verification
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
     from state_processor.snapshot.key_types import GivenType
     from state_processor.writing.write_context import StateTransformation
@@ -90,6 +91,31 @@ class Savepoint(Snapshot):
         if parallelism is None:
             parallelism = min(tasks_at_once(spark), max_parallelism)
         return SavepointWriter(spark, None, (), parallelism, max_parallelism)
+
+    def verify(self, depth: Depth = "deep") -> Verification:
+        """Whether the savepoint is whole: each file, header, offset, key and value of it.
+
+        The first fault does not end it: what lies in other files, key groups and states is looked
+        at all the same. Damaged state is an answer, and raises nothing.
+
+        Args:
+            depth: ``deep`` for everything; ``quick`` for files, their sizes, headers and offsets,
+                which reads no bulk data.
+
+        Returns:
+            What was looked at, and what is wrong: where it is, and what it costs.
+
+        Raises:
+            ValueError: There is no such depth.
+
+        Example:
+            >>> found = savepoint.verify()
+            >>> found.is_whole, [fault.problem for fault in found.faults]
+            (True, [])
+        """
+        from state_processor.checks.verification import Verification  # noqa: PLC0415  # numba is slow
+
+        return Verification.of(self, depth)
 
     def writer(self) -> SavepointWriter:
         """What writes a savepoint that is based on this one; as yet a copy of it."""

@@ -1,0 +1,344 @@
+"""Whether the entries of keyed state are what they should be.
+
+Entries come as canonical files have them, whatever they are read from. What cannot be read is
+halved until it is one key group, then taken state by state: the others are looked at all the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.checks.faults import Check, Fault, Severity
+from savepoint_formats.entries.entry_spans import EntrySpans
+from savepoint_formats.entries.stored_entries import StoredEntries, distinct_hashes
+from savepoint_formats.errors import FormatError, SavepointError, UnstableHashError
+from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.layout import Boolean, Byte, Int, Long, Short, Text
+from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode
+from savepoint_formats.program.spans import spans_in
+from savepoint_formats.sources.state_rows import EntryDecoder
+from savepoint_formats.state_files.state import State, StateKind, key_layout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.pass_through.stored_runs import StoredSource
+    from savepoint_formats.sources.entry_source import SourceSettings
+    from savepoint_formats.state_files.state_piece import StatePiece
+
+    Decode = Callable[[StoredEntries], None]
+
+MOST_LISTED = 1000
+"""Undecodable entries of a piece that are counted one by one; the rest goes with the last."""
+
+# Types whose hash code is known for sure; a class of the user may lie as a tuple does, and hash
+# otherwise.
+_SURE = (Boolean, Byte, Short, Int, Long, Text)
+
+
+@dataclass(slots=True)
+class KeyGroupTally:
+    """How many keys lie in the key group that their hash code says.
+
+    Attributes:
+        checked: The keys whose hash code is known.
+        wrong: Key group -> the keys in it that belong to another one.
+        example: The bytes of one of these, and the key group that it belongs to.
+    """
+
+    checked: int = 0
+    wrong: Counter[int] = field(default_factory=Counter)
+    example: dict[int, tuple[bytes, int]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class CheckedEntries:
+    """What was seen of a range of key groups.
+
+    Attributes:
+        entries: State -> entries.
+        size: Bytes of keys and values.
+        faults: What is wrong with them.
+        hashes: State -> a hash of each key.
+        expected: State -> what was seen of the key groups of its keys.
+        unhashed: State -> why nobody knows the hash codes of its keys.
+    """
+
+    entries: Counter[str] = field(default_factory=Counter)
+    size: int = 0
+    faults: list[Fault] = field(default_factory=list)
+    hashes: dict[str, list[NDArray[np.uint64]]] = field(default_factory=dict)
+    expected: dict[str, KeyGroupTally] = field(default_factory=dict)
+    unhashed: dict[str, str] = field(default_factory=dict)
+
+    def take(self, other: CheckedEntries) -> None:
+        """Adds what was seen of other key groups, whose keys are other ones."""
+        self.entries.update(other.entries)
+        self.size += other.size
+        self.faults += other.faults
+        self.unhashed.update(other.unhashed)
+        for name, tally in other.expected.items():
+            own = self.expected.setdefault(name, KeyGroupTally())
+            own.checked += tally.checked
+            own.wrong.update(tally.wrong)
+            own.example = {**tally.example, **own.example}
+
+
+class EntryChecks:
+    """Looks at the entries of one operator.
+
+    Args:
+        settings: How its state is read.
+    """
+
+    def __init__(self, settings: SourceSettings) -> None:
+        self._settings = settings
+        self._decoders: dict[State, Decode] = {}
+        parallelism = settings.max_parallelism
+        self._key_groups = NewKeyGroups(parallelism, parallelism, settings.kryo, None)
+
+    def check(
+        self, source: StoredSource, names: frozenset[str], part: KeyGroupRange, file: str
+    ) -> CheckedEntries:
+        """All entries of a range of key groups.
+
+        Args:
+            source: Where they are.
+            names: The states.
+            part: The key groups.
+            file: What faults call the file, where no error knows better.
+        """
+        try:
+            return self._read(source, names, part, file)
+        except SavepointError as error:
+            if len(part) > 1:
+                middle = (part.start + part.end) // 2
+                halves = KeyGroupRange(part.start, middle), KeyGroupRange(middle + 1, part.end)
+                found = CheckedEntries()
+                for half in halves:
+                    found.take(self.check(source, names, half, file))
+                return found
+            return self._state_by_state(source, names, part, (file, error))
+
+    def _state_by_state(
+        self,
+        source: StoredSource,
+        names: frozenset[str],
+        part: KeyGroupRange,
+        known: tuple[str, SavepointError],
+    ) -> CheckedEntries:
+        """A key group with a fault: what is whole of it, and the fault of each state that is not."""
+        file, first = known
+        found = CheckedEntries()
+        faults: dict[tuple[str, str, int | None], Fault] = {}
+        for name in sorted(names) if len(names) > 1 else ():
+            try:
+                found.take(self._read(source, frozenset((name,)), part, file))
+            except SavepointError as error:
+                fault = _section_fault(error.within(f"state {name!r}"), part, file)
+                # A fault between entries is met whichever state is wanted.
+                place = fault.problem, fault.file, fault.offset
+                faults[place] = replace(fault, state="") if place in faults else fault
+        if not faults:
+            found.faults.append(_section_fault(first, part, file))
+        found.faults += faults.values()
+        return found
+
+    def _read(
+        self, source: StoredSource, names: frozenset[str], part: KeyGroupRange, file: str
+    ) -> CheckedEntries:
+        found = CheckedEntries()
+        for piece in source.pieces(names, part):
+            self._piece(piece, found, file)
+        found.faults += _repeated(found.hashes, part, file)
+        found.hashes.clear()
+        return found
+
+    def _piece(self, piece: StatePiece, found: CheckedEntries, file: str) -> None:
+        name = piece.state.name
+        found.entries[name] += len(piece.entries)
+        found.size += piece.entries.keys.nbytes + piece.entries.values.nbytes
+        found.hashes.setdefault(name, []).append(distinct_hashes(piece.entries.keys))
+        found.faults += self._undecodable(piece, file)
+        if name in found.unhashed:
+            return
+        try:
+            expected = self._key_groups.expected(piece)
+        except UnstableHashError as error:
+            found.unhashed[name] = str(error.args[0])
+        except SavepointError:
+            return  # a key that is damaged was told of already
+        else:
+            _count(found.expected.setdefault(name, KeyGroupTally()), piece, expected)
+
+    def _undecodable(self, piece: StatePiece, file: str) -> Iterator[Fault]:
+        """A fault per key group of a piece that has entries which cannot be decoded."""
+        firsts: dict[tuple[int, type], FormatError] = {}
+        lost: Counter[tuple[int, type]] = Counter()
+        for entry, error, count in _errors(self._decoder(piece.state), piece.entries):
+            place = int(piece.key_groups[entry]), type(error)
+            firsts.setdefault(place, error)
+            lost[place] += count
+        for place, error in firsts.items():
+            error.within(f"state {piece.state.name!r}", f"key group {place[0]}")
+            entries = lost[place]
+            cost = f"{entries:,} of the state's entries in this key group"
+            fault = Fault.of(Check.VALUES, error, file=file, cost=cost, lost_entries=entries)
+            # The offset counts in bytes that were put together.
+            yield replace(fault, offset=None)
+
+    def _decoder(self, state: State) -> Decode:
+        if state not in self._decoders:
+            state = self._settings.applied(state)
+            is_timer = state.kind is StateKind.TIMERS
+            made = self._timers(state) if is_timer else self._entries(state)
+            self._decoders[state] = made
+        return self._decoders[state]
+
+    def _timers(self, state: State) -> Decode:
+        timer = program(state.stored, self._settings.kryo)
+
+        def read(entries: StoredEntries) -> None:
+            data, keys = spans_in(entries.keys)
+            decode(timer, Chunk(data, "a timer"), keys.starts, keys.ends)
+
+        return read
+
+    def _entries(self, state: State) -> Decode:
+        decoder = EntryDecoder(state, 0, self._settings.kryo)
+
+        def read(entries: StoredEntries) -> None:
+            chunk, spans = joined(entries)
+            rows = decoder.rows(chunk, spans)
+            decode(decoder.identity, chunk, rows.starts, rows.ends)
+
+        return read
+
+
+def joined(entries: StoredEntries) -> tuple[Chunk, EntrySpans]:
+    """Keys and values in one chunk, and where they lie."""
+    key_data, keys = spans_in(entries.keys)
+    value_data, values = spans_in(entries.values)
+    data = np.concatenate([key_data, value_data])
+    base = len(key_data)
+    spans = EntrySpans(keys.starts, keys.ends, values.starts + base, values.ends + base)
+    return Chunk(data, "an entry"), spans
+
+
+def _errors(read: Decode, entries: StoredEntries) -> Iterator[tuple[int, FormatError, int]]:
+    """The index of each entry that cannot be decoded, why, and how many are lost with it."""
+    start, found = 0, 0
+    while start < len(entries):
+        rest = StoredEntries(entries.keys.slice(start), entries.values.slice(start))
+        try:
+            read(rest)
+        except FormatError as error:
+            found += 1
+            left = len(rest)
+            if error.record < 0 or found == MOST_LISTED:
+                yield start, error, left
+                return
+            yield start + error.record, error, 1
+            start += error.record + 1
+        else:
+            return
+
+
+def _section_fault(error: SavepointError, part: KeyGroupRange, file: str) -> Fault:
+    error.within(f"key group {part}" if len(part) > 1 else f"key group {part.start}")
+    cost = "what the state has in this key group"
+    return Fault.of(Check.SECTIONS, error, file="" if _path(error) else file, cost=cost)
+
+
+def _path(error: SavepointError) -> str:
+    return error.path if isinstance(error, FormatError) else ""
+
+
+def _repeated(
+    hashes: dict[str, list[NDArray[np.uint64]]], part: KeyGroupRange, file: str
+) -> Iterator[Fault]:
+    """A fault per state of which some keys are there twice."""
+    for name, parts in hashes.items():
+        keys = np.concatenate(parts)
+        sorted_halves = np.sort(keys[:, 0])
+        if not (sorted_halves[1:] == sorted_halves[:-1]).any():
+            continue
+        in_order = keys[np.lexsort((keys[:, 1], keys[:, 0]))]
+        count = int((in_order[1:] == in_order[:-1]).all(axis=1).sum())
+        if count:
+            places = str(part.start) if len(part) == 1 else str(part)
+            yield Fault(
+                Severity.DAMAGE,
+                Check.UNIQUE_KEYS,
+                f"{count:,} keys are there once more",
+                state=name,
+                key_group=places,
+                file=file,
+                lost_entries=count,
+                cost=f"{count:,} entries, of which a restore keeps one or the other",
+            )
+
+
+def _count(tally: KeyGroupTally, piece: StatePiece, expected: NDArray[np.uint16]) -> None:
+    tally.checked += len(expected)
+    wrong = np.flatnonzero(expected != piece.key_groups)
+    if not len(wrong):
+        return
+    groups = piece.key_groups[wrong]
+    for group, index, count in zip(
+        *np.unique(groups, return_index=True, return_counts=True), strict=True
+    ):
+        tally.wrong[int(group)] += int(count)
+        entry = int(wrong[index])
+        key: bytes = piece.entries.keys[entry].as_py()
+        tally.example.setdefault(int(group), (key, int(expected[entry])))
+
+
+def key_group_faults(
+    states: Iterable[State], found: CheckedEntries, max_parallelism: int
+) -> Iterator[Fault]:
+    """What the key groups of an operator's keys say.
+
+    Args:
+        states: The states of the operator.
+        found: What was seen of all its entries.
+        max_parallelism: That of the operator.
+    """
+    by_name = {state.name: state for state in states}
+    for name, reason in found.unhashed.items():
+        yield Fault(Severity.UNCHECKED, Check.KEY_GROUPS, reason, state=name)
+    for name, tally in found.expected.items():
+        wrong = tally.wrong.total()
+        if not wrong:
+            continue
+        is_sure = name in by_name and isinstance(key_layout(by_name[name]), _SURE)
+        # By chance, one key of so many has the right key group.
+        if not is_sure and wrong * 2 > tally.checked * (1 - 1 / max_parallelism):
+            message = f"{wrong:,} of {tally.checked:,} keys have a hash code of their class's own"
+            yield Fault(Severity.UNCHECKED, Check.KEY_GROUPS, message, state=name)
+            continue
+        for group, count in sorted(tally.wrong.items()):
+            yield _foreign(name, group, count, tally.example[group])
+
+
+def _foreign(state: str, group: int, count: int, example: tuple[bytes, int]) -> Fault:
+    key, belongs = example
+    shown = key[:32].hex(" ") + (" …" if len(key) > 32 else "")
+    return Fault(
+        Severity.DAMAGE,
+        Check.KEY_GROUPS,
+        f"{count:,} keys belong to another key group; the one of the bytes {shown} to {belongs}",
+        state=state,
+        key_group=str(group),
+        lost_entries=count,
+        cost=f"{count:,} entries that a job never finds again",
+    )

@@ -1,0 +1,66 @@
+"""Whether every file that an operator refers to is there, as large as it must be, and of its kind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from savepoint_formats.checks.faults import Check, Fault
+from savepoint_formats.errors import NotFoundError, SavepointError, TruncatedError, WrongFileError
+from savepoint_formats.metadata.references import COORDINATOR, stream_references
+from savepoint_formats.state_files.recognition import expect_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
+    from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.metadata.references import StreamReference
+
+
+def checked_files(
+    directory: SnapshotDirectory, operator: OperatorState
+) -> Iterator[tuple[StateFile, Fault | None, bool]]:
+    """Each file of an operator once, what is wrong with it, and whether it can be read at all."""
+    seen: set[tuple[str, int, int | None]] = set()
+    for reference in stream_references(operator):
+        file = directory.file(reference.stream)
+        place = file.path, file.start, file.size
+        if file.data is not None or place in seen:
+            continue
+        seen.add(place)
+        yield file, *_fault(file, reference)
+
+
+def _fault(file: StateFile, reference: StreamReference) -> tuple[Fault | None, bool]:
+    try:
+        _check_size(file)
+        expect_kind(file, reference.kind, reference.role)
+    except SavepointError as error:
+        check = Check.HEADERS if isinstance(error, WrongFileError) else Check.FILES
+        size = max(reference.stream.size, 0)
+        subtask = None if reference.subtask == COORDINATOR else reference.subtask
+        fault = Fault.of(
+            check, error, file=file.path, lost_bytes=size, cost=_cost(reference, subtask, size)
+        )
+        is_readable = not isinstance(error, NotFoundError | WrongFileError)
+        return replace(fault, subtask=subtask), is_readable
+    return None, True
+
+
+def _cost(reference: StreamReference, subtask: int | None, size: int) -> str:
+    whose = "the coordinator" if subtask is None else f"subtask {subtask}"
+    return f"{reference.role} of {whose}, of up to {size:,} bytes"
+
+
+def _check_size(file: StateFile) -> None:
+    """Raises ``SavepointError`` if the file is missing, too short or too long."""
+    whole = replace(file, start=0, size=None)
+    needed = whole.length() if file.size is None else file.start + file.size
+    there = None if file.location is None else file.location.file_size()
+    if there is None:
+        # It was there, if this does not raise; then it vanished meanwhile.
+        there = whole.length()
+    if there < needed:
+        message = f"{there:,} bytes in the file, expected {needed:,} as its handle says"
+        raise TruncatedError(message, file.path, there)
