@@ -1,0 +1,1 @@
+"""What states weigh: keys, entries, bytes, times, counted from the borders of stored entries."""

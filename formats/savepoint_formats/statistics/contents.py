@@ -1,0 +1,223 @@
+"""What can be told of the values of a state without decoding them: nulls, sizes, last accesses.
+
+| layout               | null                 | empty                         |
+|----------------------|----------------------|-------------------------------|
+| with a flag          | as the flag says     | as its value is               |
+| text                 | its first byte is 0  | its first byte is 1           |
+| bytes, list, map     |                      | its count or size is 0        |
+| POJO                 | a bit of its flags   |                               |
+| other                | decoding tells       | decoding tells                |
+
+A value whose layout has no null, and no emptiness, is neither. Of what nobody can decode nothing is
+told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.errors import TruncatedError
+from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Ttl, serializer_length
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode
+from savepoint_formats.program.spans import Spans
+from savepoint_formats.state_files.state import State, StateKind
+from savepoint_formats.statistics.distribution import SizeCounts, TimeCounts
+from savepoint_formats.values.state_entries import Delimited
+from savepoint_formats.values.undecoded import notes
+from savepoint_formats.values.values import has_null
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from savepoint_formats.bytes.chunk import Chunk
+    from savepoint_formats.program.program import Program
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+    Flags = NDArray[np.bool_]
+
+_COUNTED = (
+    layouts.Bytes,
+    layouts.Utf8,
+    layouts.Repeated,
+    layouts.MapOf,
+    layouts.MaskedRepeated,
+)
+_NEVER_EMPTY = (layouts.Struct, layouts.MaskedStruct, layouts.BigDecimal, layouts.BigInteger)
+_TIME_SIZE = 8
+_COUNT_SIZE = 4
+
+
+@dataclass(slots=True)
+class Contents:
+    """What the values of a state are, counted.
+
+    Attributes:
+        nulls: How many are null.
+        empties: How many are empty texts, bytes or collections.
+        items: The sizes of collections.
+        accesses: When values with a time to live were accessed last.
+        accessed: How many of them there are.
+        expired: How many of them have expired, if it is known after which time they do.
+        problem: Why nulls and sizes cannot be told.
+    """
+
+    nulls: int = 0
+    empties: int = 0
+    items: SizeCounts = field(default_factory=SizeCounts)
+    accesses: TimeCounts = field(default_factory=TimeCounts)
+    accessed: int = 0
+    expired: int | None = None
+    problem: str = ""
+
+
+class ContentsReader:
+    """Counts what the values of a state are.
+
+    Args:
+        state: The state.
+        kryo: What is known of the Kryo that wrote object graphs.
+        expires: The last time of access, in ms since the epoch, of values that have expired; None
+            if it is not known.
+    """
+
+    def __init__(self, state: State, kryo: KryoDialect | None, expires: int | None) -> None:
+        self.contents = Contents()
+        self._kryo = kryo
+        self._expires = expires
+        self._element: Layout | None = None
+        self._value = state.stored
+        self._lists: Program | None = None
+        match state.kind, state.stored:
+            case StateKind.LIST, Repeated(element):
+                self._element = element
+            case StateKind.MAP, MapOf(_, Nullable(value)):
+                self._value = Nullable(value)
+        self.contents.problem = "; ".join(dict.fromkeys(notes(self._element or self._value)))
+
+    def add(self, chunk: Chunk, values: Spans) -> None:
+        """Counts values.
+
+        Raises:
+            FormatError: One is damaged.
+        """
+        if not len(values):
+            return
+        if self._element is not None:
+            self._add_lists(chunk, values, self._element)
+            return
+        layout = self._value
+        if isinstance(layout, Nullable) and isinstance(layout.inner, Ttl):
+            is_there = (_first_bytes(chunk, values) == 0) == layout.is_null
+            self.contents.nulls += int(np.count_nonzero(~is_there))
+            values = Spans(values.starts[is_there] + 1, values.ends[is_there])
+            layout = layout.inner
+        if isinstance(layout, Ttl):
+            self._add_times(numbers_at(chunk, values, _TIME_SIZE))
+            values = Spans(values.starts + _TIME_SIZE, values.ends)
+            layout = layout.value
+        if not self.contents.problem:
+            self._add_values(chunk, layout, values)
+
+    def _add_values(self, chunk: Chunk, layout: Layout, values: Spans) -> None:
+        is_null, is_empty = self._flags(chunk, layout, values)
+        self.contents.nulls += int(np.count_nonzero(is_null))
+        self.contents.empties += int(np.count_nonzero(is_empty))
+        if isinstance(layout, Repeated | MapOf):
+            self.contents.items.add(numbers_at(chunk, values, _COUNT_SIZE))
+
+    def _flags(self, chunk: Chunk, layout: Layout, values: Spans) -> tuple[Flags, Flags]:
+        """Whether each value is null, and whether it is empty."""
+        none = np.zeros(len(values), np.bool_)
+        match layout:
+            case layouts.Varying(inner):
+                return self._flags(chunk, inner, values)
+            case Nullable(inner, flag):
+                is_null = (_first_bytes(chunk, values) != 0) == flag
+                is_there, is_empty = ~is_null, none
+                rest = Spans(values.starts[is_there] + 1, values.ends[is_there])
+                is_null[is_there], is_empty[is_there] = self._flags(chunk, inner, rest)
+                return is_null, is_empty
+            case layouts.Text():
+                first = _first_bytes(chunk, values)
+                return first == 0, first == 1
+            case layouts.MutableText():
+                return none, _first_bytes(chunk, values) == 0
+            case layouts.Pojo():
+                return (_first_bytes(chunk, values) & 1).astype(np.bool_), none
+            case _ if isinstance(layout, _COUNTED):
+                return none, numbers_at(chunk, values, _COUNT_SIZE) == 0
+            case _ if _is_plain(layout):
+                return none, none
+            case _:
+                found = program(layout, self._kryo)
+                return _decoded_flags(decode(found, chunk, values.starts, values.ends))
+
+    def _add_lists(self, chunk: Chunk, values: Spans, element: Layout) -> None:
+        """Lists in entries: elements with a comma between them."""
+        size = serializer_length(element)
+        has_times = isinstance(element, Ttl)
+        if self.contents.problem and not has_times:
+            return
+        if size > 0 and not has_times:
+            self.contents.items.add((values.sizes + 1) // (size + 1))
+            return
+        if self._lists is None:
+            self._lists = program(Delimited(element), self._kryo)
+        found = decode(self._lists, chunk, values.starts, values.ends)
+        self.contents.items.add(np.asarray(pc.list_value_length(found), np.int64))
+        if has_times:
+            times = found.flatten().field("timestamp").cast(pa.int64())
+            self._add_times(np.asarray(times, np.int64))
+
+    def _add_times(self, times: NDArray[np.int64]) -> None:
+        self.contents.accessed += len(times)
+        self.contents.accesses.add(times)
+        if self._expires is not None:
+            expired = int(np.count_nonzero(times <= self._expires))
+            self.contents.expired = (self.contents.expired or 0) + expired
+
+
+def _is_plain(layout: Layout) -> bool:
+    """Whether a value is never null, and never empty."""
+    is_something = isinstance(layout, _NEVER_EMPTY) or serializer_length(layout) > 0
+    return is_something and not has_null(layout)
+
+
+def _decoded_flags(values: pa.Array) -> tuple[Flags, Flags]:
+    """Whether each of some decoded values is null, and whether it is empty."""
+    is_null, kind = np.asarray(values.is_null()), values.type
+    if pa.types.is_list(kind) or pa.types.is_map(kind):
+        sizes = pc.list_value_length(values)
+    elif pa.types.is_string(kind) or pa.types.is_binary(kind):
+        sizes = pc.binary_length(values)
+    else:
+        return is_null, np.zeros(len(values), np.bool_)
+    return is_null, np.asarray(pc.fill_null(pc.equal(sizes, 0), False))
+
+
+def _first_bytes(chunk: Chunk, values: Spans) -> NDArray[np.uint8]:
+    _expect(chunk, values, 1)
+    return chunk.data[values.starts]
+
+
+def numbers_at(chunk: Chunk, values: Spans, size: int) -> NDArray[np.int64]:
+    """The number of ``size`` bytes that each value begins with."""
+    _expect(chunk, values, size)
+    found = chunk.data[values.starts[:, np.newaxis] + np.arange(size)]
+    numbers: NDArray[np.int64] = found.view(f">i{size}").ravel().astype(np.int64)
+    return numbers
+
+
+def _expect(chunk: Chunk, values: Spans, size: int) -> None:
+    """Raises ``TruncatedError`` for a value of less than ``size`` bytes."""
+    (short,) = np.nonzero(values.sizes < size)
+    if len(short):
+        message = f"a value with {values.sizes[short[0]]} bytes left, expected {size} at least"
+        raise chunk.error(message, int(values.starts[short[0]]), TruncatedError)

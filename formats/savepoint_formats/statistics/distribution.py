@@ -1,0 +1,149 @@
+"""How sizes and times are distributed, counted in little memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Longs = NDArray[np.int64]
+
+_DIRECT = 1 << 16
+"""Numbers below are counted without being sorted."""
+
+_MOST_BUCKETS = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Some numbers in short: bytes, or the elements of collections.
+
+    A quantile is the smallest number that at least so many of them do not exceed. It is exact.
+    """
+
+    total: int
+    min: int
+    mean: float
+    p50: int
+    p99: int
+    max: int
+
+
+def _nothing() -> Longs:
+    return np.empty(0, np.int64)
+
+
+@dataclass(slots=True)
+class SizeCounts:
+    """How often each size occurs.
+
+    That is exact, and small: things of n different sizes have more than n² / 2 bytes together.
+    """
+
+    sizes: Longs = field(default_factory=_nothing)
+    counts: Longs = field(default_factory=_nothing)
+
+    def add(self, sizes: Longs) -> None:
+        """Counts these, none of which is negative."""
+        if len(sizes):
+            self._merge(*_counted(sizes))
+
+    def _merge(self, sizes: Longs, counts: Longs) -> None:
+        self.sizes, self.counts = _merged(
+            np.concatenate([self.sizes, sizes]), np.concatenate([self.counts, counts])
+        )
+
+    @property
+    def total(self) -> int:
+        """The sum of all sizes."""
+        return int(self.sizes @ self.counts)
+
+    def distribution(self) -> Distribution | None:
+        """The sizes in short; None if there are none."""
+        if not len(self.sizes):
+            return None
+        count, total = int(self.counts.sum()), self.total
+        return Distribution(
+            total=total,
+            min=int(self.sizes[0]),
+            mean=total / count,
+            p50=self._quantile(count, 50),
+            p99=self._quantile(count, 99),
+            max=int(self.sizes[-1]),
+        )
+
+    def _quantile(self, count: int, percent: int) -> int:
+        rank = -(-count * percent // 100)
+        return int(self.sizes[np.searchsorted(np.cumsum(self.counts), rank)])
+
+
+@dataclass(slots=True)
+class TimeCounts:
+    """Times, counted in buckets that become wider where there are too many.
+
+    Attributes:
+        earliest: The first time, in ms since the epoch; None if there is none.
+        latest: The last one.
+        shift: A bucket is ``1 << shift`` ms wide.
+    """
+
+    earliest: int | None = None
+    latest: int | None = None
+    shift: int = 0
+    _buckets: Longs = field(default_factory=_nothing)
+    _counts: Longs = field(default_factory=_nothing)
+
+    def add(self, times: Longs) -> None:
+        """Counts these, in ms since the epoch."""
+        if not len(times):
+            return
+        first, last = int(times.min()), int(times.max())
+        self.earliest = first if self.earliest is None else min(first, self.earliest)
+        self.latest = last if self.latest is None else max(last, self.latest)
+        buckets, counts = np.unique(times >> self.shift, return_counts=True)
+        self._buckets, self._counts = _merged(
+            np.concatenate([self._buckets, buckets]), np.concatenate([self._counts, counts])
+        )
+        while len(self._buckets) > _MOST_BUCKETS:
+            self.shift += 1
+            self._buckets, self._counts = _merged(self._buckets >> 1, self._counts)
+
+    def median(self) -> int | None:
+        """The time that half of them do not exceed, or the beginning of its bucket."""
+        if self.earliest is None:
+            return None
+        ranks = np.cumsum(self._counts)
+        bucket = self._buckets[np.searchsorted(ranks, -(-ranks[-1] // 2))]
+        return max(int(bucket) << self.shift, self.earliest)
+
+    def histogram(self, bars: int) -> tuple[tuple[int, int], ...]:
+        """Where each of so many bars of one width begins, in ms, and how many times are in it."""
+        if self.earliest is None or self.latest is None:
+            return ()
+        width = max((self.latest - self.earliest) // bars + 1, 1 << self.shift)
+        starts = np.maximum(self._buckets << self.shift, self.earliest)
+        # Times may be as far apart as there are any, so that differences are unsigned.
+        index = (starts - self.earliest).view(np.uint64) // np.uint64(width)
+        counts = np.bincount(index.astype(np.int64), self._counts)
+        return tuple(
+            (self.earliest + number * width, int(count)) for number, count in enumerate(counts)
+        )
+
+
+def _counted(numbers: Longs) -> tuple[Longs, Longs]:
+    """Each number that occurs, ascending, and how often it does."""
+    if int(numbers.max()) < _DIRECT:
+        counts = np.bincount(numbers)
+        (found,) = np.nonzero(counts)
+        return found.astype(np.int64), counts[found].astype(np.int64)
+    found, counts = np.unique(numbers, return_counts=True)
+    return found, counts.astype(np.int64)
+
+
+def _merged(numbers: Longs, counts: Longs) -> tuple[Longs, Longs]:
+    """Numbers once each, ascending, and the sum of their counts."""
+    order = np.argsort(numbers, kind="stable")
+    numbers, counts = numbers[order], counts[order]
+    firsts = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])[: len(numbers)])
+    return numbers[firsts], np.add.reduceat(counts, firsts)

@@ -1,0 +1,322 @@
+"""Keyed state of an operator, weighed: some key groups at a time, from the borders of entries.
+
+An entry weighs the bytes of its key and of its value as canonical files have them, whatever the
+format, without the key group in front. Keys are told apart by a hash of 128 bits. Of a range of
+key groups no more is held than the keys, and some numbers for each entry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+import pyarrow as pa
+
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.entries.stored_entries import distinct_hashes
+from savepoint_formats.errors import within
+from savepoint_formats.program.spans import bytes_of, spans_in
+from savepoint_formats.state_files.state import State, StateKind
+from savepoint_formats.statistics.contents import Contents, ContentsReader, numbers_at
+from savepoint_formats.statistics.distribution import SizeCounts, TimeCounts
+from savepoint_formats.statistics.key_borders import KeyBorders
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.program.spans import Spans
+    from savepoint_formats.state_files.state_piece import StatePiece
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+    Longs = NDArray[np.int64]
+    Hashes = NDArray[np.uint64]
+
+
+@dataclass(slots=True)
+class StateCounts:
+    """What one state has.
+
+    Attributes:
+        state: The state.
+        keys: Its distinct keys; None if nobody can tell keys in its entries.
+        rows: Its distinct keys and namespaces.
+        entries: Its entries: values, lists, entries of maps, timers.
+        sizes: The bytes of each row.
+        contents: What its values are.
+        times: When timers fire.
+        overdue: How many timers should have fired by a time.
+    """
+
+    state: State
+    keys: int | None = 0
+    rows: int | None = 0
+    entries: int = 0
+    sizes: SizeCounts = field(default_factory=SizeCounts)
+    contents: Contents = field(default_factory=Contents)
+    times: TimeCounts = field(default_factory=TimeCounts)
+    overdue: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LargeKey:
+    """A key with much state.
+
+    Attributes:
+        data: The key as it is stored.
+        key_group: Its key group.
+        size: The bytes of all its entries.
+        entries: How many these are.
+    """
+
+    data: bytes
+    key_group: int
+    size: int
+    entries: int
+
+
+class KeyedCounts:
+    """What the keyed state of an operator has.
+
+    Attributes:
+        states: What each state has, by its name.
+        keys: The keys of each key group.
+        entries: The entries of each key group.
+        sizes: The bytes of each key group.
+        largest: The keys with the most bytes, largest first.
+        problems: Why keys of some states can't be told, so that they are no part of ``keys``.
+
+    Args:
+        states: The states to count.
+        max_parallelism: The number of key groups.
+        kryo: What is known of the Kryo that wrote object graphs.
+        at: The time by which timers are overdue, in ms since the epoch.
+        ttl_ms: Name of a state -> how long its values live.
+        top: How many of the largest keys are wanted.
+    """
+
+    def __init__(
+        self,
+        states: Iterable[State],
+        max_parallelism: int,
+        kryo: KryoDialect | None,
+        *,
+        at: int,
+        ttl_ms: Mapping[str, int],
+        top: int,
+    ) -> None:
+        self.states: dict[str, StateCounts] = {}
+        self._contents: dict[str, ContentsReader] = {}
+        self._borders: dict[str, KeyBorders] = {}
+        for state in states:
+            borders = self._borders[state.name] = KeyBorders(state, kryo)
+            self.states[state.name] = counts = StateCounts(state)
+            if borders.problem:
+                counts.keys = counts.rows = None
+            if state.kind is not StateKind.TIMERS:
+                expires = at - ttl_ms[state.name] if state.name in ttl_ms else None
+                reader = ContentsReader(state, kryo, expires)
+                self._contents[state.name], counts.contents = reader, reader.contents
+        self.keys, self.entries, self.sizes = np.zeros((3, max_parallelism), np.int64)
+        self.largest: list[LargeKey] = []
+        self._at = at
+        self._top = top
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """State -> why its keys can't be told."""
+        return {name: one.problem for name, one in self._borders.items() if one.problem}
+
+    def add(self, pieces: Iterable[StatePiece]) -> None:
+        """Counts all entries of some key groups, of which no other call has any.
+
+        Raises:
+            FormatError: An entry is damaged.
+        """
+        packed: dict[str, _Packed] = {}
+        for piece in pieces:
+            with within(f"state {piece.state.name!r}"):
+                self._add_piece(piece, packed.setdefault(piece.state.name, _Packed()))
+        found = []
+        for name, one in packed.items():
+            if one.hashes:
+                keys = one.by_key()
+                self.states[name].keys = (self.states[name].keys or 0) + len(keys)
+                self._add_rows(self.states[name], one)
+                found.append(keys)
+        if found:
+            self._add_keys(_joined(found))
+
+    def _add_piece(self, piece: StatePiece, packed: _Packed) -> None:
+        counts, entries = self.states[piece.state.name], piece.entries
+        data, values = spans_in(entries.values)
+        key_data, keys = spans_in(entries.keys)
+        sizes = keys.sizes + values.sizes
+        counts.entries += len(entries)
+        self.entries += np.bincount(piece.key_groups, minlength=len(self.entries))
+        per_group = np.bincount(piece.key_groups, sizes, len(self.sizes))
+        self.sizes += per_group.astype(np.int64)
+        if piece.state.kind is StateKind.TIMERS:
+            self._add_times(counts, Chunk(key_data), keys)
+        else:
+            self._contents[piece.state.name].add(Chunk(data), values)
+        borders = self._borders[piece.state.name]
+        if borders.problem:
+            counts.sizes.add(sizes)
+            return
+        places = borders.of(entries.keys)
+        packed.keys.append(bytes_of(places.chunk, places.keys))
+        packed.hashes.append(distinct_hashes(packed.keys[-1]))
+        packed.sizes.append(sizes)
+        packed.groups.append(piece.key_groups)
+        if piece.state.kind is StateKind.MAP:
+            packed.rows.append(distinct_hashes(bytes_of(places.chunk, places.rows)))
+
+    def _add_times(self, counts: StateCounts, chunk: Chunk, timers: Spans) -> None:
+        """The times of timers, whose sign bits are flipped; nothing of timers of unknown form."""
+        if self._borders[counts.state.name].problem:
+            return
+        times = numbers_at(chunk, timers, 8) ^ np.int64(-1 << 63)
+        counts.times.add(times)
+        counts.overdue += int(np.count_nonzero(times <= self._at))
+
+    def _add_rows(self, counts: StateCounts, packed: _Packed) -> None:
+        sizes = np.concatenate(packed.sizes)
+        if packed.rows:
+            rows = _Distinct.of(np.concatenate(packed.rows))
+            sizes = rows.sums(sizes)
+            counts.contents.items.add(rows.sums(np.ones_like(rows.of_entry)))
+        counts.sizes.add(sizes)
+        counts.rows = (counts.rows or 0) + len(sizes)
+
+    def _add_keys(self, keys: _Keys) -> None:
+        self.keys += np.bincount(keys.groups, minlength=len(self.keys))
+        if not self._top:
+            return
+        least = self.largest[-1].size if len(self.largest) == self._top else 0
+        (large,) = np.nonzero(keys.sizes > least)
+        if len(large) > self._top:
+            chosen = np.argpartition(keys.sizes[large], -self._top)[-self._top :]
+            large = large[chosen]
+        found = [
+            LargeKey(
+                keys.data[index].as_py(),
+                int(keys.groups[index]),
+                int(keys.sizes[index]),
+                int(keys.entries[index]),
+            )
+            for index in large.tolist()
+        ]
+        found = sorted(self.largest + found, key=lambda one: (-one.size, one.key_group, one.data))
+        self.largest = found[: self._top]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Keys:
+    """Keys, each once.
+
+    Attributes:
+        hashes: The hash of each.
+        data: The bytes of each.
+        groups: The key group of each.
+        sizes: The bytes of all entries of each.
+        entries: How many these are.
+    """
+
+    hashes: Hashes
+    data: pa.ChunkedArray
+    groups: NDArray[np.uint16]
+    sizes: Longs
+    entries: Longs
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+
+@dataclass(slots=True)
+class _Packed:
+    """The entries of a state in some key groups: their keys, and what each weighs."""
+
+    keys: list[pa.LargeBinaryArray] = field(default_factory=list)
+    hashes: list[Hashes] = field(default_factory=list)
+    rows: list[Hashes] = field(default_factory=list)
+    sizes: list[Longs] = field(default_factory=list)
+    groups: list[NDArray[np.uint16]] = field(default_factory=list)
+
+    def by_key(self) -> _Keys:
+        """The entries of each key together."""
+        hashes, sizes = np.concatenate(self.hashes), np.concatenate(self.sizes)
+        groups = np.concatenate(self.groups)
+        found, data = _Distinct.of(hashes), pa.chunked_array(self.keys)
+        if len(found.firsts) == len(hashes):
+            return _Keys(hashes, data, groups, sizes, np.ones_like(sizes))
+        return _Keys(
+            hashes[found.firsts],
+            data.take(pa.array(found.firsts)),
+            groups[found.firsts],
+            found.sums(sizes),
+            found.sums(np.ones_like(sizes)),
+        )
+
+
+def _joined(parts: list[_Keys]) -> _Keys:
+    """The keys of several states, each once."""
+    first, *others = parts
+    sizes, entries = first.sizes.copy(), first.entries.copy()
+    rest = []
+    for other in others:
+        # The states of an operator mostly have the same keys, and in the same order.
+        if np.array_equal(other.hashes, first.hashes):
+            sizes += other.sizes
+            entries += other.entries
+        else:
+            rest.append(other)
+    first = replace(first, sizes=sizes, entries=entries)
+    if not rest:
+        return first
+    found = (first, *rest)
+    packed = _Distinct.of(np.concatenate([one.hashes for one in found]))
+    data = pa.chunked_array([chunk for one in found for chunk in one.data.chunks])
+    return _Keys(
+        np.concatenate([one.hashes for one in found])[packed.firsts],
+        data.take(pa.array(packed.firsts)),
+        np.concatenate([one.groups for one in found])[packed.firsts],
+        packed.sums(np.concatenate([one.sizes for one in found])),
+        packed.sums(np.concatenate([one.entries for one in found])),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Distinct:
+    """Which of some hashes are equal.
+
+    Attributes:
+        of_entry: The number of each hash among the distinct ones.
+        firsts: Where each distinct one occurs first.
+    """
+
+    of_entry: Longs
+    firsts: Longs
+
+    @classmethod
+    def of(cls, hashes: Hashes) -> Self:
+        is_new = np.append(True, np.any(hashes[1:] != hashes[:-1], axis=1))
+        (firsts,) = np.nonzero(is_new)
+        of_entry = np.cumsum(is_new) - 1
+        runs = hashes[firsts]
+        order = np.lexsort((runs[:, 1], runs[:, 0]))
+        ordered = runs[order]
+        is_other = np.append(True, np.any(ordered[1:] != ordered[:-1], axis=1))
+        if is_other.all():
+            return cls(of_entry, firsts)
+        of_run = np.empty(len(runs), np.int64)
+        of_run[order] = np.cumsum(is_other) - 1
+        return cls(of_run[of_entry], firsts[order[is_other]])
+
+    def sums(self, numbers: Longs) -> Longs:
+        """The sum of the numbers of equal hashes."""
+        sums = np.zeros(len(self.firsts), np.int64)
+        np.add.at(sums, self.of_entry, numbers)
+        return sums

@@ -1,0 +1,181 @@
+"""What the state of an operator weighs, read from its files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow.compute as pc
+
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.errors import within
+from savepoint_formats.layout import Opaque
+from savepoint_formats.pass_through.heap_entries import BackToBack
+from savepoint_formats.pass_through.stored_raw_timers import StoredRawTimers
+from savepoint_formats.pass_through.stored_runs import stored_source
+from savepoint_formats.program.spans import Spans
+from savepoint_formats.scan.operator_scan import PIECE_SIZE
+from savepoint_formats.scan.scan import TableScan
+from savepoint_formats.scan.splits import pieces_of
+from savepoint_formats.scan.subtasks import check_subtasks
+from savepoint_formats.sources.entry_source import SourceSettings
+from savepoint_formats.state_files.header import OperatorBackendHeader
+from savepoint_formats.state_files.operator_state import read_elements
+from savepoint_formats.state_files.state import State, StateKind, key_layout
+from savepoint_formats.statistics.contents import ContentsReader
+from savepoint_formats.statistics.keyed_statistics import KeyedCounts, StateCounts
+from savepoint_formats.tables.catalog import raw_keyed_handle
+from savepoint_formats.values.undecoded import notes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.metadata.checkpoint import SubtaskState
+    from savepoint_formats.pass_through.stored_runs import StoredSource
+    from savepoint_formats.state_files.state_piece import StatePiece
+    from savepoint_formats.tables.tables import Table
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+RANGE_SIZE = 32 << 20
+"""Bytes of state that are counted at once, unless a single key group is larger."""
+
+_COUNT_SIZE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class WeighedOperator:
+    """An operator whose state is to be weighed.
+
+    Attributes:
+        directory: Where the savepoint is.
+        operator: The operator.
+        kryo: What is known of the Kryo that wrote object graphs.
+        at: The time by which timers are overdue and values expired, in ms since the epoch.
+        ttl_ms: Name of a state -> how long its values live.
+        top: How many of the largest keys are wanted.
+    """
+
+    directory: SnapshotDirectory
+    operator: OperatorState
+    kryo: KryoDialect | None
+    at: int
+    ttl_ms: Mapping[str, int]
+    top: int
+
+    def keyed(self, states: Iterable[State]) -> KeyedCounts:
+        """What these keyed states have.
+
+        Raises:
+            StateFileNotFoundError: A file is gone.
+            UndecodableError: Entries of a heap file or changelog have no ends that one can tell.
+            FormatError: A file is damaged.
+        """
+        classes = self.kryo.classes if self.kryo else ()
+        states = tuple(state.with_kryo_classes(classes) for state in states)
+        counts = KeyedCounts(
+            states,
+            self.operator.max_parallelism,
+            self.kryo,
+            at=self.at,
+            ttl_ms=self.ttl_ms,
+            top=self.top,
+        )
+        check_subtasks(self.operator, self.directory.metadata_path)
+        names = frozenset(counts.states)
+        for subtask in self.operator.subtasks:
+            with within(f"subtask {subtask.index}"):
+                for pieces in self._ranges(subtask, key_layout(states[0]), names):
+                    counts.add(pieces)
+        return counts
+
+    def _ranges(
+        self, subtask: SubtaskState, key: Layout, names: frozenset[str]
+    ) -> Iterator[Iterator[StatePiece]]:
+        """The entries of a subtask, some key groups at a time."""
+        managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
+        settings = SourceSettings(self.operator.max_parallelism, self.kryo)
+        sources: list[StoredSource] = []
+        if managed is not None:
+            sources.append(stored_source(self.directory, managed, key, settings))
+        if raw is not None:
+            sources.append(StoredRawTimers(self.directory, raw, self.kryo))
+        handle = managed or raw
+        if handle is not None:
+            for part in pieces_of(handle, handle.key_groups, RANGE_SIZE):
+                yield chain.from_iterable(source.pieces(names, part) for source in sources)
+
+    def other(self, table: Table) -> StateCounts:
+        """What the one state of a table has that is no keyed state.
+
+        Raises:
+            StateFileNotFoundError: A file is gone.
+            FormatError: A file is damaged.
+        """
+        (state,) = table.states
+        counts = StateCounts(state, keys=None, rows=None)
+        if state.kind.is_raw:
+            self._add_raw(counts, table)
+        elif state.kind is StateKind.BROADCAST:
+            self._add_broadcast(counts)
+        else:
+            self._add_lists(counts)
+        return counts
+
+    def _add_raw(self, counts: StateCounts, table: Table) -> None:
+        scan = TableScan(self.directory, self.operator, table, kryo=self.kryo)
+        for split in scan.splits():
+            for batch in scan.read(split):
+                sizes = np.asarray(pc.binary_length(batch.column("value")), np.int64)
+                counts.entries += len(sizes)
+                counts.sizes.add(sizes)
+
+    def _add_lists(self, counts: StateCounts) -> None:
+        reader = ContentsReader(counts.state, self.kryo, None)
+        counts.contents = reader.contents
+        for chunk, elements in self._elements(counts.state.name):
+            counts.entries += len(elements)
+            counts.sizes.add(elements.sizes)
+            reader.add(chunk, elements)
+
+    def _add_broadcast(self, counts: StateCounts) -> None:
+        """The entries of one subtask, as all have the same; one may not have the state yet."""
+        reader = ContentsReader(counts.state, self.kryo, None)
+        counts.contents = reader.contents
+        for chunk, maps in self._elements(counts.state.name):
+            self._add_map(counts, reader, chunk, maps)
+            return
+
+    def _add_map(
+        self, counts: StateCounts, reader: ContentsReader, chunk: Chunk, maps: Spans
+    ) -> None:
+        state, start = counts.state, int(maps.starts[0])
+        count = chunk.view(start, int(maps.ends[0])).read_int()
+        counts.entries = counts.keys = count
+        parts = (state.key or Opaque("", "no key"), state.stored)
+        if any(True for part in parts for _ in notes(part)):
+            counts.sizes.add(maps.sizes)
+            return
+        keys, values = BackToBack(parts, self.kryo).spans(chunk, start + _COUNT_SIZE, count)[0]
+        counts.sizes.add(keys.sizes + values.sizes)
+        reader.add(chunk, values)
+
+    def _elements(self, state: str) -> Iterator[tuple[Chunk, Spans]]:
+        """The elements of an operator state, subtask by subtask."""
+        for subtask in self.operator.subtasks:
+            handle = subtask.managed_operator_state
+            if handle is None or not handle.states:
+                continue
+            with within(f"state {state!r}", f"subtask {subtask.index}"):
+                file = self.directory.file(handle.stream)
+                header = OperatorBackendHeader.of_handle(self.directory, handle)
+                pieces = read_elements(
+                    file, handle, state, is_compressed=header.is_compressed, size=PIECE_SIZE
+                )
+                for piece in pieces:
+                    chunk = Chunk(piece.data, file.path, piece.base)
+                    yield chunk, Spans(piece.starts, piece.ends)

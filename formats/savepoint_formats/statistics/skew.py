@@ -1,0 +1,35 @@
+"""How unevenly something is spread over key groups, or over subtasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """How unevenly something is spread; both numbers are None where there is nothing.
+
+    Attributes:
+        max_over_mean: What the fullest has, as a multiple of what each would have. 1 is even.
+        gini: The Gini coefficient: 0 where all have the same, close to 1 where one has all.
+    """
+
+    max_over_mean: float | None
+    gini: float | None
+
+    @classmethod
+    def of(cls, shares: NDArray[np.int64]) -> Self:
+        """The skew of what each has; those that have nothing count."""
+        total = float(shares.sum())
+        if not total:
+            return cls(None, None)
+        count = len(shares)
+        ranks = np.arange(1, count + 1, dtype=np.float64)
+        gini = 2 * float(ranks @ np.sort(shares).astype(np.float64)) / (count * total)
+        return cls(float(shares.max()) * count / total, gini - (count + 1) / count)
