@@ -11,10 +11,12 @@ from state_processor.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import datetime, timedelta
 
     from pyspark.sql import SparkSession
 
     from savepoint_formats.layout import KryoClass
+    from state_processor.audit.statistics import SavepointStatistics
     from state_processor.checks.verification import Depth, Verification
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
     from state_processor.snapshot.key_types import GivenType
@@ -116,6 +118,45 @@ class Savepoint(Snapshot):
         from state_processor.checks.verification import Verification  # noqa: PLC0415  # numba is slow
 
         return Verification.of(self, depth)
+
+    def stats(
+        self,
+        table: str | None = None,
+        *,
+        at: datetime | None = None,
+        ttl: Mapping[str, timedelta] | None = None,
+        top: int = 10,
+    ) -> SavepointStatistics:
+        """What the state weighs: keys, entries, bytes, timers, skew, the largest keys.
+
+        Reads some key groups at a time and decodes no values but where it must: variable lists,
+        and values of rare types. Needs no Spark.
+
+        Args:
+            table: ``<operator>.<table>``; all by default.
+            at: The time by which timers are overdue and values have expired, with its zone; now
+                by default.
+            ttl: Name of a state -> how long its values live after their last access. No savepoint
+                knows that.
+            top: How many of the largest keys of each operator are told.
+
+        Returns:
+            Records of states, timers, skew, subtasks, key groups and keys; ``to_arrow`` makes
+            tables of them. What could not be read is among its ``problems``.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            StateNotFoundError: The operator has no such table; the message lists its tables.
+            ValueError: ``at`` has no zone, or ``top`` is negative.
+
+        Example:
+            >>> report = Savepoint.open("s3://jobs/orders/savepoint-1a2b").stats()
+            >>> report.to_arrow("states").to_pandas()
+        """
+        # Whoever only inspects does not wait for numba.
+        from state_processor.audit.weighing import statistics_of  # noqa: PLC0415
+
+        return statistics_of(self, table, at=at, ttl=ttl, top=top)
 
     def writer(self) -> SavepointWriter:
         """What writes a savepoint that is based on this one; as yet a copy of it."""

@@ -1,0 +1,284 @@
+"""Puts together what the state of a savepoint weighs, operator by operator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from savepoint_formats.errors import SavepointError, StateNotFoundError
+from savepoint_formats.key_groups.ranges import subtasks_of
+from savepoint_formats.state_files.raw_timers import TIMER_STATE_PREFIX
+from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.statistics.operator_statistics import WeighedOperator
+from savepoint_formats.statistics.skew import Skew
+from savepoint_formats.tables.timer_rows import TIME_DOMAINS
+from state_processor.audit.key_texts import stored_key_texts
+from state_processor.audit.statistics import (
+    KeyGroupStatistics,
+    KeyStatistics,
+    SavepointStatistics,
+    SkewStatistics,
+    StateStatistics,
+    SubtaskStatistics,
+    TimerStatistics,
+    TimeSpan,
+)
+from state_processor.types.schema import to_printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.state_files.state import State
+    from savepoint_formats.statistics.keyed_statistics import KeyedCounts, StateCounts
+    from savepoint_formats.tables.tables import Table
+    from state_processor.snapshot.operator import Operator
+    from state_processor.snapshot.snapshot import Snapshot
+
+TOP = 10
+"""How many of the largest keys are told."""
+
+SPANS = 60
+"""How many spans of time the timers of a service are counted in."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def statistics_of(
+    snapshot: Snapshot,
+    table: str | None = None,
+    *,
+    at: datetime | None = None,
+    ttl: Mapping[str, timedelta] | None = None,
+    top: int = TOP,
+) -> SavepointStatistics:
+    """What the state of a savepoint weighs; ``Savepoint.stats`` says all of it."""
+    moment = datetime.now(UTC) if at is None else at
+    if moment.tzinfo is None:
+        raise ValueError(f"at is {moment}, expected a time with a zone: datetime.now(UTC)")
+    at_ms = (moment - _EPOCH) // _MILLISECOND
+    ttl_ms = {name: life // _MILLISECOND for name, life in (ttl or {}).items()}
+    if top < 0:
+        raise ValueError(f"top is {top}, expected 0 or more")
+    report = _Report(at_ms, ttl_ms, top)
+    if table is not None:
+        operator, found = snapshot.table(table)
+        _check_ttl(ttl_ms, found.states, table)
+        report.add(operator, (found,))
+    else:
+        operators = snapshot.operators()
+        states = (state for operator in operators for state in operator.catalog.states)
+        _check_ttl(ttl_ms, states, snapshot.path)
+        for operator in operators:
+            report.add(operator, operator.tables)
+            report.problems.extend(
+                f"operator {operator.name}: {one}" for one in operator.catalog.problems
+            )
+    return report.finished(snapshot.path)
+
+
+def _check_ttl(ttl_ms: Mapping[str, int], states: Iterable[State], where: str) -> None:
+    """Raises ``StateNotFoundError`` for a state that has no TTL."""
+    known = sorted({state.name for state in states if state.has_ttl})
+    for name in ttl_ms:
+        if name not in known:
+            there = ", ".join(known) or "none"
+            raise StateNotFoundError(f"{where} has no state {name!r} with TTL; it has: {there}")
+
+
+@dataclass(slots=True)
+class _Report:
+    """What was counted so far."""
+
+    at_ms: int
+    ttl_ms: dict[str, int]
+    top: int
+    states: list[StateStatistics] = field(default_factory=list)
+    timers: list[TimerStatistics] = field(default_factory=list)
+    skew: list[SkewStatistics] = field(default_factory=list)
+    subtasks: list[SubtaskStatistics] = field(default_factory=list)
+    key_groups: list[KeyGroupStatistics] = field(default_factory=list)
+    largest_keys: list[KeyStatistics] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def finished(self, path: str) -> SavepointStatistics:
+        return SavepointStatistics(
+            path,
+            times([self.at_ms])[0],
+            sum(state.size for state in self.states),
+            tuple(self.states),
+            tuple(self.timers),
+            tuple(self.skew),
+            tuple(self.subtasks),
+            tuple(self.key_groups),
+            tuple(self.largest_keys),
+            tuple(self.problems),
+        )
+
+    def add(self, operator: Operator, tables: Iterable[Table]) -> None:
+        """Counts these tables of an operator; what can't be read is a problem."""
+        weighed = WeighedOperator(
+            operator.directory, operator.record, operator.kryo, self.at_ms, self.ttl_ms, self.top
+        )
+        keyed = {
+            state.name: (table.name, state)
+            for table in tables
+            for state in table.states
+            if state.kind.is_keyed
+        }
+        try:
+            if keyed:
+                counts = weighed.keyed(state for _, state in keyed.values())
+                self._add_keyed(operator, counts, {name: one for name, (one, _) in keyed.items()})
+        except SavepointError as error:
+            self._add_problem(operator, error)
+        for table in tables:
+            if not table.states[0].kind.is_keyed:
+                try:
+                    counted = weighed.other(table)
+                    self.states.append(_state_statistics(operator.name, table.name, counted, ""))
+                except SavepointError as error:
+                    self._add_problem(operator, error)
+
+    def _add_problem(self, operator: Operator, error: SavepointError) -> None:
+        self.problems.append(str(error.within(f"operator {operator.name}")))
+
+    def _add_keyed(self, operator: Operator, counts: KeyedCounts, tables: dict[str, str]) -> None:
+        for name, state in counts.states.items():
+            problem = counts.problems.get(name, "")
+            self.states.append(_state_statistics(operator.name, tables[name], state, problem))
+            if state.state.kind is StateKind.TIMERS:
+                self.timers.append(_timer_statistics(operator.name, tables[name], state))
+        self._add_places(operator, counts)
+        self._add_largest(operator, counts)
+
+    def _add_places(self, operator: Operator, counts: KeyedCounts) -> None:
+        """What key groups and subtasks have, and how unevenly."""
+        record, name = operator.record, operator.name
+        groups = np.arange(record.max_parallelism, dtype=np.uint16)
+        owners = subtasks_of(groups, record.parallelism, record.max_parallelism)
+        keys, entries, sizes = (
+            np.bincount(owners, found, record.parallelism).astype(np.int64)
+            for found in (counts.keys, counts.entries, counts.sizes)
+        )
+        self.skew.append(_skew(name, "key groups", counts.keys, counts.sizes))
+        self.skew.append(_skew(name, "subtasks", keys, sizes))
+        owned = np.bincount(owners, minlength=record.parallelism)
+        columns = [owned, keys, entries, sizes]
+        self.subtasks += [
+            SubtaskStatistics(name, index, *row)
+            for index, row in enumerate(zip(*(one.tolist() for one in columns), strict=True))
+        ]
+        (there,) = np.nonzero(counts.entries)
+        counted = (counts.keys[there], counts.entries[there], counts.sizes[there])
+        rows = zip(*(one.tolist() for one in (there, owners[there], *counted)), strict=True)
+        self.key_groups += [KeyGroupStatistics(name, *row) for row in rows]
+
+    def _add_largest(self, operator: Operator, counts: KeyedCounts) -> None:
+        key = next(iter(counts.states.values())).state.key
+        if key is None or not counts.largest:
+            return
+        record, total = operator.record, int(counts.sizes.sum())
+        texts = stored_key_texts([one.data for one in counts.largest], key, operator.kryo)
+        groups = np.array([one.key_group for one in counts.largest], np.uint16)
+        owners = subtasks_of(groups, record.parallelism, record.max_parallelism)
+        self.largest_keys += [
+            KeyStatistics(
+                operator.name,
+                text,
+                one.key_group,
+                owner,
+                one.entries,
+                one.size,
+                one.size / total,
+            )
+            for one, text, owner in zip(counts.largest, texts, owners.tolist(), strict=True)
+        ]
+
+
+def _skew(
+    operator: str, over: str, keys: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> SkewStatistics:
+    of_keys, of_sizes = Skew.of(keys), Skew.of(sizes)
+    return SkewStatistics(
+        operator,
+        over,
+        len(keys),
+        of_keys.max_over_mean,
+        of_keys.gini,
+        of_sizes.max_over_mean,
+        of_sizes.gini,
+    )
+
+
+def _state_statistics(
+    operator: str, table: str, counts: StateCounts, problem: str
+) -> StateStatistics:
+    state, contents = counts.state, counts.contents
+    is_told = not contents.problem and not state.kind.is_raw and state.kind is not StateKind.TIMERS
+    first, last = times([contents.accesses.earliest, contents.accesses.latest])
+    return StateStatistics(
+        operator=operator,
+        table=table,
+        state=state.name,
+        kind=state.job_kind.value,
+        keys=counts.keys,
+        rows=counts.rows,
+        entries=counts.entries,
+        size=counts.sizes.total,
+        sizes=counts.sizes.distribution(),
+        nulls=contents.nulls if is_told else None,
+        null_share=_share(contents.nulls, counts.entries) if is_told else None,
+        empties=contents.empties if is_told else None,
+        empty_share=_share(contents.empties, counts.entries) if is_told else None,
+        items=contents.items.distribution(),
+        first_access=first,
+        last_access=last,
+        expired=contents.expired,
+        expired_share=None
+        if contents.expired is None
+        else _share(contents.expired, contents.accessed),
+        problem="; ".join(filter(None, (problem, contents.problem))),
+    )
+
+
+def _timer_statistics(operator: str, table: str, counts: StateCounts) -> TimerStatistics:
+    found = counts.times
+    domain, _, service = counts.state.name.removeprefix(TIMER_STATE_PREFIX).partition("_")
+    earliest, median, latest = times([found.earliest, found.median(), found.latest])
+    spans = found.histogram(SPANS)
+    starts = times([start for start, _ in spans])
+    return TimerStatistics(
+        operator=operator,
+        table=table,
+        service=service,
+        time_domain=TIME_DOMAINS.get(domain, domain),
+        timers=counts.entries,
+        keys=counts.keys,
+        overdue=counts.overdue,
+        overdue_share=_share(counts.overdue, counts.entries) or 0.0,
+        earliest=earliest,
+        median=median,
+        latest=latest,
+        resolution_ms=1 << found.shift,
+        spans=tuple(
+            TimeSpan(start or "", count) for start, (_, count) in zip(starts, spans, strict=True)
+        ),
+    )
+
+
+def _share(count: int, total: int) -> float | None:
+    return count / total if total else None
+
+
+def times(milliseconds: Sequence[int | None]) -> list[Any]:
+    """Times of ms since the epoch as texts, of any year."""
+    found = pa.array(milliseconds, pa.timestamp("ms", "UTC"))
+    batch = to_printable(pa.RecordBatch.from_arrays([found], names=["time"]))
+    return [row["time"] for row in batch.to_pylist()]
