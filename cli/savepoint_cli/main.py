@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli import checks, inspect, local, modify, read, transfer
+from savepoint_cli import audit, checks, inspect, local, modify, read, transfer
 from savepoint_formats.errors import SavepointError, SavepointWarning
 from savepoint_formats.printable import printable
 
@@ -58,6 +58,7 @@ for command in (
     inspect.schema,
     inspect.files,
     checks.verify,
+    audit.stats,
     read.show,
     read.query,
     modify.copy,

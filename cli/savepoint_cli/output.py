@@ -95,7 +95,7 @@ class Output:
         table = self._table(title)
         names = [name for name in _plain_fields(records) if _is_told(name, records)]
         for name in names:
-            is_number = isinstance(getattr(records[0], name), int)
+            is_number = any(isinstance(getattr(one, name), int | float) for one in records)
             heading = name.replace("_", " ")
             table.add_column(heading, justify="right" if is_number else "left", overflow="fold")
         for record in records:
@@ -133,6 +133,8 @@ def _cell(name: str, value: Any) -> str:
             return "\n".join(escape(str(one)) for one in value)
         case int() if name.endswith("size"):
             return f"{value:,}"
+        case float():
+            return f"{value:.4g}"
         case _:
             return escape(str(value))
 

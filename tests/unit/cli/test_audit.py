@@ -1,0 +1,82 @@
+"""The commands for those who look after a job, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+from support.sample_rows import Sample, copy_of, file_of
+
+from savepoint_cli.main import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def run(*arguments: str | Path) -> tuple[int, str]:
+    """Exit code and all that was printed."""
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+def lines(*arguments: str | Path) -> list[dict[str, Any]]:
+    """The JSON lines that a command printed."""
+    code, output = run(*arguments, "--output", "json")
+    assert code == 0, output
+    return [json.loads(line) for line in output.splitlines()]
+
+
+@pytest.fixture
+def states(samples: Path) -> Path:
+    return samples / "states-2.2.1-hashmap-canonical"
+
+
+def test_stats_is_one_json_object(states: Path) -> None:
+    (told,) = lines("stats", states, "--at", "2030-01-01T00:00:00Z", "--ttl", "recent_memo=1d")
+    assert told["at"] == "2030-01-01 00:00:00.000Z"
+    by_name = {state["state"]: state for state in told["states"]}
+    assert by_name["by_currency"]["entries"] == 93
+    assert by_name["by_currency"]["items"]["total"] == 93
+    assert by_name["last_id"]["sizes"]["max"] == by_name["last_id"]["sizes"]["p99"] > 0
+    assert by_name["recent_memo"]["expired_share"] == 1
+    assert {timers["overdue"] for timers in told["timers"]} == {0, 54}
+    assert told["skew"][0]["over"] == "key groups"
+    assert len(told["largest_keys"]) == 10
+    assert told["problems"] == []
+
+
+def test_stats_of_a_table_shows_tables_to_people(states: Path) -> None:
+    code, output = run("stats", states, "stateful.timers", "--top", "1", "--key-groups")
+    assert code == 0
+    for fact in ("EVENT_TIME", "54", "Key groups", "xxxx"):
+        assert fact in output
+    assert "by_currency" not in output
+
+
+def test_stats_of_what_cannot_be_read_is_exit_code_1(tmp_path: Path) -> None:
+    savepoint = copy_of(Sample("states-2.2.1-hashmap-canonical"), tmp_path)
+    file_of(savepoint, "stateful 0: keyed state").unlink()
+    code, output = run("stats", savepoint.path)
+    assert code == 1
+    assert "does not exist" in output
+    assert "buffer" in output
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--at", "noon", "expected such as 2026-01-31T12:00:00Z"),
+        ("--ttl", "7d", "expected a state and a time, as sessions=7d"),
+        ("--ttl", "recent_memo=7 moons", "expected a duration such as 10 s"),
+    ],
+)
+def test_options_of_stats_that_say_nothing_are_refused(
+    states: Path, option: str, value: str, message: str
+) -> None:
+    code, output = run("stats", states, option, value)
+    assert code == 2
+    assert message in " ".join(output.split())
