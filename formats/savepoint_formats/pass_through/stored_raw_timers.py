@@ -13,11 +13,12 @@ import numpy as np
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import within
-from savepoint_formats.pass_through.heap_entries import BackToBack, nothings
 from savepoint_formats.program.spans import bytes_of
 from savepoint_formats.scan.raw_state import RawKeyedSource
 from savepoint_formats.snapshots import constructed
+from savepoint_formats.sources.canonical_form import nothings
 from savepoint_formats.state_files.header import StateMetaInfo
+from savepoint_formats.state_files.heap_records import BackToBack
 from savepoint_formats.state_files.raw_timers import (
     DOMAINS,
     TimerServices,

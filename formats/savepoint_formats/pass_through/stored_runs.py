@@ -27,14 +27,11 @@ from savepoint_formats.metadata import ChangelogHandle, KeyGroupsHandle
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
 from savepoint_formats.pass_through.stored_canonical import DROPPED, canonical_runs
 from savepoint_formats.pass_through.stored_changelog import StoredChangelog
-from savepoint_formats.pass_through.stored_heap import StoredHeap
 from savepoint_formats.pass_through.stored_raw_timers import StoredRawTimers
 from savepoint_formats.sources.canonical_source import CanonicalSource
 from savepoint_formats.sources.entry_source import EntrySource
 from savepoint_formats.sources.heap_source import HeapSource
 from savepoint_formats.sources.keyed_source import keyed_source
-from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
-from savepoint_formats.state_files.state import keyed_states
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -166,15 +163,5 @@ def stored_source(
         ]
         return StoredChangelog(directory, handle, bases, key, settings.kryo)
     source = keyed_source(directory, handle, key, settings)
-    if isinstance(source, HeapSource) and isinstance(handle, KeyGroupsHandle):
-        header = KeyedBackendHeader.parse(HeaderBytes.of_keyed_state(directory, handle))
-        return StoredHeap(
-            directory.file(handle.stream),
-            handle,
-            keyed_states(header),
-            settings.max_parallelism,
-            is_compressed=header.is_compressed,
-            kryo=settings.kryo,
-        )
-    assert isinstance(source, EntrySource)  # what is no heap file and no changelog
+    assert isinstance(source, EntrySource | HeapSource)
     return source

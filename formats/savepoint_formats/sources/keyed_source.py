@@ -11,6 +11,7 @@ from savepoint_formats.sources.heap_source import HeapSource
 from savepoint_formats.sources.rocksdb_source import RocksDbSource
 from savepoint_formats.state_files.canonical_entries import CanonicalEntries, is_canonical
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
+from savepoint_formats.state_files.heap_entries import HeapFile
 from savepoint_formats.state_files.state import keyed_states
 
 if TYPE_CHECKING:
@@ -74,4 +75,12 @@ def keyed_source(
             is_compressed=header.is_compressed,
         )
         return CanonicalSource(entries, file.path, states, settings)
-    return HeapSource(file, handle, states, settings, is_compressed=header.is_compressed)
+    heap = HeapFile(
+        file,
+        handle,
+        states,
+        settings.max_parallelism,
+        is_compressed=header.is_compressed,
+        kryo=settings.kryo,
+    )
+    return HeapSource(heap, states, settings)

@@ -17,12 +17,11 @@ from savepoint_formats.layout import (
     Layout,
     MapOf,
     Nullable,
-    Opaque,
     Repeated,
     Struct,
 )
 from savepoint_formats.program.assembly import program
-from savepoint_formats.program.decode import decode, decode_sequence
+from savepoint_formats.program.decode import decode
 from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
 from savepoint_formats.values.state_entries import Delimited, NullableRest, Sized, entry_key
 
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.entries.entry_spans import EntrySpans
     from savepoint_formats.program.program import Program
+    from savepoint_formats.state_files.heap_entries import HeapEntries
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
@@ -129,65 +129,34 @@ def _entry_value(state: State) -> Layout:
 
 
 class HeapDecoder:
-    """Decodes the entries of a state in heap files, which lie back to back.
+    """Decodes the entries of a state in heap files.
 
     Args:
         state: The state.
         kryo: What is known of the Kryo that wrote object graphs.
-        is_hidden: Whether values are null where they need not be decoded, as nobody wants them.
+        is_hidden: Whether values are null, as nobody wants them.
     """
 
     def __init__(self, state: State, kryo: KryoDialect | None, *, is_hidden: bool = False) -> None:
         self._is_hidden = is_hidden
-        key, namespace = key_layout(state), namespace_layout(state)
-        self.identity = program(Struct(("namespace", "key"), (namespace, key)), kryo)
+        layouts = namespace_layout(state), key_layout(state)
+        self.identity = program(Struct(("namespace", "key"), layouts), kryo)
         self._values = program(state.stored, kryo)
-        sizes = (Sized(namespace), Sized(key), Sized(state.stored))
-        self._sizes = program(Struct(("namespace", "key", "value"), sizes), kryo)
-        rest = Opaque("", "it ends with its entry")
-        parts = (Sized(namespace), Sized(key), Sized(rest))
-        self._identity_sizes = program(Struct(("namespace", "key", "value"), parts), kryo)
 
-    def rows(self, chunk: Chunk, position: int, count: int) -> tuple[StateRows, int]:
-        """Decodes ``count`` entries from a position on; tells where they end.
+    def rows(self, entries: HeapEntries) -> StateRows:
+        """Decodes everything but the identities; a value may be but bytes.
 
         Raises:
             FormatError: An entry is damaged.
         """
-        sizes, end = decode_sequence(self._sizes, chunk, position, count)
-        identity = _numbers(sizes, "namespace") + _numbers(sizes, "key")
-        entries = identity + _numbers(sizes, "value")
-        ends = position + np.cumsum(entries)
-        starts = ends - entries
-        values = decode(self._values, chunk, starts + identity, ends)
-        return StateRows(starts, starts + identity, values), end
-
-    def rows_between(
-        self,
-        chunk: Chunk,
-        starts: NDArray[np.int64],
-        ends: NDArray[np.int64],
-        *,
-        along: str = "",
-    ) -> StateRows:
-        """Decodes entries of which is known where they end: a value may be but bytes.
-
-        Args:
-            chunk: Where they lie.
-            starts: Where each begins.
-            ends: Where each ends.
-            along: What else lies in the last one, if that cannot be told apart from it.
-
-        Raises:
-            FormatError: An entry is damaged.
-        """
-        sizes = decode(self._identity_sizes, chunk, starts, ends)
-        identity = _numbers(sizes, "namespace") + _numbers(sizes, "key")
+        starts, ends = entries.values.starts, entries.values.ends
         if self._is_hidden:
-            values = pa.nulls(len(starts), self._values.type)
+            values = pa.nulls(len(entries), self._values.type)
         else:
-            values = decode(self._values, chunk, starts + identity, ends, along=along)
-        return StateRows(starts, starts + identity, values)
+            # What else lies in the last value, if that cannot be told apart from it.
+            along = f"{entries.hidden} more entries of the key group" if entries.hidden else ""
+            values = decode(self._values, entries.chunk, starts, ends, along=along)
+        return StateRows(entries.namespaces.starts, entries.keys.ends, values)
 
 
 def _identity_ends(starts: NDArray[np.int64], keys: pa.StructArray) -> NDArray[np.int64]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.hand_made import (
     LONG,
+    MAX_PARALLELISM,
     STRING,
     UNKNOWN,
     VOID,
@@ -19,12 +20,15 @@ from support.hand_made import (
     rows,
     timers_of,
 )
+from support.passed_state import entries_in
 
 from savepoint_formats.errors import FormatError, StateNotFoundError, UndecodableError
 from savepoint_formats.layout import Long, Text
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import OperatorState, SubtaskState
+from savepoint_formats.pass_through.stored_runs import PassThrough, stored_runs
 from savepoint_formats.scan.scan import TableScan
+from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.tables.catalog import OperatorCatalog
 from savepoint_formats.tables.tables import tables_of
 
@@ -119,6 +123,30 @@ def test_the_first_entry_has_all_bytes_where_others_cannot_be_told() -> None:
     assert found[first]["x"]["reason"] == (
         f"{REASON}; these bytes are also those of 1 more entries of the key group"
     )
+
+
+def test_entries_that_cannot_be_told_apart_are_no_obstacle_to_passing_on_others() -> None:
+    first, second, third = SAME_GROUP
+    fake = b"\0" + encoded(Text(), third)
+    entries = [entry(first, 0, b"one" + fake), entry(second, 0, b"two")]
+    entries += [entry(key, 1, number(5)) for key in SAME_GROUP]
+    record = operator(entries, *states(UNKNOWN, LONG))
+    handle = record.subtasks[0].managed_keyed_state
+    assert handle is not None
+
+    def passed_on(name: str) -> list[bytes]:
+        settings = SourceSettings(MAX_PARALLELISM)
+        target, nowhere = PassThrough({name: 0}, MAX_PARALLELISM), SnapshotDirectory.of("/")
+        found = stored_runs(nowhere, handle, Text(), settings, handle.key_groups, target)
+        runs = (run for batch in found for run in batch["run"].to_pylist())
+        return [value for run in runs for _, _, value in entries_in(run)]
+
+    assert passed_on("y") == [number(5)] * 3
+    with pytest.raises(
+        UndecodableError, match="2 entries, of which the one of index 0 hides"
+    ) as one:
+        passed_on("x")
+    assert "take a canonical savepoint" in str(one.value)
 
 
 def test_the_column_says_why_it_is_bytes() -> None:

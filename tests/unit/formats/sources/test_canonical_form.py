@@ -42,7 +42,8 @@ from savepoint_formats.layout import (
 )
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import SubtaskState
-from savepoint_formats.pass_through.heap_entries import heap_entries
+from savepoint_formats.sources.canonical_form import CanonicalForm
+from savepoint_formats.state_files.heap_entries import StateRecords
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.state_entries import (
@@ -53,6 +54,7 @@ from savepoint_formats.values.state_entries import (
 )
 
 if TYPE_CHECKING:
+    from savepoint_formats.entries.stored_entries import StoredEntries
     from savepoint_formats.metadata import OperatorState
 
 TEXTS = st.text(max_size=4)
@@ -107,6 +109,14 @@ def canonical(
             return [(whole, written(state.stored, value))]
 
 
+def canonical_form(
+    state: State, chunk: Chunk, position: int, count: int
+) -> tuple[StoredEntries, int]:
+    """So many entries of a heap file from a position on, and where they end."""
+    found, end = StateRecords(state, None).read(chunk, position, count)
+    return CanonicalForm(state, None).entries(found), end
+
+
 @settings(max_examples=50)
 @given(st.data())
 def test_they_are_what_the_general_path_writes(data: st.DataObject) -> None:
@@ -119,7 +129,7 @@ def test_they_are_what_the_general_path_writes(data: st.DataObject) -> None:
         for key, scope, value in rows
     )
     chunk = Chunk(np.frombuffer(b"head" + heap + b"tail", np.uint8))
-    entries, end = heap_entries(state, None).read(chunk, 4, len(rows))
+    entries, end = canonical_form(state, chunk, 4, len(rows))
     assert end == 4 + len(heap)
     found = list(zip(entries.keys.to_pylist(), entries.values.to_pylist(), strict=True))
     assert found == [one for row in rows for one in canonical(state, namespace, *row)]
@@ -130,7 +140,7 @@ def test_timers_are_copied() -> None:
     timers = [written(timer, {"timestamp": -n, "key": "k" * n, "namespace": n}) for n in range(3)]
     state = State("timers", StateKind.TIMERS, timer, Text(), Long())
     chunk = Chunk(np.frombuffer(b"".join(timers), np.uint8))
-    entries, end = heap_entries(state, None).read(chunk, 0, 3)
+    entries, end = canonical_form(state, chunk, 0, 3)
     assert end == len(chunk)
     assert entries.keys.to_pylist() == timers
     assert entries.values.to_pylist() == [b""] * 3
@@ -141,7 +151,7 @@ def test_times_of_last_access_are_copied() -> None:
     value = encoded(stored, [{"timestamp": 1, "value": "a"}, {"timestamp": 2, "value": "b"}])
     state = State("state", StateKind.LIST, stored, Text())
     chunk = Chunk(np.frombuffer(b"\0" + encoded(Text(), "k") + value, np.uint8))
-    entries, _ = heap_entries(state, None).read(chunk, 0, 1)
+    entries, _ = canonical_form(state, chunk, 0, 1)
     assert entries.values.to_pylist() == [value[4:14] + b"," + value[14:]]
 
 

@@ -1,0 +1,216 @@
+"""The entries of heap files: where namespace, key and value of each one lie.
+
+An entry that cannot be decoded hides where it ends. What lies behind it is found all the same where
+``heap_borders`` proves it. Where it cannot be told where one entry of a state ends and the next one
+begins, the first has the bytes of all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from savepoint_formats.errors import FormatError, UndecodableError, within
+from savepoint_formats.layout import Opaque, Struct, opaque_parts
+from savepoint_formats.program.spans import Spans
+from savepoint_formats.state_files.doubtful_states import DoubtfulStates, identity_parts
+from savepoint_formats.state_files.heap import HeapSection
+from savepoint_formats.state_files.heap_records import BackToBack
+from savepoint_formats.state_files.sections import sections_of
+from savepoint_formats.state_files.state import StateKind, key_layout
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator, Sequence
+
+    from savepoint_formats.bytes.chunk import Chunk
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.locations.file_io import StateFile
+    from savepoint_formats.metadata import KeyGroupsHandle
+    from savepoint_formats.state_files.heap_borders import HeapState
+    from savepoint_formats.state_files.sections import Section
+    from savepoint_formats.state_files.state import State
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeapEntries:
+    """The entries of a state in a key group.
+
+    Attributes:
+        chunk: The states of the key group.
+        namespaces: The namespace of each entry; empty for timers, which have it in themselves.
+        keys: The key of each entry; the same.
+        values: The value of each entry, or the timer.
+        hidden: How many more entries lie in the last one, for nobody can tell where it ends.
+    """
+
+    chunk: Chunk
+    namespaces: Spans
+    keys: Spans
+    values: Spans
+    hidden: int = 0
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def expect_all(self) -> None:
+        """Raises ``UndecodableError`` if any are hidden."""
+        if self.hidden:
+            count, last = len(self) + self.hidden, len(self) - 1
+            message = f"{count} entries, of which the one of index {last} hides where it ends"
+            raise self.chunk.error(message, int(self.namespaces.starts[-1]), UndecodableError)
+
+
+class StateRecords:
+    """Finds the entries of a state.
+
+    Args:
+        state: The state.
+        kryo: What is known of the Kryo that wrote object graphs.
+    """
+
+    def __init__(self, state: State, kryo: KryoDialect | None) -> None:
+        self._is_timers = state.kind is StateKind.TIMERS
+        identity = () if self._is_timers else identity_parts(state)
+        self._records = BackToBack((*identity, state.stored), kryo)
+        rest = Opaque("", "it ends with its entry")
+        self._borders = BackToBack((*identity, rest), kryo)
+
+    def read(self, chunk: Chunk, position: int, count: int) -> tuple[HeapEntries, int]:
+        """So many entries from a position on, and where they end.
+
+        Raises:
+            UndecodableError: It cannot be told where an entry ends.
+            FormatError: An entry is damaged.
+        """
+        parts, end = self._records.spans(chunk, position, count)
+        return self._entries(chunk, parts), end
+
+    def between(self, chunk: Chunk, borders: Spans, hidden: int) -> HeapEntries:
+        """The entries that lie there; only their keys and namespaces are decoded.
+
+        Raises:
+            FormatError: A key or namespace is damaged.
+        """
+        return self._entries(chunk, self._borders.spans_between(chunk, borders), hidden)
+
+    def _entries(self, chunk: Chunk, parts: list[Spans], hidden: int = 0) -> HeapEntries:
+        if self._is_timers:
+            starts = parts[0].starts
+            nothing = Spans(starts, starts)
+            return HeapEntries(chunk, nothing, nothing, parts[0], hidden)
+        namespaces, keys, values = parts
+        return HeapEntries(chunk, namespaces, keys, values, hidden)
+
+
+class HeapFile:
+    """A heap file.
+
+    Args:
+        file: The file.
+        handle: Its handle.
+        states: All its states, by id: what is not asked for must be passed over all the same.
+        max_parallelism: Of the operator.
+        is_compressed: Whether its states are snappy-compressed.
+        kryo: What is known of the Kryo that wrote object graphs.
+    """
+
+    def __init__(
+        self,
+        file: StateFile,
+        handle: KeyGroupsHandle,
+        states: Sequence[State],
+        max_parallelism: int,
+        *,
+        is_compressed: bool,
+        kryo: KryoDialect | None,
+    ) -> None:
+        self._file = file
+        self._handle = handle
+        self._states = states
+        self._is_compressed = is_compressed
+        self._doubtful = DoubtfulStates(states, max_parallelism, kryo)
+        self._records = [StateRecords(state, kryo) for state in states]
+
+    def sections(
+        self, key_groups: KeyGroupRange, wanted: Container[int]
+    ) -> Iterator[tuple[int, dict[int, HeapEntries]]]:
+        """Each of these key groups, and what it has of each state that has entries, by its id.
+
+        Args:
+            key_groups: The key groups.
+            wanted: The ids of the states; of others, damage need not be told.
+
+        Raises:
+            UndecodableError: It cannot be told where a state ends.
+            FormatError: The file is damaged.
+        """
+        for section in sections_of(self._handle.groups, self._file, key_groups):
+            with within(f"key group {section.key_group}"):
+                states, is_compressed = len(self._states), self._is_compressed
+                part = HeapSection.of(self._file, section, states, is_compressed=is_compressed)
+                found = self._entries(part, section, wanted)
+            yield section.key_group, found
+
+    def _entries(
+        self, part: HeapSection, section: Section, wanted: Container[int]
+    ) -> dict[int, HeapEntries]:
+        try:
+            found = dict(self._in_order(part))
+            return {state_id: entries for state_id, entries in found.items() if state_id in wanted}
+        except FormatError as error:
+            if not self._doubtful.may_explain(error):
+                raise
+            borders = self._doubtful.borders(part.chunk, partial(self._end, part.chunk))
+            if borders is None:
+                self._check(section, error)
+                raise
+        hidden = {}
+        for state in borders:
+            if state.count and state.id in wanted:
+                with within(f"state {self._states[state.id].name!r}"):
+                    hidden[state.id] = self._between(part.chunk, state, section.key_group)
+        return hidden
+
+    def _in_order(self, part: HeapSection) -> Iterator[tuple[int, HeapEntries]]:
+        while part.has_more():
+            state_id, count = part.next_state()
+            if count:
+                with within(f"state {self._states[state_id].name!r}"):
+                    records = self._records[state_id]
+                    found, part.position = records.read(part.chunk, part.position, count)
+                yield state_id, found
+
+    def _end(self, chunk: Chunk, state_id: int, position: int, count: int) -> int:
+        return self._records[state_id].read(chunk, position, count)[1]
+
+    def _between(self, chunk: Chunk, state: HeapState, key_group: int) -> HeapEntries:
+        """The entries of a state of which is known where it ends."""
+        records = self._records[state.id]
+        try:
+            found, end = records.read(chunk, state.start, state.count)
+            if end == state.end:
+                return found
+        except FormatError:
+            if state.id not in self._doubtful:
+                raise
+        starts = [state.start]
+        if self._states[state.id].kind is not StateKind.TIMERS:
+            starts = self._doubtful.starts(chunk, state, key_group, partial(self._end, chunk))
+        borders = Spans(np.array(starts, np.int64), np.array([*starts[1:], state.end], np.int64))
+        return records.between(chunk, borders, state.count - len(starts))
+
+    def _check(self, section: Section, cause: FormatError) -> None:
+        """Raises ``UndecodableError`` for a state whose entries have no ends that one can tell."""
+        for state in self._states:
+            for part in opaque_parts(Struct(("key", "value"), (key_layout(state), state.stored))):
+                raise UndecodableError(
+                    f"state {state.name!r} has values of {part.class_name}: {part.reason}; a heap"
+                    " file has no sizes, and what lies behind them cannot be told for certain: take"
+                    " a canonical savepoint of the job",
+                    self._file.path,
+                    section.start,
+                ) from cause

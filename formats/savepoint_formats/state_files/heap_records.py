@@ -1,0 +1,122 @@
+"""Records that lie back to back in heap files and raw timers: where each part of each one ends.
+
+Nothing has a size in front. Decoding tells where a part ends, and nothing else is made of it; where
+it does not tell, the last part ends with what it is in.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from savepoint_formats.errors import FormatError, UndecodableError
+from savepoint_formats.layout import Layout, Struct
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode, decode_sequence
+from savepoint_formats.program.spans import Spans
+from savepoint_formats.values.state_entries import EntryReader, Sized
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from savepoint_formats.bytes.chunk import Chunk
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+
+class BackToBack:
+    """Records of some parts, of which only the sizes are of interest.
+
+    Args:
+        parts: The layouts of the parts.
+        kryo: What is known of the Kryo that wrote object graphs.
+    """
+
+    def __init__(self, parts: Sequence[Layout], kryo: KryoDialect | None) -> None:
+        names = tuple(str(index) for index in range(len(parts)))
+        self._parts = tuple(parts)
+        self._kryo = kryo
+        self._program = program(Struct(names, tuple(map(Sized, parts))), kryo)
+
+    def spans(self, chunk: Chunk, position: int, count: int) -> tuple[list[Spans], int]:
+        """Where each part of each record lies, and where the last record ends.
+
+        Raises:
+            UndecodableError: It cannot be told where a part ends.
+            FormatError: A part is damaged.
+        """
+        found, end = decode_sequence(self._program, chunk, position, count)
+        sizes = _sizes(found)
+        ends = position + np.cumsum(sizes).reshape(sizes.shape)
+        starts = ends - sizes
+        parts = range(sizes.shape[1])
+        return [Spans(starts[:, part], ends[:, part]) for part in parts], end
+
+    def spans_between(self, chunk: Chunk, borders: Spans) -> list[Spans]:
+        """Where each part of the records lies that lie there.
+
+        Raises:
+            UndecodableError: It cannot be told where a part ends that others follow.
+            FormatError: A part is damaged.
+        """
+        sizes = _sizes(decode(self._program, chunk, borders.starts, borders.ends))
+        ends = borders.starts[:, np.newaxis] + np.cumsum(sizes, axis=1)
+        starts = ends - sizes
+        return [Spans(starts[:, part], ends[:, part]) for part in range(sizes.shape[1])]
+
+    def items_of(self, chunk: Chunk, collections: Spans, counts: NDArray[np.int64]) -> list[Spans]:
+        """Where each part of each item of some collections lies, which fill a chunk.
+
+        Raises:
+            UndecodableError: It cannot be told where an item ends that others follow.
+            FormatError: A part is damaged.
+        """
+        try:
+            found, end = self.spans(chunk, 0, int(counts.sum()))
+            if end == len(chunk):
+                return found
+        except UndecodableError:
+            pass  # the last item of a collection ends where this does
+        borders = [
+            self._borders(chunk, *one)
+            for one in zip(
+                collections.starts.tolist(), collections.ends.tolist(), counts.tolist(), strict=True
+            )
+        ]
+        places = np.array([item for items in borders for item in items], np.int64)
+        places = places.reshape(-1, len(self._parts) + 1)
+        parts = range(len(self._parts))
+        return [Spans(places[:, part], places[:, part + 1]) for part in parts]
+
+    def _borders(self, chunk: Chunk, start: int, end: int, count: int) -> list[list[int]]:
+        """Where each part of each item of a collection begins, and where the last one ends."""
+        found = []
+        for index in range(count):
+            borders = [start]
+            for part in self._parts:
+                start = self._end(part, chunk, start, end)
+                borders.append(start)
+            if start == end and index < count - 1 and borders[0] < end:
+                reason = f"{count} items, of which the one of index {index} hides where it ends"
+                raise chunk.error(reason, borders[0], UndecodableError)
+            found.append(borders)
+        if start != end:
+            raise chunk.error(f"{end - start} bytes behind {count} items", start, FormatError)
+        return found
+
+    def _end(self, part: Layout, chunk: Chunk, start: int, end: int) -> int:
+        """Where a part ends; that of its collection if nobody can tell."""
+        reader = EntryReader(chunk.view(start, end), self._kryo)
+        try:
+            reader.read(part)
+        except UndecodableError:
+            return end
+        return end if reader.is_lost else start + reader.view.position
+
+
+def _sizes(found: pa.StructArray) -> NDArray[np.int64]:
+    """A row per record, with the sizes of its parts."""
+    return np.stack([np.asarray(field, np.int64) for field in found.flatten()], axis=1)
