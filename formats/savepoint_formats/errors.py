@@ -65,6 +65,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.printable import printable
@@ -136,6 +137,18 @@ def within(*places: str) -> Iterator[None]:
         raise
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message: whether one of these names was meant; empty if none is like it.
+
+    Example:
+        >>> did_you_mean("sumarize", ["source", "summarize"])
+        "; did you mean 'summarize'?"
+    """
+    by_name = {one.casefold(): one for one in known}
+    meant = get_close_matches(name.casefold(), by_name, 1)
+    return f"; did you mean {by_name[meant[0]]!r}?" if meant else ""
+
+
 class SavepointNotFoundError(NotFoundError):
     """Nothing lies at the path, or a directory without a ``_metadata`` file."""
 
@@ -162,8 +175,9 @@ class OperatorNotFoundError(NotFoundError):
     @classmethod
     def among(cls, path: str, uid: str, names: Iterable[str]) -> Self:
         """The error that lists the operators there are."""
-        known = ", ".join(sorted(names)) or "none"
-        return cls(f"{path} has no operator {uid!r}; it has: {known}")
+        known = sorted(names)
+        listed = ", ".join(known) or "none"
+        return cls(f"{path} has no operator {uid!r}; it has: {listed}{did_you_mean(uid, known)}")
 
 
 class OperatorExistsError(RefusedError, ValueError):
@@ -219,7 +233,7 @@ class ConditionError(RefusedError):
 
 
 class QueryError(RefusedError):
-    """A query in Spark SQL can't be understood, or failed."""
+    """A query in SQL can't be understood, or failed."""
 
 
 class MissingPackageError(RefusedError, ImportError):

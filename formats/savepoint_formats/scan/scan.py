@@ -18,6 +18,7 @@ from savepoint_formats.errors import (
     ColumnNotFoundError,
     StateNotFoundError,
     StateTypeError,
+    did_you_mean,
     within,
 )
 from savepoint_formats.metadata.references import COORDINATOR
@@ -113,9 +114,9 @@ class TableScan(TableResults):
         names = (*wanted, *added)
         unknown = [name for name in names if name not in fields]
         if unknown:
-            known = ", ".join(fields)
+            hint = did_you_mean(unknown[0], fields)
             raise ColumnNotFoundError(
-                f"{self.table.name} has no column {unknown[0]!r}; it has: {known}"
+                f"{self.table.name} has no column {unknown[0]!r}; it has: {', '.join(fields)}{hint}"
             )
         return pa.schema([fields[name] for name in names])
 

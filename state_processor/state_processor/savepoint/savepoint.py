@@ -13,13 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime, timedelta
 
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from savepoint_formats.layout import KryoClass
+    from savepoint_formats.scan.read_options import UndescribedSubclasses
+    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.audit.statistics import SavepointStatistics
     from state_processor.checks.verification import Depth, Verification
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
     from state_processor.snapshot.key_types import GivenType
+    from state_processor.sql.scan_dataset import Times
     from state_processor.writing.write_context import StateTransformation
 
 
@@ -157,6 +161,44 @@ class Savepoint(Snapshot):
         from state_processor.audit.weighing import statistics_of  # noqa: PLC0415
 
         return statistics_of(self, table, at=at, ttl=ttl, top=top)
+
+    def sql(
+        self,
+        query: str,
+        *,
+        nanoseconds: Nanoseconds = "refuse",
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
+        times: Times = "numbers",
+    ) -> pa.Table:
+        """The rows of a query over the tables of the savepoint, without Spark.
+
+        A table is called ``<uid>.<table>``. What is no letter, digit or ``_`` in a name becomes
+        ``_``; in double quotes a uid may be written as it is. Only the tables that the query names
+        are read, of these only the columns, and only the key groups of the keys if the query says
+        ``key = ...`` or ``key IN (...)``.
+
+        Args:
+            query: One query in the SQL of DuckDB.
+            nanoseconds: What becomes of times with more digits than microseconds.
+            undescribed_subclasses: What becomes of POJOs of subclasses that no snapshot describes.
+            times: ``dates`` makes the times of timers timestamps; ``numbers`` are milliseconds.
+
+        Raises:
+            QueryError: The query can't be understood, or fails.
+            TableNotFoundError: It names a table that there is not.
+            SavepointError: A table that it names can't be read.
+
+        Example:
+            >>> savepoint.sql("SELECT key, total FROM summarize.keyed_state WHERE total > 100")
+        """
+        from savepoint_formats.scan.read_options import ReadOptions  # noqa: PLC0415  # numba is slow
+        from state_processor.sql.sql_database import SqlDatabase  # noqa: PLC0415  # so is DuckDB
+
+        options = ReadOptions(
+            nanoseconds=nanoseconds, undescribed_subclasses=undescribed_subclasses
+        )
+        with SqlDatabase(self, options, times=times) as database:
+            return database.query(query).read_all()
 
     def writer(self) -> SavepointWriter:
         """What writes a savepoint that is based on this one; as yet a copy of it."""

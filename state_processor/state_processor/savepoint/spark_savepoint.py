@@ -23,9 +23,9 @@ from state_processor.savepoint.savepoint import Savepoint
 from state_processor.savepoint.state_changes import StateChanges
 from state_processor.savepoint.writer import SavepointWriter
 from state_processor.snapshot.key_types import key_types_json
+from state_processor.sql.sql_tables import SqlTables
 from state_processor.types.schema import exported_schema
 from state_processor.types.source_options import SourceOptions
-from state_processor.types.sql_names import sql_name, unused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.scan.read_options import ReadArguments, UndescribedSubclasses
-    from savepoint_formats.tables.tables import Table
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.reading.functions import (
         KeyedStateReaderFunction,
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
         WindowReaderFunction,
     )
     from state_processor.savepoint.merged_rows import ReadMerge
-    from state_processor.snapshot.operator import Operator
     from state_processor.types.source_options import TableArguments
 
 
@@ -391,12 +389,13 @@ class SparkSavepoint(StateChanges, Savepoint):
         self.warn_of_unread_tables()
         asked = ReadOptions(nanoseconds=nanoseconds, undescribed_subclasses=undescribed_subclasses)
         names: dict[str, str] = {}
-        for name, (operator, table) in self._views().items():
-            if isinstance(table, str):
+        for found in SqlTables(self.operators()):
+            name, operator, full = found.spark_sql, found.operator, found.full_name
+            if found.problem is not None:
                 # A view of another savepoint would answer in its place.
                 drop_view(self.spark, name)
                 continue
-            names[name] = full = f"{operator.name}.{table.name}"
+            names[name], table = full, operator.table(found.table)
             options = {
                 **self._source_options(full, SourceOptions(asked)),
                 "savepoint": self.directory.absolute_uri,
@@ -408,20 +407,10 @@ class SparkSavepoint(StateChanges, Savepoint):
     def unread_views(self) -> dict[str, str]:
         """Name in SQL -> why ``register`` left it out."""
         return {
-            name: str(operator.unread_tables[table][0])
-            for name, (operator, table) in self._views().items()
-            if isinstance(table, str)
+            found.spark_sql: str(found.problem)
+            for found in SqlTables(self.operators())
+            if found.problem is not None
         }
-
-    def _views(self) -> dict[str, tuple[Operator, Table | str]]:
-        """Name in SQL -> the table, or the name of one that can't be read."""
-        found: dict[str, tuple[Operator, Table | str]] = {}
-        for operator in self.operators():
-            tables = {table.name: table for table in operator.tables}
-            for name in (*tables, *operator.unread_tables):
-                view = unused(f"{sql_name(operator.name)}.{sql_name(name)}", found)
-                found[view] = operator, tables.get(name, name)
-        return found
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

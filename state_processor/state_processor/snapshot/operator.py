@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from savepoint_formats.errors import StateNotFoundError
+from savepoint_formats.errors import StateNotFoundError, did_you_mean
 from savepoint_formats.tables.catalog import OperatorCatalog
 from savepoint_formats.tables.tables import Table, tables_of
 from savepoint_formats.tables.unread import problems_by_table
@@ -87,9 +87,11 @@ class Operator:
             places = (f"subtask {problem.subtask}", f"table {name}", f"operator {self.name}")
             # The error of the catalog stays as it is, for whoever asks again.
             raise copy(problem.error).within(*places)
-        known = ", ".join(table.name for table in self.tables) or "none"
+        names = [table.name for table in self.tables]
+        known = ", ".join(names) or "none"
         unread_files = "".join(f"; could not be read: {one}" for one in self.catalog.problems)
         message = f"operator {self.name} has no table {name!r}; it has: {known}{unread_files}"
+        message += did_you_mean(name, names)
         raise StateNotFoundError(message)
 
     def scan(self, table: Table, options: ReadOptions) -> TableScan:

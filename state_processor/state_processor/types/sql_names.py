@@ -12,21 +12,30 @@ if TYPE_CHECKING:
 
 def sql_name(name: str) -> str:
     """A name that Spark's catalog takes; in quotes if SQL needs them."""
-    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
-    return plain if plain.isidentifier() else f"`{plain}`"
+    plain = plain_name(name)
+    return plain if plain.isidentifier() else quoted(plain)
+
+
+def plain_name(name: str) -> str:
+    """A name of letters, digits and ``_``, which Spark's catalog takes."""
+    return re.sub(r"[^A-Za-z0-9_]", "_", name)
 
 
 def unused(name: str, names: Iterable[str]) -> str:
     """The name, or the first with a number behind it that is not among ``names``."""
     taken = {one.casefold() for one in names}
-    quote = "`" if name.endswith("`") else ""
-    numbered = (f"{name.removesuffix(quote)}_{number}{quote}" for number in count(2))
+    numbered = (f"{name}_{number}" for number in count(2))
     return next(one for one in chain([name], numbered) if one.casefold() not in taken)
 
 
 def quoted(name: str) -> str:
-    """A name in quotes."""
+    """A name in Spark's quotes."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def double_quoted(name: str) -> str:
+    """A name in the quotes of the SQL standard."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:

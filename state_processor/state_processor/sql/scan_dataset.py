@@ -1,0 +1,153 @@
+"""A scan as a dataset of Arrow, which is what DuckDB hands columns and conditions to.
+
+DuckDB asks for the schema when a query is bound, and for a scanner when rows are wanted; a table
+that is there twice in a query has two. Nothing else is asked of a dataset.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow.dataset import Dataset
+
+from savepoint_formats.errors import SavepointError
+from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.tables.tables import KEY
+from state_processor.sql.key_conditions import Condition
+from state_processor.types.schema import exported_schema, to_exported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from savepoint_formats.scan.scan import TableScan
+
+Times = Literal["numbers", "dates"]
+"""What the times of timers are: milliseconds since the epoch, or timestamps in UTC."""
+
+TIMESTAMP = "timestamp"
+DATE = pa.timestamp("us", "UTC")
+
+LAST_MS = (1 << 63) // 1000 - 1
+"""The last millisecond that a timestamp of microseconds has; that of -LAST_MS is the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlRows:
+    """The rows of a scan as SQL sees them.
+
+    Attributes:
+        scan: The scan.
+        times: What the times of timers are.
+    """
+
+    scan: TableScan
+    times: Times = "numbers"
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the batches."""
+        found = exported_schema(self.scan.schema, self.scan.options.nanoseconds)
+        return _with_dates_in_schema(found) if self._has_dates else found
+
+    @property
+    def _has_dates(self) -> bool:
+        has_times = self.scan.kind is StateKind.TIMERS and self.times == "dates"
+        return has_times and TIMESTAMP in self.scan.schema.names
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, split by split."""
+        for split in self.scan.splits():
+            for batch in self.scan.read(split):
+                found = to_exported(batch, self.scan.options.nanoseconds)
+                yield _with_dates(found) if self._has_dates else found
+
+
+def _with_dates_in_schema(schema: pa.Schema) -> pa.Schema:
+    index = schema.get_field_index(TIMESTAMP)
+    return schema.set(index, schema.field(index).with_type(DATE))
+
+
+def _with_dates(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with the times of its timers as timestamps.
+
+    A timer that is never to fire has the largest number there is: a time that lies beyond the
+    timestamps is the last of them.
+    """
+    schema = _with_dates_in_schema(batch.schema)
+    index = schema.get_field_index(TIMESTAMP)
+    near = pc.max_element_wise(pc.min_element_wise(batch.column(index), LAST_MS), -LAST_MS)
+    columns = [*batch.columns]
+    columns[index] = pc.multiply(near, 1000).view(DATE)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+class ScanDataset(Dataset):  # type: ignore[misc]  # pyarrow has no types
+    """A dataset whose rows a scan reads when they are wanted.
+
+    Attributes:
+        rows: The rows, all of them.
+        errors: What was wrong with the savepoint; DuckDB knows but its own errors.
+    """
+
+    def __init__(self, rows: SqlRows) -> None:
+        # That of Dataset is for datasets in C++, and refuses to be called.
+        self.rows = rows
+        self.errors: list[SavepointError] = []
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.rows.schema
+
+    def scanner(
+        self,
+        columns: list[str] | None = None,
+        filter: pc.Expression | None = None,  # noqa: A002  # DuckDB's name
+        **_: Any,
+    ) -> ScanReader:
+        """What reads these columns of the rows that fulfil a condition."""
+        return ScanReader(self, tuple(columns or self.schema.names), filter)
+
+
+@dataclass(frozen=True, slots=True)
+class ScanReader:
+    """What DuckDB has a stream of batches of. Arrow's own scanner would read far ahead."""
+
+    dataset: ScanDataset
+    columns: tuple[str, ...]
+    condition: pc.Expression | None
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        schema = self.dataset.schema
+        wanted = pa.schema([schema.field(name) for name in self.columns])
+        return pa.RecordBatchReader.from_batches(wanted, self._batches())
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in self._rows().batches():
+                found = batch if self.condition is None else batch.filter(self.condition)
+                if found.num_rows:
+                    yield found.select(self.columns)
+        except SavepointError as error:
+            self.dataset.errors.append(error)
+            raise
+
+    def _rows(self) -> SqlRows:
+        rows, columns = self.dataset.rows, self.columns
+        options = rows.scan.options
+        if self.condition is not None:
+            found = Condition.of(self.condition, KEY)
+            columns = tuple(dict.fromkeys((*columns, *found.columns)))
+            if found.keys is not None and _has_plain_keys(rows.schema):
+                options = replace(options, keys=found.keys)
+        scan = replace(rows.scan, options=options.of_columns(columns))
+        return SqlRows(scan, rows.times)
+
+
+def _has_plain_keys(schema: pa.Schema) -> bool:
+    """Whether keys are of a type of which a constant in a condition tells the key."""
+    kind = schema.field(KEY).type
+    is_plain = pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_boolean(kind)
+    return bool(is_plain)

@@ -1,0 +1,197 @@
+"""A savepoint as a database of DuckDB: a query plans and reads the tables that it names, no others."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+from uuid import uuid4
+
+import duckdb
+import pyarrow as pa
+
+from savepoint_formats.errors import QueryError, TableNotFoundError, did_you_mean
+from savepoint_formats.scan.read_options import ReadOptions
+from state_processor.sql.scan_dataset import ScanDataset, SqlRows
+from state_processor.sql.sql_tables import SqlTable, SqlTables
+from state_processor.sql.sql_text import Dialect, rewritten
+from state_processor.types.sql_names import double_quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+    from state_processor.snapshot.snapshot import Snapshot
+    from state_processor.sql.scan_dataset import Times
+
+_BATCH_ROWS = 1 << 16
+_QUERIES = {"SELECT", "EXPLAIN"}
+_OWN_DATABASES = {"information_schema", "pg_catalog", "main", "temp", "system"}
+_EXPLAIN = re.compile(r"^\s*EXPLAIN(\s+ANALYZE)?\b", re.IGNORECASE)
+_NO_TABLE = re.compile(r"Table with name (\S+) does not exist")
+_NO_COLUMN = re.compile(r'(?:Referenced column "|does not have a column named ")([^"]+)"')
+
+
+@dataclass(frozen=True, slots=True)
+class SqlResult:
+    """The rows of a query, which are read as they are asked for."""
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+
+    def read_all(self) -> pa.Table:
+        """All rows."""
+        return pa.Table.from_batches(self.batches, self.schema)
+
+
+class SqlDatabase:
+    """Answers queries about a savepoint.
+
+    Args:
+        snapshot: The savepoint.
+        options: How all tables are read: ``nanoseconds``, ``undescribed_subclasses``.
+        times: What the times of timers are.
+
+    Example:
+        >>> with SqlDatabase(savepoint) as database:
+        ...     database.query("SELECT count(*) FROM summarize.keyed_state").read_all()
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        options: ReadOptions | None = None,
+        *,
+        times: Times = "numbers",
+    ) -> None:
+        self.tables = SqlTables(snapshot.operators())
+        self._options, self._times = options or ReadOptions(), times
+        self._datasets: dict[tuple[str, str], ScanDataset] = {}
+        spilled = Path(tempfile.gettempdir(), f"savepoint-query-{uuid4().hex}")
+        self._connection = duckdb.connect(config={"temp_directory": str(spilled)})
+        # That of a Spark session for savepoints, so that texts of times are the same.
+        self._connection.execute("SET TimeZone = 'UTC'")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._connection.close()
+
+    def query(self, sql: str) -> SqlResult:
+        """The result of a query. What is wrong with it is told before any rows are read.
+
+        Args:
+            sql: One query in DuckDB's SQL.
+
+        Raises:
+            QueryError: It is no query, or can't be understood.
+            TableNotFoundError: It names a table that there is not.
+            SavepointError: The files of a table that it names are missing or damaged.
+        """
+        text = rewritten(sql, self.tables, Dialect.DUCKDB)
+        with self._told():
+            self._expect_query(text)
+            for database, name in self._named_tables(text):
+                self._register(database, name)
+            reader = self._connection.sql(text).to_arrow_reader(_BATCH_ROWS)
+        return SqlResult(reader.schema, self._batches(reader))
+
+    def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        try:
+            with self._told():
+                yield from reader
+        finally:
+            reader.close()
+
+    def _expect_query(self, text: str) -> None:
+        statements = [one.type.name for one in self._connection.extract_statements(text)]
+        if len(statements) != 1:
+            raise QueryError(f"{len(statements)} statements, expected one query")
+        if statements[0] not in _QUERIES:
+            raise QueryError(f"a statement of type {statements[0]}, expected a query: SELECT ...")
+
+    def _named_tables(self, text: str) -> set[tuple[str, str]]:
+        """Database and name of each table in a query, as DuckDB's parser finds them."""
+        # Its own function that lists tables binds them, which fails for tables to come.
+        query = _EXPLAIN.sub("", text)
+        (row,) = self._connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
+        return set(_base_tables(json.loads(row[0])))
+
+    def _register(self, database: str, name: str) -> None:
+        found = self.tables.find(database, name)
+        if found is None:
+            if database and database.casefold() not in _OWN_DATABASES:
+                raise self._unknown(f"{database}.{name}")
+            return
+        if found.problem is not None:
+            found.operator.table(found.table)
+        place = (found.database, found.name)
+        if place not in self._datasets:
+            self._datasets[place] = self._new_view(found)
+
+    def _new_view(self, found: SqlTable) -> ScanDataset:
+        scan = found.operator.scan(found.operator.table(found.table), self._options)
+        scan.check()
+        dataset = ScanDataset(SqlRows(scan, self._times))
+        source = double_quoted(f"savepoint {found.sql}")
+        database = double_quoted(found.database)
+        self._connection.register(f"savepoint {found.sql}", dataset)
+        self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {database}")
+        view = f"{database}.{double_quoted(found.name)}"
+        self._connection.execute(f"CREATE VIEW {view} AS FROM {source}")
+        return dataset
+
+    def _unknown(self, name: str) -> TableNotFoundError:
+        known = sorted(table.sql for table in self.tables)
+        return TableNotFoundError(
+            f"there is no table {name}; there are: {', '.join(known) or 'none'}"
+            f"{did_you_mean(name, known)}"
+        )
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Raises what was wrong with the savepoint, or with the query, instead of DuckDB's errors."""
+        for dataset in self._datasets.values():
+            dataset.errors.clear()
+        try:
+            yield
+        except (duckdb.Error, pa.ArrowException) as error:
+            ours = [one for dataset in self._datasets.values() for one in dataset.errors]
+            raise ours[0] if ours else QueryError(self._reason(error)) from error
+
+    def _reason(self, error: Exception) -> str:
+        # Behind it comes the place in a text that is not quite the user's.
+        reason = " ".join(str(error).partition("\n\nLINE ")[0].split())
+        if unknown := _NO_TABLE.search(reason):
+            return str(self._unknown(unknown[1]))
+        unknown = _NO_COLUMN.search(reason)
+        if unknown is None:
+            return reason
+        known = sorted(
+            {name for dataset in self._datasets.values() for name in dataset.schema.names}
+        )
+        hint = did_you_mean(unknown[1], known)
+        told = f"; the tables of the query have: {', '.join(known)}" if known else ""
+        return f"there is no column {unknown[1]!r}{told}{hint}"
+
+
+def _base_tables(tree: Any) -> Iterator[tuple[str, str]]:
+    match tree:
+        case {"type": "BASE_TABLE", "schema_name": str(database), "table_name": str(name)}:
+            yield database, name
+        case dict():
+            for one in tree.values():
+                yield from _base_tables(one)
+        case list():
+            for one in tree:
+                yield from _base_tables(one)

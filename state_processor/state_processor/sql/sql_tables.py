@@ -1,0 +1,127 @@
+"""What SQL calls the tables of a savepoint; the same names for DuckDB and for Spark.
+
+An operator is a database. Names of Spark's catalog consist of letters, digits and ``_``; what else
+a uid or the name of a state has becomes ``_``, and a number behind it tells apart what would be the
+same. In quotes, a uid and a table may be written as they are: ``"session-window".window_state``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from state_processor.types.sql_names import double_quoted, plain_name, quoted, unused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from savepoint_formats.tables.catalog_problem import CatalogProblem
+    from state_processor.snapshot.operator import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class SqlTable:
+    """A table, and what SQL calls it.
+
+    Attributes:
+        database: The name of the operator in SQL.
+        name: The name of the table in SQL.
+        operator: The operator.
+        table: The name of the table as the operator has it.
+        problem: Why the table can't be read; None if it can.
+    """
+
+    database: str
+    name: str
+    operator: Operator
+    table: str
+    problem: CatalogProblem | None = None
+
+    @property
+    def full_name(self) -> str:
+        """``<operator>.<table>``."""
+        return f"{self.operator.name}.{self.table}"
+
+    @property
+    def sql(self) -> str:
+        """What a query calls it; in quotes where a name begins with a digit."""
+        parts = (self.database, self.name)
+        return ".".join(one if one.isidentifier() else double_quoted(one) for one in parts)
+
+    @property
+    def spark_sql(self) -> str:
+        """What Spark calls it."""
+        parts = (self.database, self.name)
+        return ".".join(one if one.isidentifier() else quoted(one) for one in parts)
+
+
+class SqlTables:
+    """The tables of a savepoint by their names in SQL.
+
+    The headers of an operator's files are read when one of its tables is asked for.
+    """
+
+    def __init__(self, operators: Iterable[Operator]) -> None:
+        self._operators = tuple(operators)
+        self._found: dict[str, tuple[SqlTable, ...]] = {}
+
+    @cached_property
+    def databases(self) -> dict[str, list[Operator]]:
+        """The database, in small letters -> the operators whose tables are in it."""
+        found: dict[str, list[Operator]] = {}
+        for operator in self._operators:
+            found.setdefault(plain_name(operator.name).casefold(), []).append(operator)
+        return found
+
+    def __iter__(self) -> Iterator[SqlTable]:
+        """All tables, operator by operator. Reads the headers of all state files."""
+        for operator in self._operators:
+            for table in self.of_database(plain_name(operator.name)):
+                if table.operator is operator:
+                    yield table
+
+    def of_database(self, name: str) -> tuple[SqlTable, ...]:
+        """The tables of a database; none if there is no such database."""
+        key = name.casefold()
+        if key not in self._found:
+            self._found[key] = tuple(_named(self.databases.get(key, ())))
+        return self._found[key]
+
+    def database(self, name: str) -> str | None:
+        """The database that an operator is, by any of its names: uid, hash, name in SQL."""
+        for operator in self._operators:
+            if name in (operator.uid, operator.id):
+                return plain_name(operator.name)
+        plain = plain_name(name)
+        found = self.databases.get(plain.casefold())
+        is_name = found and (plain == name or any(_is(one.name, name) for one in found))
+        return plain_name(found[0].name) if found and is_name else None
+
+    def find(self, operator: str, table: str) -> SqlTable | None:
+        """The table of these names, each as it is or as SQL has it; None if there is none."""
+        database = self.database(operator)
+        tables = () if database is None else self.of_database(database)
+        for is_meant in (
+            lambda one: one.table == table and one.operator.name == operator,
+            lambda one: one.name == table,
+            lambda one: table in (one.table, one.name) or _is(one.name, table),
+        ):
+            if found := next(filter(is_meant, tables), None):
+                return found
+        return None
+
+
+def _named(operators: Iterable[Operator]) -> Iterator[SqlTable]:
+    taken: set[str] = set()
+    for operator in operators:
+        unread = operator.unread_tables
+        for name in (*(table.name for table in operator.tables), *unread):
+            own = unused(plain_name(name), taken)
+            taken.add(own)
+            problem = unread[name][0] if name in unread else None
+            yield SqlTable(plain_name(operator.name), own, operator, name, problem)
+
+
+def _is(one: str, other: str) -> bool:
+    return one.casefold() == other.casefold()

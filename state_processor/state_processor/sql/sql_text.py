@@ -1,0 +1,81 @@
+"""Names of tables in the text of a query.
+
+A uid may be a word of SQL (``summarize``), or hold what names of Spark's catalog do not. So names
+of tables are found in the text, and written as an engine takes them. Texts and comments stay as
+they are. What is found nowhere is left to the engine's own parser.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from state_processor.types.sql_names import double_quoted, quoted
+
+if TYPE_CHECKING:
+    from state_processor.sql.sql_tables import SqlTables
+
+_NAME = r"""(?:"(?:[^"]|"")*"|`(?:[^`]|``)*`|[^\W\d][\w$]*)"""
+_PARTS = re.compile(_NAME)
+_CHAIN = rf"(?P<names>{_NAME}(?:\s*\.\s*{_NAME})*)"
+_COMMENTS = r"--[^\n]*|/\*.*?\*/"
+_ESCAPED = r"'(?:[^'\\]|\\.|'')*'"
+
+
+class Dialect(Enum):
+    """Whose SQL a text is."""
+
+    DUCKDB = re.compile(
+        rf"(?:{_COMMENTS}|[eE]{_ESCAPED}|'(?:[^']|'')*'|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)|{_CHAIN}",
+        re.DOTALL,
+    )
+    SPARK = re.compile(rf"(?:{_COMMENTS}|[rR]?{_ESCAPED})|{_CHAIN}", re.DOTALL)
+
+    def quoted(self, name: str) -> str:
+        """A name in this dialect's quotes."""
+        return double_quoted(name) if self is Dialect.DUCKDB else quoted(name)
+
+
+def rewritten(sql: str, tables: SqlTables, dialect: Dialect) -> str:
+    """The query with names of tables as the engine takes them.
+
+    Args:
+        sql: The query. Uids are in double quotes or backquotes, in both dialects.
+        tables: The tables that there are.
+        dialect: Of which engine the text is.
+    """
+
+    def replaced(match: re.Match[str]) -> str:
+        text = match["names"]
+        return match[0] if text is None else _rewritten_names(text, tables, dialect)
+
+    return dialect.value.sub(replaced, sql)
+
+
+def _rewritten_names(text: str, tables: SqlTables, dialect: Dialect) -> str:
+    parts = list(_PARTS.finditer(text))
+    if len(parts) > 1:
+        database, name = (unquoted(one[0]) for one in parts[:2])
+        if found := tables.find(database, name):
+            start = f"{dialect.quoted(found.database)}.{dialect.quoted(found.name)}"
+            return start + _as_quoted(text[parts[1].end() :], dialect)
+        if parts[0][0] == database and tables.database(database):
+            # Whatever follows, a word of SQL is no name to the parser.
+            return dialect.quoted(database) + _as_quoted(text[parts[0].end() :], dialect)
+    return _as_quoted(text, dialect)
+
+
+def _as_quoted(text: str, dialect: Dialect) -> str:
+    """Names in backquotes as DuckDB takes them; in double quotes they may be texts of Spark's."""
+    if dialect is not Dialect.DUCKDB or "`" not in text:
+        return text
+    return _PARTS.sub(
+        lambda one: double_quoted(unquoted(one[0])) if one[0][0] == "`" else one[0], text
+    )
+
+
+def unquoted(name: str) -> str:
+    """What a name is without its quotes."""
+    quote = name[0]
+    return name[1:-1].replace(quote * 2, quote) if quote in '"`' else name

@@ -1,0 +1,263 @@
+"""SQL over savepoints without Spark: what is read, what comes out, what is told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from support.sample_rows import SAMPLES, Sample, copy_of, file_of
+
+from savepoint_formats.errors import (
+    FormatError,
+    QueryError,
+    StateFileNotFoundError,
+    TableNotFoundError,
+    UndecodableError,
+)
+from savepoint_formats.scan.read_options import ReadOptions
+from savepoint_formats.scan.splits import KeyedSplit
+from state_processor import Savepoint
+from state_processor.sql.scan_dataset import LAST_MS, ScanDataset, SqlRows
+from state_processor.sql.sql_database import SqlDatabase
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CURRENCY = Sample("currency-2.2.1-hashmap-canonical")
+STATES = Sample("states-2.2.1-hashmap-canonical")
+SQL = Sample("sql-2.2.1-hashmap-canonical")
+WINDOWS = Sample("windows-2.2.1-rocksdb-native")
+OBJECTS = SAMPLES / "objects-2.2.1-hashmap-canonical"
+
+
+def rows(sample: Sample, query: str, **options: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = sample.open().sql(query, **options).to_pylist()
+    return found
+
+
+def splits_read(savepoint: Savepoint, table: str, query: str) -> int:
+    """The key groups that DuckDB has a table's splits read of, for a query."""
+    asked: list[int] = []
+
+    class Watched(ScanDataset):
+        def scanner(self, *arguments: Any, **named: Any) -> Any:
+            found = super().scanner(*arguments, **named)
+            splits = found._rows().scan.splits()
+            keyed = [one for one in splits if isinstance(one, KeyedSplit)]
+            asked.append(sum(len(split.key_groups) for split in keyed))
+            return found
+
+    with SqlDatabase(savepoint) as database:
+        database.query(f"SELECT * FROM {table} LIMIT 0").read_all()
+        (place,) = database._datasets
+        watched = Watched(database._datasets[place].rows)
+        database._connection.register(f"savepoint {table}", watched)
+        database.query(query).read_all()
+    return asked[0]
+
+
+class TestRows:
+    @pytest.mark.parametrize("name", sorted(path.name for path in SAMPLES.glob("*-canonical")))
+    def test_are_those_of_scans(self, name: str) -> None:
+        savepoint = Savepoint.open(str(SAMPLES / name))
+        options = ReadOptions(undescribed_subclasses="bytes", nanoseconds="struct")
+        with SqlDatabase(savepoint, options) as database:
+            for table in database.tables:
+                scan = table.operator.scan(table.operator.table(table.table), options)
+                expected = pa.Table.from_batches(SqlRows(scan).batches(), SqlRows(scan).schema)
+                found = database.query(f"SELECT * FROM {table.sql}").read_all()
+                assert found.schema.names == expected.schema.names
+                assert found.to_pylist() == expected.to_pylist(), table.sql
+
+    def test_have_names_of_operators_that_are_words_of_sql(self) -> None:
+        found = rows(CURRENCY, "SELECT key, total FROM summarize.keyed_state WHERE key = -7")
+        assert found == [{"key": -7, "total": 913265.84375}]
+
+    def test_of_a_uid_in_quotes_and_of_its_name(self) -> None:
+        quoted = rows(SQL, 'SELECT count(*) AS n FROM "4_group-aggregate".keyed_state')
+        assert quoted == rows(SQL, 'SELECT count(*) AS n FROM "4_group_aggregate".keyed_state')
+        assert quoted == [{"n": 24}]
+
+    def test_of_a_table_that_is_there_twice(self) -> None:
+        query = (
+            "SELECT count(*) AS n FROM stateful.keyed_state a"
+            " JOIN stateful.keyed_state b USING (key) WHERE b.reminders IS NOT NULL"
+        )
+        expected = [row for row in STATES.keyed_state("stateful") if row.get("reminders")]
+        assert rows(STATES, query) == [{"n": len(expected)}]
+
+    def test_of_two_operators(self) -> None:
+        query = (
+            "WITH rates AS (FROM currency_converter.rates)"
+            " SELECT s.key, r.value FROM summarize.keyed_state s JOIN rates r USING (key) ORDER BY 1"
+        )
+        assert rows(CURRENCY, query) == [{"key": 0, "value": 11.875}, {"key": 1, "value": 13.125}]
+
+    def test_of_keys_that_are_structs(self) -> None:
+        query = "SELECT count(*) AS n FROM \"4_group-aggregate\".keyed_state WHERE key.f0 = 'Zoë'"
+        assert rows(SQL, query) == [{"n": 1}]
+
+    def test_in_what_only_a_condition_is_about(self) -> None:
+        query = "SELECT total FROM summarize.keyed_state WHERE count > 13"
+        assert len(rows(CURRENCY, query)) == 4
+
+    def test_explained(self) -> None:
+        assert rows(CURRENCY, "EXPLAIN SELECT * FROM summarize.keyed_state")
+
+    def test_of_a_second_query_are_read_again(self) -> None:
+        with SqlDatabase(CURRENCY.open()) as database:
+            query = "SELECT count(*) AS n FROM summarize.keyed_state"
+            found = [database.query(query).read_all().to_pylist() for _ in range(2)]
+        assert found == [[{"n": 24}], [{"n": 24}]]
+
+
+class TestTimes:
+    def test_of_timers_are_numbers_or_dates(self) -> None:
+        query = "SELECT min(timestamp) AS first FROM tumbling.timers"
+        (number,) = rows(WINDOWS, query)
+        (date,) = rows(WINDOWS, query, times="dates")
+        assert date["first"] == datetime.fromtimestamp(number["first"] / 1000, UTC)
+
+    def test_beyond_timestamps_are_the_last_and_the_first(self) -> None:
+        scan = WINDOWS.open().scan("tumbling.timers", columns=["timestamp"])
+
+        class Extreme:
+            """A scan of timers that no sample has."""
+
+            kind, schema, options = scan.kind, scan.schema, scan.options
+
+            def splits(self) -> list[None]:
+                return [None]
+
+            def read(self, _split: None) -> list[pa.RecordBatch]:
+                numbers = [(1 << 63) - 1, -(1 << 63), 1, LAST_MS]
+                return [pa.record_batch([pa.array(numbers, pa.int64())], schema=scan.schema)]
+
+        (batch,) = SqlRows(Extreme(), "dates").batches()  # type: ignore[arg-type]
+        micros = batch.column(0).view(pa.int64()).to_pylist()
+        assert micros == [LAST_MS * 1000, -LAST_MS * 1000, 1000, LAST_MS * 1000]
+
+    def test_of_other_tables_stay(self) -> None:
+        found = rows(CURRENCY, "SELECT * FROM summarize.keyed_state LIMIT 1", times="dates")
+        assert set(found[0]) == {"key", "total", "count"}
+
+    def test_with_nanoseconds_as_asked(self) -> None:
+        query = "SELECT last_seen FROM stateful.keyed_state WHERE key = ''"
+        (row,) = rows(STATES, query, nanoseconds="text")
+        assert row == {"last_seen": "2024-03-01 10:10:50.293213000Z"}
+
+
+class TestWhatIsRead:
+    def test_key_groups_of_the_keys_that_are_wanted(self) -> None:
+        savepoint, table = CURRENCY.open(), "summarize.keyed_state"
+        read = {
+            condition: splits_read(savepoint, table, f"SELECT total FROM {table} WHERE {condition}")
+            for condition in ("key = -7", "key IN (-7, 1003, 0)", "key = 1 OR key = 0", "key > 0")
+        }
+        assert read["key = -7"] == 1
+        assert read["key IN (-7, 1003, 0)"] == 3
+        assert read["key = 1 OR key = 0"] == 2
+        assert read["key > 0"] == 300
+
+    def test_no_files_of_other_key_groups(self, tmp_path: Path) -> None:
+        savepoint = copy_of(CURRENCY, tmp_path)
+        file_of(savepoint, "summarize 0: keyed state").unlink()
+        query = "SELECT key FROM summarize.keyed_state"
+        with pytest.raises(StateFileNotFoundError):
+            savepoint.sql(query)
+        keys = [row["key"] for row in CURRENCY.keyed_state("summarize")]
+        found = []
+        for key in keys:
+            try:
+                found += savepoint.sql(f"{query} WHERE key = {key}").to_pylist()
+            except StateFileNotFoundError:
+                continue
+        assert 0 < len(found) < len(keys)
+
+    def test_no_files_behind_a_limit(self, tmp_path: Path) -> None:
+        savepoint = copy_of(CURRENCY, tmp_path)
+        file_of(savepoint, "summarize 1: keyed state").unlink()
+        assert savepoint.sql("SELECT key FROM summarize.keyed_state LIMIT 3").num_rows == 3
+
+    def test_no_columns_that_are_not_wanted(self) -> None:
+        query = "SELECT {} FROM payments.keyed_state"
+        savepoint = Savepoint.open(str(OBJECTS))
+        assert savepoint.sql(query.format("key, memo")).num_rows == 40
+        with pytest.raises(UndecodableError):
+            savepoint.sql(query.format("payment"))
+
+    def test_no_other_operators(self, tmp_path: Path) -> None:
+        savepoint = copy_of(CURRENCY, tmp_path)
+        for subtask in (0, 1):
+            file_of(savepoint, f"currency_converter {subtask}: operator state").unlink()
+        assert savepoint.sql("FROM summarize.keyed_state").num_rows == 24
+
+    def test_without_spark(self) -> None:
+        program = (
+            "import sys; from state_processor import Savepoint;"
+            f"Savepoint.open({CURRENCY.path!r}).sql('SELECT 1 FROM summarize.keyed_state');"
+            "assert 'pyspark' not in sys.modules"
+        )
+        subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+class TestErrors:
+    @pytest.fixture
+    def unreadable(self, tmp_path: Path) -> Savepoint:
+        """A savepoint of which everything but the heads of its files is damaged."""
+        savepoint = copy_of(CURRENCY, tmp_path)
+        for subtask in (0, 1):
+            file = file_of(savepoint, f"summarize {subtask}: keyed state")
+            file.write_bytes(file.read_bytes()[:-9])
+        return savepoint
+
+    @pytest.mark.parametrize(
+        ("query", "message"),
+        [
+            ("SELEKT 1", 'syntax error at or near "SELEKT"'),
+            ("SELECT totl FROM summarize.keyed_state", "no column 'totl'.*did you mean 'total'"),
+            (
+                "SELECT s.totl FROM summarize.keyed_state s",
+                "no column 'totl'.*did you mean 'total'",
+            ),
+            ("SELECT foo(key) FROM summarize.keyed_state", "foo does not exist"),
+            ("SELECT 1; SELECT 2", "2 statements, expected one query"),
+            ("", "0 statements, expected one query"),
+            ("DROP SCHEMA main", "DROP, expected a query"),
+            ("COPY (SELECT 1) TO 'x.csv'", "COPY, expected a query"),
+        ],
+    )
+    def test_of_a_query_come_before_anything_is_read(
+        self, unreadable: Savepoint, query: str, message: str
+    ) -> None:
+        with pytest.raises(QueryError, match=message) as raised:
+            unreadable.sql(query)
+        assert "\n" not in str(raised.value)
+        assert "LINE 1" not in str(raised.value)
+
+    @pytest.mark.parametrize(
+        "table", ["summarise.keyed_state", "summarize.keyed_stat", '"summarize".keyed_stat']
+    )
+    def test_of_a_table_ask_what_was_meant(self, unreadable: Savepoint, table: str) -> None:
+        with pytest.raises(TableNotFoundError, match=r"did you mean 'summarize\.keyed_state'\?"):
+            unreadable.sql(f"SELECT * FROM {table}")
+
+    def test_of_a_table_without_operator_list_what_there_is(self, unreadable: Savepoint) -> None:
+        with pytest.raises(QueryError, match=r"no table foo; there are: currency_converter\.rates"):
+            unreadable.sql("SELECT * FROM foo")
+
+    def test_of_files_are_those_of_the_scan(self, unreadable: Savepoint) -> None:
+        with pytest.raises(FormatError, match="at byte ") as raised:
+            unreadable.sql("SELECT sum(total) FROM summarize.keyed_state")
+        assert "operator summarize" in str(raised.value)
+
+    def test_of_a_lost_table_name_its_file(self, tmp_path: Path) -> None:
+        savepoint = copy_of(CURRENCY, tmp_path)
+        for subtask in (0, 1):
+            file_of(savepoint, f"summarize {subtask}: keyed state").unlink()
+        with pytest.raises(StateFileNotFoundError, match="does not exist"):
+            savepoint.sql("SELECT * FROM summarize.keyed_state")
