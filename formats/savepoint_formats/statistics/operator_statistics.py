@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import within
 from savepoint_formats.layout import Opaque
-from savepoint_formats.pass_through.heap_entries import BackToBack
 from savepoint_formats.pass_through.stored_raw_timers import StoredRawTimers
 from savepoint_formats.pass_through.stored_runs import stored_source
 from savepoint_formats.program.spans import Spans
@@ -22,6 +21,7 @@ from savepoint_formats.scan.splits import pieces_of
 from savepoint_formats.scan.subtasks import check_subtasks
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.state_files.header import OperatorBackendHeader
+from savepoint_formats.state_files.heap_records import BackToBack
 from savepoint_formats.state_files.operator_state import read_elements
 from savepoint_formats.state_files.state import State, StateKind, key_layout
 from savepoint_formats.statistics.contents import ContentsReader
