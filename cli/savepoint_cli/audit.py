@@ -7,11 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli.inspect import inspection, open_savepoint
+from savepoint_cli.inspect import (
+    inspection,
+    open_savepoint,
+    undescribed_subclasses_option,
+)
+from savepoint_formats.printable import printable
 from state_processor.types.flink_units import milliseconds
 
 if TYPE_CHECKING:
     from savepoint_cli.output import Output
+    from savepoint_formats.scan.read_options import UndescribedSubclasses
+
+NOT_FOUND = 3
+"""The exit code where all is well, but there is nothing of what was asked for."""
 
 
 def _moment(
@@ -96,3 +105,36 @@ def stats(
     output.page(report, *statistics_tables(report, with_key_groups=with_key_groups))
     if report.problems:
         click.get_current_context().exit(1)
+
+
+@click.command()
+@inspection
+@click.argument("key")
+@click.option("--operator", metavar="UID", help="Look into this operator only, by its uid or hash.")
+@undescribed_subclasses_option
+def key(
+    output: Output,
+    path: str,
+    key: str,
+    operator: str | None,
+    undescribed_subclasses: UndescribedSubclasses,
+    **uids: Any,
+) -> None:
+    """Show all that KEY has in the savepoint at PATH: states, windows and timers.
+
+    Only its key group is read. A key that is a struct is JSON, one of bytes hexadecimal. Exit
+    codes: 0 found, 3 no operator has the key.
+
+    \b
+    savepoint key s3://jobs/orders/savepoint-1a2b customer-001
+    savepoint key s3://jobs/orders/savepoint-1a2b '{"f0": 7, "f1": "EUR"}' --operator summarize
+    """
+    found = open_savepoint(path, **uids).key(
+        key, operator=operator, undescribed_subclasses=undescribed_subclasses
+    )
+    for one in found.tables:
+        title, place = f"{one.operator}.{one.table}", {"operator": one.operator, "table": one.table}
+        output.placed_values(title, place, one.rows.column_names, one.printable())
+    if not found.is_found:
+        click.echo(f"no operator has the key {printable(found.key)}", err=True)
+        click.get_current_context().exit(NOT_FOUND)

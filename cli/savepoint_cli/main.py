@@ -59,6 +59,7 @@ for command in (
     inspect.files,
     checks.verify,
     audit.stats,
+    audit.key,
     read.show,
     read.query,
     modify.copy,

@@ -81,6 +81,20 @@ class Output:
             table.add_row(*(escape(_shown(row[name]), keep=_OF_VALUES) for name in names))
         self._console.print(table)
 
+    def placed_values(
+        self,
+        title: str,
+        place: dict[str, str],
+        names: Sequence[str],
+        rows: Sequence[dict[str, Any]],
+    ) -> None:
+        """Rows of one of several tables; a JSON line tells the place, and has them in ``row``."""
+        if self.format is OutputFormat.JSON:
+            for row in rows:
+                print(json_printable(_json({**place, "row": row})))
+        else:
+            self.values(title, names, rows)
+
     def _table(self, title: str) -> Table:
         heading = escape(title) or None
         return Table(title=heading, title_justify="left", title_style="bold", box=SIMPLE)

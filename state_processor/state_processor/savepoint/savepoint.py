@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from state_processor.savepoint.writer import SavepointWriter
 from state_processor.snapshot.session import tasks_at_once
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from state_processor.audit.key_state import KeyState
     from state_processor.audit.statistics import SavepointStatistics
     from state_processor.checks.verification import Depth, Verification
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
@@ -199,6 +200,39 @@ class Savepoint(Snapshot):
         )
         with SqlDatabase(self, options, times=times) as database:
             return database.query(query).read_all()
+
+    def key(
+        self,
+        key: Any,
+        *,
+        operator: str | None = None,
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
+    ) -> KeyState:
+        """All that one key has: its states, windows and timers, across operators.
+
+        Reads the key group of the key alone, or all where its hash code can't be told.
+
+        Args:
+            key: The key, as the column ``key`` of a table has it: a struct is a dict. Or as text:
+                bytes in hexadecimal, structs and lists as JSON.
+            operator: The uid or hash of the only operator to look into; by default all whose keys
+                are of the type.
+            undescribed_subclasses: What becomes of POJOs whose class no snapshot describes.
+
+        Returns:
+            The rows of each table that has the key, as tables of Arrow.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            KeyTypeError: No operator has keys of the type.
+            SavepointError: The files can't be read.
+
+        Example:
+            >>> savepoint.key("customer-001").table("stateful.keyed_state").to_pandas()
+        """
+        from state_processor.audit.key_state import key_state  # noqa: PLC0415  # numba is slow
+
+        return key_state(self, key, operator, undescribed_subclasses)
 
     def writer(self) -> SavepointWriter:
         """What writes a savepoint that is based on this one; as yet a copy of it."""

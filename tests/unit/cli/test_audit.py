@@ -80,3 +80,20 @@ def test_options_of_stats_that_say_nothing_are_refused(
     code, output = run("stats", states, option, value)
     assert code == 2
     assert message in " ".join(output.split())
+
+
+def test_key_shows_states_and_timers_of_one_key(states: Path) -> None:
+    code, output = run("key", states, "customer-001")
+    assert code == 0
+    for fact in ("stateful.keyed_state", "stateful.timers", "customer-001", "EVENT_TIME"):
+        assert fact in output
+    assert "customer-002" not in output
+    told = lines("key", states, "customer-001", "--operator", "stateful")
+    assert {line["table"] for line in told} == {"keyed_state", "timers"}
+    assert {line["row"]["key"] for line in told} == {"customer-001"}
+    assert {line["operator"] for line in told} == {"stateful"}
+
+
+def test_a_key_that_nobody_has_is_exit_code_3(states: Path) -> None:
+    code, output = run("key", states, "nobody")
+    assert (code, output) == (3, "no operator has the key nobody\n")

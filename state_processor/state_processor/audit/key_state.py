@@ -1,0 +1,166 @@
+"""All that one key has: its states, windows and timers, across operators.
+
+Only the key group of the key is read. For numbers and texts it follows from the key. For other
+types a layout may be that of several classes, with hash codes that differ: the likely key group is
+read first, and if the key is in it, it is in no other. Else all are read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from savepoint_formats.errors import KeyTypeError, UnstableHashError
+from savepoint_formats.hashing.java_hash import java_hash
+from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
+from savepoint_formats.scan.filter import keys_of
+from savepoint_formats.state_files.state import key_layout
+from savepoint_formats.tables.tables import KEY
+from savepoint_formats.tables.timer_rows import KEY_GROUP
+from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
+from savepoint_formats.values.plain_values import plain_values
+from state_processor.audit.key_texts import key_texts
+from state_processor.types.schema import to_printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.scan.read_options import UndescribedSubclasses
+    from savepoint_formats.tables.tables import Table
+    from state_processor.snapshot.operator import Operator
+    from state_processor.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyRows:
+    """The rows that a key has in a table.
+
+    Attributes:
+        operator: Whose table it is.
+        table: Its name.
+        key_group: The key group of the key.
+        rows: The rows, with all columns of the table.
+    """
+
+    operator: str
+    table: str
+    key_group: int
+    rows: pa.Table
+
+    def printable(self) -> list[dict[str, Any]]:
+        """The rows as plain values: times and dates are text, maps are lists of pairs."""
+        found: list[dict[str, Any]] = []
+        for batch in self.rows.to_batches():
+            found += to_printable(batch).to_pylist()
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyState:
+    """All that a key has.
+
+    Attributes:
+        path: The savepoint.
+        key: The key, as text.
+        tables: The tables that have it.
+        other_operators: The operators whose keys are of another type, so that none can be it.
+    """
+
+    path: str
+    key: str
+    tables: tuple[KeyRows, ...]
+    other_operators: tuple[str, ...]
+
+    @property
+    def is_found(self) -> bool:
+        """Whether any table has the key."""
+        return bool(self.tables)
+
+    def table(self, name: str) -> pa.Table:
+        """The rows of a table by its full name, ``<operator>.<table>``.
+
+        Raises:
+            KeyError: It does not have the key.
+        """
+        by_name = {f"{one.operator}.{one.table}": one.rows for one in self.tables}
+        return by_name[name]
+
+
+def key_state(
+    snapshot: Snapshot,
+    key: Any,
+    operator: str | None = None,
+    undescribed_subclasses: UndescribedSubclasses = "refuse",
+) -> KeyState:
+    """All that a key has; ``Savepoint.key`` says all of it."""
+    operators = snapshot.operators() if operator is None else (snapshot.operator(operator),)
+    found: list[KeyRows] = []
+    others: dict[str, KeyTypeError] = {}
+    text = ""
+    for one in operators:
+        tables = [table for table in one.tables if _has_keys(table)]
+        if not tables:
+            continue
+        try:
+            wanted = keys_of((key,), visible_key_type(arrow_type(_layout(tables))))
+        except KeyTypeError as error:
+            others[one.name] = error
+            continue
+        (text,) = key_texts(wanted)
+        found += _rows_of(one, tables, wanted, key, undescribed_subclasses)
+    if others and not text:
+        raise next(iter(others.values()))
+    return KeyState(snapshot.path, text or str(key), tuple(found), tuple(others))
+
+
+def _has_keys(table: Table) -> bool:
+    columns = {column.name for column in table.columns}
+    return table.states[0].kind.is_keyed and KEY in columns
+
+
+def _layout(tables: list[Table]) -> Layout:
+    return key_layout(tables[0].states[0])
+
+
+def _rows_of(
+    operator: Operator,
+    tables: list[Table],
+    wanted: pa.Array,
+    key: Any,
+    undescribed_subclasses: UndescribedSubclasses,
+) -> list[KeyRows]:
+    """What a key has of an operator's tables."""
+    from savepoint_formats.scan.read_options import ReadOptions  # noqa: PLC0415  # numba is slow
+
+    def rows(groups: KeyGroupRange | None) -> Iterator[KeyRows]:
+        options = ReadOptions(
+            keys=(key,),
+            key_groups=groups,
+            with_key_group=True,
+            undescribed_subclasses=undescribed_subclasses,
+        )
+        for table in tables:
+            scan = operator.scan(table, options)
+            batches = [batch for batch in scan.batches() if batch.num_rows]
+            if batches:
+                found = pa.Table.from_batches(batches)
+                group = found.column(KEY_GROUP)[0].as_py()
+                yield KeyRows(operator.name, table.name, group, found.drop_columns([KEY_GROUP]))
+
+    likely = _likely_key_group(_layout(tables), wanted, operator.record.max_parallelism)
+    found = [] if likely is None else list(rows(likely))
+    return found or list(rows(None))
+
+
+def _likely_key_group(
+    layout: Layout, wanted: pa.Array, max_parallelism: int
+) -> KeyGroupRange | None:
+    """The key group of the key, if its class is the one that such a layout mostly is of."""
+    try:
+        group = key_group(java_hash(layout, plain_values(wanted)[0]), max_parallelism)
+    except UnstableHashError:
+        return None
+    return KeyGroupRange(group, group)

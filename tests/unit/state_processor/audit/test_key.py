@@ -1,0 +1,113 @@
+"""All that one key has, beside all rows of all tables."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.sample_rows import Sample
+
+from savepoint_formats.errors import KeyTypeError, OperatorNotFoundError
+from savepoint_formats.locations.file_io import StateFile
+from savepoint_formats.metadata import KeyGroupsHandle
+from state_processor import Savepoint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMES = [
+    "states-1.20.5-hashmap-changelog",
+    "states-2.2.1-hashmap-native",
+    "states-2.2.1-rocksdb-heaptimers",
+    "windows-2.2.1-rocksdb-native",
+    "sql-2.2.1-hashmap-canonical",
+]
+
+
+def rows_by_key(savepoint: Savepoint) -> dict[str, dict[str, list[Any]]]:
+    """Operator -> key as text -> the rows of all tables that have it."""
+    found: dict[str, dict[str, list[Any]]] = {}
+    for operator in savepoint.operators():
+        for table in operator.tables:
+            name = f"{operator.name}.{table.name}"
+            if not table.states[0].kind.is_keyed or "key" not in savepoint.scan(name).schema.names:
+                continue
+            for batch in savepoint.scan(name).batches():
+                for row in batch.to_pylist():
+                    key = row["key"]
+                    text = key if isinstance(key, str) else json.dumps(key, default=str)
+                    found.setdefault(operator.name, {}).setdefault(text, []).append(
+                        (table.name, row)
+                    )
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_key_has_the_rows_that_all_tables_have_of_it(name: str) -> None:
+    savepoint = Sample(name).open()
+    expected = rows_by_key(savepoint)
+    assert expected
+    for operator, keys in expected.items():
+        for text in sorted(keys)[:3]:
+            found = savepoint.key(text, operator=operator)
+            told = [(one.table, row) for one in found.tables for row in one.rows.to_pylist()]
+            assert sorted(told, key=str) == sorted(keys[text], key=str), text
+            assert found.key == text
+
+
+def test_all_operators_whose_keys_are_of_the_type_are_asked(samples: Path) -> None:
+    savepoint = Savepoint.open(str(samples / "currency-2.2.1-rocksdb-native"))
+    found = savepoint.key(1)
+    assert {one.operator for one in found.tables} == {"summarize"}
+    assert found.table("summarize.keyed_state").num_rows == 1
+
+
+def test_only_the_key_group_of_a_key_is_read(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The keys are tuples, whose class the layout does not tell.
+    savepoint = Savepoint.open(str(corpus / "savepoints" / "complexKeyed-flink1.20"))
+    (operator,) = (one for one in savepoint.operators() if one.catalog.keyed_size)
+    read: list[tuple[int, int | None]] = []
+    whole = StateFile.read
+
+    def noted(file: StateFile, start: int = 0, end: int | None = None) -> bytes:
+        read.append((start, end))
+        return whole(file, start, end)
+
+    _ = operator.catalog
+    monkeypatch.setattr(StateFile, "read", noted)
+    found = savepoint.key({"f0": 6})
+    assert found.is_found
+    group = found.tables[0].key_group
+    sections = set()
+    for subtask in operator.record.subtasks:
+        handle = subtask.managed_keyed_state
+        assert isinstance(handle, KeyGroupsHandle)
+        sections |= {
+            (number, offset)
+            for number, offset in zip(handle.key_groups, handle.groups.offsets, strict=True)
+            if offset
+        }
+    touched = {number for number, offset in sections for start, _ in read if start == offset}
+    assert touched == {group}
+    assert len(sections) > 1
+
+
+def test_a_key_that_nobody_has_is_not_found(samples: Path) -> None:
+    savepoint = Savepoint.open(str(samples / "states-2.2.1-rocksdb-native"))
+    found = savepoint.key("nobody")
+    assert not found.is_found
+    with pytest.raises(KeyError):
+        found.table("stateful.keyed_state")
+
+
+def test_a_key_of_another_type_is_refused(samples: Path) -> None:
+    savepoint = Savepoint.open(str(samples / "currency-2.2.1-rocksdb-native"))
+    with pytest.raises(KeyTypeError, match="'euro' is no key of type int32"):
+        savepoint.key("euro")
+
+
+def test_an_operator_that_there_is_not_is_told(samples: Path) -> None:
+    savepoint = Savepoint.open(str(samples / "currency-2.2.1-rocksdb-native"))
+    with pytest.raises(OperatorNotFoundError, match="no operator 'sum'; it has: "):
+        savepoint.key(1, operator="sum")
