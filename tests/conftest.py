@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 
 # A first call may compile, and other tests run meanwhile: how long one takes says nothing of it.
-settings.register_profile("results", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Half as many examples as by default find what they find in other runs: each run has others.
+settings.register_profile(
+    "results", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("results")
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from support.s3_server import S3Server
 
 # ``two_writers`` as a program runs a thousand.
-ON_DISK, ON_S3 = 20, 3
+ON_DISK, ON_S3 = 10, 2
 
 END = {("done", "SavepointExistsError"), ("SavepointExistsError", "done")}
 

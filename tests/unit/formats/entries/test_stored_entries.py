@@ -15,7 +15,7 @@ from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.entries.frames import section_frames
 from savepoint_formats.entries.stored_entries import StoredEntries, distinct_hashes, runs
 
-OFTEN = settings(max_examples=200, suppress_health_check=list(HealthCheck))
+OFTEN = settings(max_examples=100, suppress_health_check=list(HealthCheck))
 END = b"\xff\xff"
 
 Entry = tuple[int, bytes, bytes]

@@ -193,7 +193,7 @@ def expected(layout: Layout, values: list[Any]) -> list[int] | None:
         return None
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(KEYS, st.data())
 def test_a_column_has_the_hash_codes_of_its_values(key: Typed, data: st.DataObject) -> None:
     layout, strategy = key

@@ -40,7 +40,7 @@ from savepoint_formats.values import state_entries as entries
 from savepoint_formats.values.kinds import times
 from savepoint_formats.values.state_entries import EntryWriter, entry_type
 
-OFTEN = settings(max_examples=100, suppress_health_check=list(HealthCheck))
+OFTEN = settings(max_examples=50, suppress_health_check=list(HealthCheck))
 ANY_RECORDS = decoding.records() | decoding.entry_records()
 
 

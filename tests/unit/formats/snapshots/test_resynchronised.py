@@ -187,10 +187,10 @@ def test_hundreds_of_unknown_snapshots_are_no_deep_recursion() -> None:
     "body", [bytes(5_000), random.Random(2).randbytes(5_000), utf("com.acme.Part") * 333]
 )
 def test_five_kilobytes_take_less_than_two_seconds(body: bytes) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     parts = [LONG, snapshot(UNKNOWN, body), *[STRING] * 50]
     found = layout(tuple_of(*parts))
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 2
     assert isinstance(found, Struct)
     assert found.fields == (Long(), opaque(), *[Text()] * 50)
 
@@ -200,7 +200,7 @@ def test_a_search_in_vain_ends_soon() -> None:
     data = tuple_of(snapshot(UNKNOWN, body), snapshot(OTHER, body), LONG)
     nested = bytes.fromhex("001457fd 00000001")
     data = data.replace(nested + i32(3), nested + i32(2_000))
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(FormatError):
         read(data)
-    assert time.monotonic() - start < 15
+    assert time.process_time() - start < 15

@@ -299,9 +299,9 @@ def test_an_unknown_body_of_five_kilobytes_takes_less_than_two_seconds(body: byt
 
 
 def seconds_of(data: bytes) -> float:
-    start = time.perf_counter()
+    start = time.process_time()
     KeyedBackendHeader.parse(HeaderBytes(data, "file"))
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 @pytest.mark.parametrize(
@@ -344,10 +344,10 @@ def test_every_cut_of_an_operator_header_is_noticed(cut: int) -> None:
 @pytest.mark.parametrize("data", [GOLDEN, keyed(map_of(LONG, STRING), state("a", TUPLE))])
 def test_no_flipped_byte_of_a_keyed_header_is_more_than_a_typed_error(data: bytes) -> None:
     for damaged in flipped(data):
-        start = time.monotonic()
+        start = time.process_time()
         with suppress(SavepointError):
             layouts(KeyedBackendHeader.parse(HeaderBytes(damaged, "file")))
-        assert time.monotonic() - start < 1
+        assert time.process_time() - start < 1
 
 
 def test_no_flipped_byte_of_an_operator_header_is_more_than_a_typed_error() -> None:
