@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.checks.faults import Check, Fault
 from savepoint_formats.errors import NotFoundError, SavepointError, TruncatedError, WrongFileError
-from savepoint_formats.metadata.references import COORDINATOR, stream_references
+from savepoint_formats.metadata.references import COORDINATOR, FileKind, stream_references
 from savepoint_formats.state_files.recognition import expect_kind
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def checked_files(
 
 def _fault(file: StateFile, reference: StreamReference) -> tuple[Fault | None, bool]:
     try:
-        _check_size(file)
+        _check_size(file, reference.kind)
         expect_kind(file, reference.kind, reference.role)
     except SavepointError as error:
         check = Check.HEADERS if isinstance(error, WrongFileError) else Check.FILES
@@ -53,10 +53,14 @@ def _cost(reference: StreamReference, subtask: int | None, size: int) -> str:
     return f"{reference.role} of {whose}, of up to {size:,} bytes"
 
 
-def _check_size(file: StateFile) -> None:
+def _check_size(file: StateFile, kind: FileKind) -> None:
     """Raises ``SavepointError`` if the file is missing, too short or too long."""
     whole = replace(file, start=0, size=None)
+    if kind is FileKind.CHANGELOG:
+        # Flink does not count the flag in front; and others may have written behind.
+        whole = replace(whole, told_size=None)
     needed = whole.length() if file.size is None else file.start + file.size
+    needed = max(needed, file.told_size or 0)
     there = None if file.location is None else file.location.file_size()
     if there is None:
         # It was there, if this does not raise; then it vanished meanwhile.

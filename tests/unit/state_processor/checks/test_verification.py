@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 CANONICAL = "currency-1.20.5-hashmap-canonical"
 HEAP = "states-1.20.5-hashmap-native"
 ROCKSDB = "currency-2.2.1-rocksdb-native"
+CHANGELOG = "states-1.20.5-hashmap-changelog/chk-2"
 
 Change = Callable[[bytearray], None]
 
@@ -85,7 +86,7 @@ def test_every_sample_is_whole(samples: Path, slow: None) -> None:
     assert counts["currency"] == {58}
 
 
-@pytest.mark.parametrize("name", [CANONICAL, HEAP, ROCKSDB])
+@pytest.mark.parametrize("name", [CANONICAL, HEAP, ROCKSDB, CHANGELOG])
 def test_a_sample_of_each_format_is_whole(samples: Path, name: str) -> None:
     found = Savepoint.open(str(samples / name)).verify()
     assert (found.is_whole, found.faults) == (True, ())
