@@ -1,24 +1,29 @@
-"""Commands that judge: whether a savepoint is whole. None of them starts Spark.
+"""Commands that judge: whether a savepoint is whole, and in what two differ. None starts Spark.
 
-A command ends with 1 if something is wrong with the savepoint.
+A command ends with 1 if something is wrong with a savepoint, and with 3 if two are different.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import click
 
 from savepoint_cli.inspect import inspection, open_savepoint
-from savepoint_formats.errors import DamagedError
+from savepoint_cli.output import OutputFormat
+from savepoint_formats.errors import DamagedError, UnknownUidWarning
+from state_processor.reading.rows import printable_rows
 
 if TYPE_CHECKING:
     from savepoint_cli.output import Output
     from savepoint_formats.checks.faults import Fault
+    from state_processor.checks.savepoint_diff import Difference, SavepointDiff, TableChanges
     from state_processor.checks.verification import Depth, Verification
 
 DAMAGED = 1
+DIFFERENT = 3
 
 
 @click.command()
@@ -45,6 +50,93 @@ def verify(output: Output, path: str, is_quick: bool, **uids: Any) -> None:
     output.page(found, ("Faults", [FaultLine.of(fault) for fault in found.faults]))
     if not found.is_whole:
         click.get_current_context().exit(DAMAGED)
+
+
+@dataclass(frozen=True)
+class DiffPage:
+    """The answer of ``diff``, without rows."""
+
+    before: str
+    after: str
+    result: str
+    is_equal: bool
+    differences: tuple[Difference, ...]
+    tables: tuple[TableChanges, ...]
+
+
+@click.command()
+@inspection
+@click.argument("other")
+@click.argument("table", required=False)
+@click.option(
+    "-n",
+    "--rows",
+    type=click.IntRange(min=0),
+    default=5,
+    show_default=True,
+    help="How many changes of each table to show at most.",
+)
+@click.option("--changes", "is_feed", is_flag=True, help="Give all changes, and nothing else.")
+@click.option(
+    "--with-times", is_flag=True, help="Times of last access of state with TTL count as well."
+)
+def diff(
+    output: Output,
+    path: str,
+    other: str,
+    table: str | None,
+    rows: int,
+    is_feed: bool,
+    with_times: bool,
+    **uids: Any,
+) -> None:
+    """Compare the savepoint at PATH with OTHER, which came later, or but one TABLE of them.
+
+    Backends, formats, versions of Flink and max parallelism may differ: state is compared, key by
+    key. --changes gives all changes: change_type is insert, delete, or update_preimage and
+    update_postimage one after the other. Exit codes: 0 equal, 3 different, 1 one can't be read.
+
+    \b
+    savepoint diff s3://jobs/orders/savepoint-1a2b s3://jobs/orders/savepoint-5e6f
+    savepoint diff before after summarize.keyed_state --changes --output json
+    """
+    before = open_savepoint(path, **uids)
+    names = [operator.uid for operator in before.operators() if operator.uid]
+    with warnings.catch_warnings():
+        # That an operator is gone is what the differences say.
+        warnings.simplefilter("ignore", UnknownUidWarning)
+        after = open_savepoint(other, **{**uids, "uids": (*uids["uids"], *names)})
+    found = before.diff(after, table, with_times=with_times)
+    if is_feed:
+        is_equal = _feed(output, found)
+    else:
+        result = "equal" if found.is_equal else "different"
+        page = DiffPage(path, other, result, found.is_equal, found.differences, found.tables)
+        output.page(page, ("Differences", page.differences), ("Tables", page.tables))
+        is_equal = page.is_equal
+        if output.format is OutputFormat.TEXT:
+            _show_samples(output, found, rows)
+    if not is_equal:
+        click.get_current_context().exit(DIFFERENT)
+
+
+def _show_samples(output: Output, found: SavepointDiff, rows: int) -> None:
+    for table in found.tables:
+        if not table.is_equal and rows:
+            sample = found.samples(table.table, rows)
+            shown = [row for batch in sample.to_batches() for row in printable_rows(batch)]
+            output.values(f"Changes of {table.table}", sample.schema.names, shown)
+
+
+def _feed(output: Output, found: SavepointDiff) -> bool:
+    """Prints all changes as they are found; tells whether there are none."""
+    is_equal = all(one.kind == "setting" for one in found.differences)
+    for table in found.table_names:
+        for batch in found.changes(table):
+            is_equal = False
+            shown = [{"table": table, **row} for row in printable_rows(batch)]
+            output.values("", ["table", *batch.schema.names], shown)
+    return is_equal
 
 
 @dataclass(frozen=True)

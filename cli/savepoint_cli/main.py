@@ -48,7 +48,7 @@ def main() -> None:
 
     PATH is the directory of a savepoint or checkpoint, or its _metadata file: a local path, or
     a URI such as s3://bucket/savepoint-1a2b. Exit codes: 0 done, 1 the savepoint is wrong, 2 the
-    call is wrong.
+    call is wrong, 3 two savepoints are different.
     """
 
 
@@ -60,6 +60,7 @@ for command in (
     checks.verify,
     audit.stats,
     audit.key,
+    checks.diff,
     read.show,
     read.query,
     modify.copy,

@@ -54,6 +54,7 @@ class Verification:
     Attributes:
         path: The savepoint.
         depth: ``quick`` or ``deep``.
+        result: ``whole`` or ``damaged``.
         is_whole: Whether nothing is damaged; what could not be checked is no damage.
         operators: How many operators there are.
         files: How many files were looked at.
@@ -64,6 +65,7 @@ class Verification:
 
     path: str
     depth: str
+    result: str
     is_whole: bool
     operators: int
     files: int
@@ -84,10 +86,12 @@ class Verification:
         for operator in snapshot.operators():
             _OperatorChecks(operator, seen, is_deep=depth == "deep").run()
         faults = tuple(dict.fromkeys(seen.faults))
+        is_damaged = any(fault.is_damage for fault in faults)
         return cls(
             path=snapshot.path,
             depth=depth,
-            is_whole=not any(fault.is_damage for fault in faults),
+            result="damaged" if is_damaged else "whole",
+            is_whole=not is_damaged,
             operators=len(snapshot.operators()),
             files=len(seen.files),
             file_size=sum(seen.files.values()),
@@ -99,7 +103,7 @@ class Verification:
     def of_unreadable(cls, path: str, depth: Depth, error: SavepointError) -> Verification:
         """What is left to say of a savepoint whose ``_metadata`` can't be read."""
         fault = Fault.of(Check.METADATA, error, cost="all state: nothing else says where it is")
-        return cls(path, depth, False, 0, 0, 0, 0, (fault,))
+        return cls(path, depth, "damaged", False, 0, 0, 0, 0, (fault,))
 
 
 class _Seen:

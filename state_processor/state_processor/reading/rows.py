@@ -46,9 +46,15 @@ def first_rows(scan: TableScan, limit: int, where: str | None = None) -> Rows:
     return list(islice(_rows(batch.select(names) for batch in chosen), limit))
 
 
+def printable_rows(batch: pa.RecordBatch) -> Rows:
+    """Rows as plain values: times and dates are text, maps are lists of pairs."""
+    rows: Rows = to_printable(batch).to_pylist()
+    return rows
+
+
 def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
     for batch in batches:
-        yield from to_printable(batch).to_pylist()
+        yield from printable_rows(batch)
 
 
 def _filtered(batch: pa.RecordBatch, where: str) -> pa.RecordBatch:

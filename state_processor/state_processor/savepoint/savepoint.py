@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from savepoint_formats.errors import UnknownUidWarning
 from state_processor.savepoint.writer import SavepointWriter
 from state_processor.snapshot.session import tasks_at_once
 from state_processor.snapshot.snapshot import Snapshot
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.audit.key_state import KeyState
     from state_processor.audit.statistics import SavepointStatistics
+    from state_processor.checks.savepoint_diff import SavepointDiff
     from state_processor.checks.verification import Depth, Verification
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
     from state_processor.snapshot.key_types import GivenType
@@ -233,6 +236,46 @@ class Savepoint(Snapshot):
         from state_processor.audit.key_state import key_state  # noqa: PLC0415  # numba is slow
 
         return key_state(self, key, operator, undescribed_subclasses)
+
+    def diff(
+        self, other: Snapshot | str, table: str | None = None, *, with_times: bool = False
+    ) -> SavepointDiff:
+        """In what another savepoint differs from this one; its rows are read when asked for.
+
+        State is compared as a reader sees it: neither backends, formats and versions of Flink nor
+        parallelism and max parallelism make a difference. What can't be decoded is compared as
+        bytes. Memory is bounded: some key groups are compared at a time.
+
+        Args:
+            other: The other savepoint, which came later; or its path.
+            table: The full name of the only table to compare; all by default.
+            with_times: Whether the times of last access of state with TTL count.
+
+        Returns:
+            ``is_equal``, ``differences`` (operators, states, types, settings), ``tables`` (how many
+            rows were inserted, deleted, updated), and ``changes(table)``, the rows themselves.
+
+        Raises:
+            OperatorNotFoundError, StateNotFoundError: This savepoint has no such table.
+            SavepointError: The other one can't be opened.
+
+        Example:
+            >>> found = savepoint.diff("s3://jobs/orders/savepoint-5e6f")
+            >>> found.is_equal
+            False
+            >>> found.to_arrow("summarize.keyed_state").to_pandas()
+        """
+        from state_processor.checks.savepoint_diff import SavepointDiff  # noqa: PLC0415  # numba is slow
+
+        if isinstance(other, str):
+            uids = [operator.uid for operator in self.operators() if operator.uid]
+            with warnings.catch_warnings():
+                # That an operator is gone is what the differences say.
+                warnings.simplefilter("ignore", UnknownUidWarning)
+                other = Savepoint.open(other, uids=uids, kryo_classes=self.kryo.classes)
+        if table is not None:
+            self.table(table)
+        return SavepointDiff(self, other, table, with_times)
 
     def writer(self) -> SavepointWriter:
         """What writes a savepoint that is based on this one; as yet a copy of it."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
+from support.longs_by_text import savepoint_of_longs
 
 from savepoint_cli.main import main
 
@@ -45,7 +46,7 @@ def test_verify_ends_with_0_if_all_is_whole(currency: Path) -> None:
     assert code == 0
     assert found.pop("path") == str(currency)
     assert found == {
-        "depth": "deep", "is_whole": True, "operators": 9, "files": 6, "file_size": 3546,
+        "depth": "deep", "result": "whole", "is_whole": True, "operators": 9, "files": 6, "file_size": 3546,
         "entries": 58, "faults": [],
     }  # fmt: skip
     assert "Faults: none" in run("verify", currency, "--quick")[1]
@@ -77,3 +78,51 @@ def test_verify_tells_of_metadata_that_cannot_be_read(currency: Path, size: int)
 def test_verify_of_nothing_is_an_error(tmp_path: Path) -> None:
     code, output = run("verify", tmp_path / "nothing")
     assert (code, "does not exist" in output) == (1, True)
+
+
+def test_diff_of_the_same_state_ends_with_0(samples: Path) -> None:
+    before = samples / "currency-2.2.1-rocksdb-native"
+    after = samples / "currency-1.20.5-hashmap-canonical"
+    code, found = answer("diff", before, after)
+    assert (code, found["result"], found["is_equal"]) == (0, "equal", True)
+    assert {one["kind"] for one in found["differences"]} == {"setting"}
+    assert {
+        "kind": "setting",
+        "name": "summarize",
+        "what": "max parallelism",
+        "before": "300",
+        "after": "128",
+    } in found["differences"]
+    tables = {one.pop("table"): one for one in found["tables"]}
+    assert tables["summarize.keyed_state"] == {
+        "inserted": 0, "deleted": 0, "updated": 0, "unchanged": 24, "not_compared": [],
+    }  # fmt: skip
+    assert run("diff", before, after, "--changes") == (0, "")
+
+
+def test_diff_of_one_table_ends_with_3_and_gives_its_changes(samples: Path, tmp_path: Path) -> None:
+    before = savepoint_of_longs(tmp_path / "before", {"a": 1, "b": 2, "c": 3})
+    after = savepoint_of_longs(tmp_path / "after", {"a": 1, "b": 20, "d": 4}, 7)
+    code, found = answer("diff", before, after, "a.keyed_state", "--uid", "a")
+    assert (code, found["result"]) == (3, "different")
+    (table,) = found["tables"]
+    assert [table[name] for name in ("inserted", "deleted", "updated", "unchanged")] == [1, 1, 1, 1]
+    code, text = run("diff", before, after)
+    assert (code, "update_postimage" in text) == (3, True)
+    code, feed = run("diff", before, after, "--uid", "a", "--changes", "--output", "json")
+    assert code == 3
+    assert [json.loads(line) for line in feed.splitlines()] == [
+        {"table": "a.keyed_state", "change_type": kind, "key": key, "total": total}
+        for kind, key, total in (
+            ("delete", "c", 3),
+            ("insert", "d", 4),
+            ("update_preimage", "b", 2),
+            ("update_postimage", "b", 20),
+        )
+    ]
+
+
+def test_diff_of_a_table_that_there_is_not(samples: Path) -> None:
+    path = samples / "currency-2.2.1-rocksdb-native"
+    code, output = run("diff", path, path, "summarize.nothing")
+    assert (code, "nothing" in output) == (1, True)

@@ -1,0 +1,132 @@
+"""Whether entries of two snapshots are the same bytes, whatever files they are from.
+
+Entries are compared as canonical files have them. A digest is the sum of the hashes of all
+entries: it needs no order, and no more memory than a piece of a file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from savepoint_formats.checks.entry_faults import joined
+from savepoint_formats.checks.row_hashes import chained, mixed
+from savepoint_formats.entries.stored_entries import distinct_hashes
+from savepoint_formats.pass_through.stored_raw_timers import StoredRawTimers
+from savepoint_formats.pass_through.stored_runs import stored_source
+from savepoint_formats.program.spans import Spans, bytes_of
+from savepoint_formats.sources.state_rows import EntryDecoder
+from savepoint_formats.state_files.state import StateKind, key_layout
+from savepoint_formats.tables.catalog import raw_keyed_handle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from savepoint_formats.checks.row_hashes import Hashes
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.sources.entry_source import SourceSettings
+    from savepoint_formats.state_files.state import State
+    from savepoint_formats.state_files.state_piece import StatePiece
+
+
+@dataclass(slots=True)
+class EntryDigest:
+    """What entries come to.
+
+    Attributes:
+        sums: State -> the sum of the hashes of its entries.
+        rows: Hashes of what tells rows apart, of all states.
+    """
+
+    sums: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    rows: list[Hashes] = field(default_factory=list)
+
+    def row_count(self) -> int:
+        """How many rows of a table the entries make."""
+        if not self.rows:  # each entry is a row of its own
+            return sum(count for count, _, _ in self.sums.values())
+        keys = np.concatenate([np.zeros((0, 2), np.uint64), *self.rows])
+        keys = keys[np.lexsort((keys[:, 1], keys[:, 0]))]
+        return int((keys[1:] != keys[:-1]).any(axis=1).sum()) + min(len(keys), 1)
+
+
+class EntryDigests:
+    """Digests entries of some states of an operator.
+
+    Args:
+        directory: Where the savepoint is.
+        operator: The operator.
+        states: The states, all keyed.
+        settings: How it is read.
+    """
+
+    def __init__(
+        self,
+        directory: SnapshotDirectory,
+        operator: OperatorState,
+        states: tuple[State, ...],
+        settings: SourceSettings,
+    ) -> None:
+        self._directory = directory
+        self._operator = operator
+        self._states = states
+        self._settings = settings
+        self._decoders = {
+            state.name: EntryDecoder(state, 0, settings.kryo)
+            for state in states
+            if state.kind is StateKind.MAP
+        }
+
+    def of(self, key_groups: KeyGroupRange, *, with_rows: bool) -> EntryDigest:
+        """The digest of some key groups.
+
+        Args:
+            key_groups: The key groups.
+            with_rows: Whether to tell how many rows there are.
+
+        Raises:
+            SavepointError: A file can't be read, or its entries have no borders.
+        """
+        digest = EntryDigest()
+        is_timers = self._states[0].kind is StateKind.TIMERS
+        is_shared = not is_timers and (len(self._states) > 1 or bool(self._decoders))
+        for piece in self._pieces(key_groups):
+            keys, entries = distinct_hashes(piece.entries.keys), piece.entries
+            sums = mixed(chained(keys, distinct_hashes(entries.values))).sum(axis=0)
+            count, low, high = digest.sums.get(piece.state.name, (0, 0, 0))
+            digest.sums[piece.state.name] = (
+                count + len(entries),
+                (low + int(sums[0])) & _WORD,
+                (high + int(sums[1])) & _WORD,
+            )
+            if with_rows and is_shared:
+                digest.rows.append(self._rows(piece, keys))
+        return digest
+
+    def _rows(self, piece: StatePiece, keys: Hashes) -> Hashes:
+        decoder = self._decoders.get(piece.state.name)
+        if decoder is None:
+            return keys
+        chunk, spans = joined(piece.entries)
+        starts, ends = decoder.identities(chunk, spans)
+        found = np.unique(distinct_hashes(bytes_of(chunk, Spans(starts, ends))), axis=0)
+        return np.asarray(found, np.uint64)
+
+    def _pieces(self, key_groups: KeyGroupRange) -> Iterator[StatePiece]:
+        names = frozenset(state.name for state in self._states)
+        key = key_layout(self._states[0])
+        for subtask in self._operator.subtasks:
+            managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
+            if managed is not None and (own := managed.key_groups.intersection(key_groups)):
+                source = stored_source(self._directory, managed, key, self._settings)
+                yield from source.pieces(names, own)
+            if raw is not None and (own := raw.key_groups.intersection(key_groups)):
+                timers = StoredRawTimers(self._directory, raw, self._settings.kryo)
+                yield from timers.pieces(names, own)
+
+
+_WORD = (1 << 64) - 1

@@ -1,0 +1,158 @@
+"""A hash of 128 bits of each value of a column, by which equal values are found.
+
+Values are equal as they are to a reader: maps whatever the order of their entries, NaN to NaN. A
+null is equal to a null alone. Two different values have the same hash once in 2^128.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from savepoint_formats.entries.stored_entries import distinct_hashes
+from savepoint_formats.values.collections import Collections
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Hashes: TypeAlias = NDArray[np.uint64]
+"""Two numbers per value."""
+
+_FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
+_STEPS = np.array([0xBF58476D1CE4E5B9, 0xFF51AFD7ED558CCD], np.uint64)
+_LAST_STEPS = np.array([0x94D049BB133111EB, 0xC4CEB9FE1A85EC53], np.uint64)
+_NULL = np.array([0x6A09E667F3BCC908, 0xBB67AE8584CAA73B], np.uint64)
+_SHIFT, _LAST_SHIFT = np.uint64(30), np.uint64(31)
+_WORD = 8
+
+
+def mixed(hashes: Hashes) -> Hashes:
+    """The hashes, after which each bit depends on all."""
+    hashes = (hashes ^ (hashes >> _SHIFT)) * _STEPS
+    hashes = (hashes ^ (hashes >> _LAST_SHIFT)) * _LAST_STEPS
+    return hashes ^ (hashes >> _SHIFT)
+
+
+def chained(hashes: Hashes, others: Hashes) -> Hashes:
+    """The hashes of pairs, whose order counts."""
+    return mixed(hashes * _FACTORS + others)
+
+
+def row_hashes(columns: Sequence[pa.Array], count: int) -> Hashes:
+    """The hash of each row of some columns.
+
+    Args:
+        columns: The columns; there may be none.
+        count: How many rows there are.
+    """
+    found = np.zeros((count, 2), np.uint64)
+    for column in columns:
+        found = chained(found, value_hashes(column))
+    return found
+
+
+def value_hashes(column: pa.Array | pa.ChunkedArray, *, is_set: bool = False) -> Hashes:
+    """The hash of each value.
+
+    Args:
+        column: The values.
+        is_set: Whether the order of elements of a list does not count, nor whether an empty
+            list is a null, as is so for maps that Arrow has as lists.
+    """
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if isinstance(column, pa.ChunkedArray):  # of no chunks, or of too many bytes for one
+        return np.concatenate(
+            [np.zeros((0, 2), np.uint64), *(value_hashes(one) for one in column.chunks)]
+        )
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = column.storage
+    hashes = _hashes(column, is_set=is_set)
+    if column.null_count:
+        hashes[np.asarray(column.is_null())] = _NULL
+    return hashes
+
+
+def without_empty(column: pa.Array, hashes: Hashes) -> Hashes:
+    """The hashes, where a collection without elements is as good as none at all."""
+    return np.where((Collections(column).lengths == 0)[:, None], _NULL, hashes)
+
+
+def is_nothing(hashes: Hashes) -> NDArray[np.bool_]:
+    """Whether each hash is that of a null."""
+    return np.asarray((hashes == _NULL).all(axis=1))
+
+
+def _hashes(column: pa.Array, *, is_set: bool) -> Hashes:
+    kind = column.type
+    if pa.types.is_null(kind):
+        return np.tile(_NULL, (len(column), 1))
+    if pa.types.is_dictionary(kind):
+        return value_hashes(column.dictionary_decode())
+    if pa.types.is_struct(kind):
+        return row_hashes(column.flatten(), len(column))
+    if pa.types.is_map(kind):
+        return _of_elements(column, is_set=True)
+    if pa.types.is_fixed_size_list(kind):
+        return _of_elements(column.cast(pa.list_(kind.value_type)), is_set=False)
+    if pa.types.is_large_list(kind):
+        column = column.cast(pa.list_(kind.value_type))
+    if pa.types.is_list(column.type):
+        return _of_elements(column, is_set=is_set)
+    if _is_of_bytes(kind):
+        return _of_bytes(column)
+    return _of_numbers(column)
+
+
+def _is_of_bytes(kind: pa.DataType) -> bool:
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return bool(is_text or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def _of_bytes(column: pa.Array) -> Hashes:
+    texts = column.cast(pa.large_binary())
+    return distinct_hashes(texts.fill_null(b"") if texts.null_count else texts)
+
+
+def _of_elements(column: pa.Array, *, is_set: bool) -> Hashes:
+    """Of lists and maps: of their elements together."""
+    collections = Collections(column)
+    lengths = collections.lengths.astype(np.int64)
+    elements = value_hashes(collections.elements)
+    ends = np.cumsum(lengths)
+    if not is_set:
+        starts = np.repeat(ends - lengths, lengths)
+        positions = (np.arange(len(elements)) - starts).astype(np.uint64)
+        elements = elements + positions[:, None] * _FACTORS
+    found = np.zeros((len(column), 2), np.uint64)
+    is_filled = lengths > 0
+    if len(elements):
+        firsts = (ends - lengths)[is_filled]
+        found[is_filled] = np.add.reduceat(mixed(elements), firsts, axis=0)
+    return mixed(found + lengths.astype(np.uint64)[:, None])
+
+
+def _of_numbers(column: pa.Array) -> Hashes:
+    """Of values that all have as many bytes."""
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        column = column.cast(pa.uint8())
+    elif pa.types.is_floating(kind):
+        # There are many NaNs, which are all the same.
+        column = pc.if_else(pc.is_nan(column), pa.scalar(float("nan")).cast(kind), column)
+    width = column.type.bit_width // 8
+    data = column.buffers()[1]
+    if data is None or not len(column):
+        return np.zeros((len(column), 2), np.uint64)
+    start = column.offset * width
+    values = np.frombuffer(data, np.uint8)[start : start + len(column) * width]
+    words = np.zeros((len(column), -(-width // _WORD) * _WORD), np.uint8)
+    words[:, :width] = values.reshape(len(column), width)
+    found = np.full((len(column), 2), width, np.uint64)
+    for word in words.view(np.uint64).T:
+        found = chained(found, np.stack([word, word], axis=1))
+    return found
