@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savepoint_cli.inspect import (
+    allow_path_option,
     inspection,
     open_savepoint,
+    output_option,
+    strict_paths_option,
     undescribed_subclasses_option,
 )
 from savepoint_formats.printable import printable
+from state_processor.snapshot import retained
 from state_processor.types.flink_units import milliseconds
 
 if TYPE_CHECKING:
@@ -137,4 +141,26 @@ def key(
         output.placed_values(title, place, one.rows.column_names, one.printable())
     if not found.is_found:
         click.echo(f"no operator has the key {printable(found.key)}", err=True)
+        click.get_current_context().exit(NOT_FOUND)
+
+
+@click.command()
+@click.argument("directory")
+@allow_path_option
+@strict_paths_option
+@output_option
+def snapshots(
+    output: Output, directory: str, allow_paths: tuple[str, ...], *, strict_paths: bool
+) -> None:
+    """List all checkpoints and savepoints below DIRECTORY, the newest first.
+
+    Each with its id, kind, time, bytes and number of operators, and whether it is complete. Exit
+    codes: 0 done, 3 there are none.
+
+    \b
+    savepoint snapshots s3://jobs/checkpoints
+    """
+    found = retained.snapshots(directory, allow_paths=allow_paths, strict_paths=strict_paths)
+    output.rows(f"Snapshots below {directory}", found)
+    if not found:
         click.get_current_context().exit(NOT_FOUND)

@@ -51,6 +51,20 @@ output_option = click.option(
 )
 
 
+allow_path_option = click.option(
+    "--allow-path",
+    "allow_paths",
+    multiple=True,
+    metavar="PREFIX",
+    help="A directory or URI of another store, where files may lie. Repeatable.",
+)
+strict_paths_option = click.option(
+    "--strict-paths",
+    is_flag=True,
+    help="Follow nothing out of the savepoint's own directories, unless it is allowed.",
+)
+
+
 def inspection(command: Callable[..., None]) -> Callable[..., None]:
     """The argument and the options that all commands of this module share."""
     for decorate in (
@@ -68,18 +82,8 @@ def inspection(command: Callable[..., None]) -> Callable[..., None]:
             multiple=True,
             help="The uid of an operator, to be shown instead of its hash. Repeatable.",
         ),
-        click.option(
-            "--strict-paths",
-            is_flag=True,
-            help="Follow nothing out of the savepoint's own directories, unless it is allowed.",
-        ),
-        click.option(
-            "--allow-path",
-            "allow_paths",
-            multiple=True,
-            metavar="PREFIX",
-            help="A directory or URI of another store, where files may lie. Repeatable.",
-        ),
+        strict_paths_option,
+        allow_path_option,
         click.option(
             "--key-type",
             "key_types",

@@ -61,6 +61,7 @@ for command in (
     audit.stats,
     audit.key,
     checks.diff,
+    audit.snapshots,
     read.show,
     read.query,
     modify.copy,

@@ -58,7 +58,8 @@ but should be known is a warning::
 
     SavepointWarning
     ├── UnreadTableWarning        a table is left out, as its files are missing or damaged
-    └── UnknownUidWarning         a uid was given that no operator of the savepoint has
+    ├── UnknownUidWarning         a uid was given that no operator of the savepoint has
+    └── NewestSnapshotWarning     of a directory of snapshots the newest complete one is read
 """
 
 from __future__ import annotations
@@ -125,6 +126,10 @@ class UnreadTableWarning(SavepointWarning):
 
 class UnknownUidWarning(SavepointWarning):
     """A uid was given that no operator of the savepoint has."""
+
+
+class NewestSnapshotWarning(SavepointWarning):
+    """A directory of snapshots was given, of which the newest complete one is read."""
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from savepoint_formats.errors import (
     KeyTypeError,
     MergeError,
     MissingPackageError,
+    NewestSnapshotWarning,
     NotASavepointError,
     NotFoundError,
     NotMergeableError,
@@ -70,6 +71,7 @@ from state_processor.reading.functions import KeyedStateReaderFunction, WindowRe
 from state_processor.savepoint.savepoint import Savepoint
 from state_processor.savepoint.writer import SavepointWriter
 from state_processor.snapshot.operator import Operator
+from state_processor.snapshot.retained import RetainedSnapshot, snapshots
 from state_processor.snapshot.session import local_session
 from state_processor.types.descriptors import (
     AggregatingStateDescriptor,
@@ -112,6 +114,7 @@ __all__ = [
     "MapStateDescriptor",
     "MergeError",
     "MissingPackageError",
+    "NewestSnapshotWarning",
     "NotASavepointError",
     "NotFoundError",
     "NotMergeableError",
@@ -126,6 +129,7 @@ __all__ = [
     "ReducingStateDescriptor",
     "RefusedError",
     "RescaleError",
+    "RetainedSnapshot",
     "RocksDbError",
     "Savepoint",
     "SavepointError",
@@ -162,6 +166,7 @@ __all__ = [
     "__version__",
     "kryo_class",
     "local_session",
+    "snapshots",
 ]
 
 

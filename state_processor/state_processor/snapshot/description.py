@@ -124,7 +124,7 @@ class SavepointDescription:
         described = tuple(OperatorDescription.of(operator) for operator in operators)
         return cls(
             path,
-            _kind(metadata),
+            kind_of(metadata),
             _keyed_formats(metadata),
             metadata.version,
             str(FlinkVersionRange.of(metadata)),
@@ -134,7 +134,7 @@ class SavepointDescription:
         )
 
 
-def _kind(metadata: CheckpointMetadata) -> str:
+def kind_of(metadata: CheckpointMetadata) -> str:
     """What the snapshot says it is; before Flink 1.16 it does not say."""
     if metadata.properties is None or not metadata.properties.kind:
         return "savepoint or checkpoint"

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import (
+    NewestSnapshotWarning,
     OperatorNotFoundError,
+    SavepointNotFoundError,
     UnknownUidWarning,
     UnreadTableWarning,
 )
@@ -30,6 +32,7 @@ from state_processor.snapshot.description import (
 )
 from state_processor.snapshot.key_types import key_serializers
 from state_processor.snapshot.operator import Operator
+from state_processor.snapshot.retained import newest_complete
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -73,7 +76,8 @@ class Snapshot:
 
         Args:
             path: Its directory or ``_metadata`` file: a local path, or a URI of a file system
-                that pyarrow knows (``file:``, ``s3:``, ``gs:``, ``hdfs:``...).
+                that pyarrow knows (``file:``, ``s3:``, ``gs:``, ``hdfs:``...). Of a directory of
+                checkpoints or savepoints, the newest that is complete.
             uids: Uids of operators. Flink 1.x stores only their hashes; an operator whose uid
                 is given here is called by it. They may be all uids of a job, of which the
                 savepoint need not have each.
@@ -94,6 +98,8 @@ class Snapshot:
             TypeError, ValueError: A uid is no text or empty, or ``uids`` is no list.
 
         Warns:
+            NewestSnapshotWarning: The path holds several snapshots; the message tells which of
+                them was taken, as the attribute ``path`` does.
             UnknownUidWarning: No operator has one of the uids.
 
         Example:
@@ -101,8 +107,18 @@ class Snapshot:
         """
         rules = PathRules.of(allow_paths, is_strict=strict_paths)
         directory = SnapshotDirectory.of(path, rules)
-        view = DataInputView(directory.read_metadata(), directory.metadata_path)
-        metadata = CheckpointMetadata.read(view)
+        try:
+            data = directory.read_metadata()
+        except SavepointNotFoundError:
+            newest, count = newest_complete(path, rules)
+            if newest is None:
+                raise
+            message = f"{path}: {newest.path} is read, the newest complete snapshot of {count}"
+            warnings.warn(message, NewestSnapshotWarning, stacklevel=2)
+            path = newest.path
+            directory = SnapshotDirectory.of(path, rules)
+            data = directory.read_metadata()
+        metadata = CheckpointMetadata.read(DataInputView(data, directory.metadata_path))
         names = _names_by_id(metadata, uids, path)
         kryo = _kryo(metadata, tuple(kryo_classes))
         keys = key_serializers(key_types or {}, metadata.operators, path)

@@ -97,3 +97,21 @@ def test_key_shows_states_and_timers_of_one_key(states: Path) -> None:
 def test_a_key_that_nobody_has_is_exit_code_3(states: Path) -> None:
     code, output = run("key", states, "nobody")
     assert (code, output) == (3, "no operator has the key nobody\n")
+
+
+def test_snapshots_lists_what_is_below_a_directory(samples: Path, tmp_path: Path) -> None:
+    folder = samples / "states-2.2.1-rocksdb-incremental"
+    (told,) = lines("snapshots", folder)
+    assert (told["id"], told["kind"], told["is_complete"]) == (2, "checkpoint", True)
+    code, output = run("snapshots", folder)
+    assert (code, "chk-2" in output) == (0, True)
+    code, output = run("snapshots", tmp_path)
+    assert (code, "none" in output) == (3, True)
+
+
+def test_of_a_directory_of_checkpoints_the_newest_is_read(samples: Path) -> None:
+    folder = samples / "states-2.2.1-rocksdb-incremental"
+    code, output = run("list", folder)
+    assert code == 0
+    assert "Warning: " in output
+    assert "chk-2 is read, the newest complete snapshot of 1" in output

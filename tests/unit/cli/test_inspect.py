@@ -233,8 +233,12 @@ class TestBadInput:
     def test_an_empty_directory(self, command: str, tmp_path: Path) -> None:
         self.fails(command, tmp_path, "has no _metadata file")
 
-    def test_the_folder_above_a_checkpoint(self, command: str, samples: Path) -> None:
-        self.fails(command, samples / "states-2.2.1-rocksdb-incremental", "chk-2")
+    def test_the_folder_above_what_is_no_checkpoint_any_more(
+        self, command: str, tmp_path: Path
+    ) -> None:
+        (tmp_path / "chk-2").mkdir()
+        (tmp_path / "chk-2" / "_metadata").write_bytes(b"PAR1PAR1")
+        self.fails(command, tmp_path, "chk-2 in it has one")
 
     def test_a_file_of_another_kind(self, command: str, tmp_path: Path) -> None:
         (tmp_path / "_metadata").write_bytes(b"PAR1PAR1")
