@@ -189,8 +189,9 @@ class _OperatorChecks:
         if not states:
             return
         parallelism = operator.record.max_parallelism
-        settings = SourceSettings(parallelism, operator.kryo, has_open_pojos=True)
-        checks, names = EntryChecks(settings), frozenset(state.name for state in states)
+        settings = SourceSettings(parallelism, operator.kryo)
+        checks = EntryChecks(replace(settings, has_open_pojos=True))
+        names = frozenset(state.name for state in states)
         total = CheckedEntries()
         for subtask in operator.record.subtasks:
             for handle, file in self._handles(subtask):
