@@ -13,6 +13,8 @@ from state_processor import Savepoint
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from state_processor.files.schema_texts import SchemaForm
+
 
 def _output(_context: click.Context, _parameter: click.Parameter, value: OutputFormat) -> Output:
     return Output(OutputFormat(value))
@@ -161,12 +163,31 @@ def list_tables(output: Output, path: str, **uids: Any) -> None:
 @click.command()
 @inspection
 @click.argument("table", required=False)
-def schema(output: Output, path: str, table: str | None, **uids: Any) -> None:
+@click.option(
+    "--as",
+    "form",
+    type=click.Choice(["ddl", "avro", "json-schema", "pyflink", "spark"]),
+    help="Print the schema of TABLE to copy: a CREATE TABLE of Flink, descriptors of PyFlink...",
+)
+def schema(
+    output: Output, path: str, table: str | None, form: SchemaForm | None, **uids: Any
+) -> None:
     """Show the columns of TABLE, or of all tables, with their types in Spark's words.
 
     \b
     savepoint schema s3://jobs/orders/savepoint-1a2b summarize.keyed_state --uid summarize
+    savepoint schema s3://jobs/orders/savepoint-1a2b summarize.keyed_state --as ddl
     """
+    if form is not None:
+        if table is None:
+            raise click.UsageError("--as is about one table: name it")
+        # Numba is slow to import, and the columns alone have no need of it.
+        from state_processor.files.schema_texts import schema_text  # noqa: PLC0415
+
+        output.text(
+            {"table": table, "form": form}, schema_text(open_savepoint(path, **uids), table, form)
+        )
+        return
     output.rows(f"Columns of {table or path}", open_savepoint(path, **uids).schema(table))
 
 

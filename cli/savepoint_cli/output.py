@@ -81,6 +81,13 @@ class Output:
             table.add_row(*(escape(_shown(row[name]), keep=_OF_VALUES) for name in names))
         self._console.print(table)
 
+    def text(self, place: dict[str, str], text: str) -> None:
+        """A text to copy, or a JSON line with it in ``text``."""
+        if self.format is OutputFormat.JSON:
+            print(json_printable(_json({**place, "text": text})))
+        else:
+            print(printable(text, keep=_OF_VALUES))
+
     def placed_values(
         self,
         title: str,

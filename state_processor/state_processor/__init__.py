@@ -84,6 +84,7 @@ from state_processor.types.types import TypeInformation, Types
 
 if TYPE_CHECKING:
     from state_processor.bootstrapping.transformation import OperatorTransformation
+    from state_processor.files.schema_texts import schema_text
 
 __version__ = "0.1.0"
 
@@ -166,6 +167,7 @@ __all__ = [
     "__version__",
     "kryo_class",
     "local_session",
+    "schema_text",
     "snapshots",
 ]
 
@@ -176,4 +178,8 @@ def __getattr__(name: str) -> Any:
         from state_processor.bootstrapping.transformation import OperatorTransformation  # noqa: PLC0415
 
         return OperatorTransformation
+    if name == "schema_text":
+        from state_processor.files.schema_texts import schema_text  # noqa: PLC0415
+
+        return schema_text
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -115,3 +115,13 @@ def test_of_a_directory_of_checkpoints_the_newest_is_read(samples: Path) -> None
     assert code == 0
     assert "Warning: " in output
     assert "chk-2 is read, the newest complete snapshot of 1" in output
+
+
+def test_schema_prints_a_text_to_copy(states: Path) -> None:
+    code, output = run("schema", states, "stateful.keyed_state", "--as", "ddl")
+    assert code == 0
+    assert "CREATE TABLE state_table (" in output
+    (told,) = lines("schema", states, "stateful.keyed_state", "--as", "spark")
+    assert told["text"].startswith("key: STRING, ")
+    code, output = run("schema", states, "--as", "ddl")
+    assert (code, "--as is about one table" in output) == (2, True)
