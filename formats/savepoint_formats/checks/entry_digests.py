@@ -15,8 +15,8 @@ from savepoint_formats.checks.entry_faults import joined
 from savepoint_formats.checks.row_hashes import chained, mixed
 from savepoint_formats.entries.stored_entries import distinct_hashes
 from savepoint_formats.pass_through.stored_raw_timers import StoredRawTimers
-from savepoint_formats.pass_through.stored_runs import stored_source
 from savepoint_formats.program.spans import Spans, bytes_of
+from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.sources.state_rows import EntryDecoder
 from savepoint_formats.state_files.state import StateKind, key_layout
 from savepoint_formats.tables.catalog import raw_keyed_handle
@@ -122,7 +122,7 @@ class EntryDigests:
         for subtask in self._operator.subtasks:
             managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
             if managed is not None and (own := managed.key_groups.intersection(key_groups)):
-                source = stored_source(self._directory, managed, key, self._settings)
+                source = keyed_source(self._directory, managed, key, self._settings)
                 yield from source.pieces(names, own)
             if raw is not None and (own := raw.key_groups.intersection(key_groups)):
                 timers = StoredRawTimers(self._directory, raw, self._settings.kryo)

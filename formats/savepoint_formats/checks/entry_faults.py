@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.pass_through.stored_runs import StoredSource
     from savepoint_formats.sources.entry_source import SourceSettings
-    from savepoint_formats.state_files.state_piece import StatePiece
+    from savepoint_formats.state_files.state_piece import StatePiece, StoredSource
 
     Decode = Callable[[StoredEntries], None]
 

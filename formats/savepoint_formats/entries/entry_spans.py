@@ -46,6 +46,10 @@ class EntrySpans:
         """The same entries, if their chunk lies so many bytes further on."""
         return EntrySpans(*(positions + distance for positions in self.arrays()))
 
+    def chosen(self, wanted: NDArray[np.bool_] | slice) -> EntrySpans:
+        """Some of the entries."""
+        return EntrySpans(*(positions[wanted] for positions in self.arrays()))
+
     @classmethod
     def joined(cls, parts: Iterable[EntrySpans]) -> Self:
         """All entries of several parts, one at least."""

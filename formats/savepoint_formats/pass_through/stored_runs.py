@@ -17,20 +17,16 @@ last has 80 in its key's first byte. Runs of any origin may follow each other in
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from savepoint_formats.entries.stored_entries import runs
 from savepoint_formats.key_groups.ranges import prefix_size
-from savepoint_formats.metadata import ChangelogHandle, KeyGroupsHandle
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
 from savepoint_formats.pass_through.stored_canonical import DROPPED, canonical_runs
-from savepoint_formats.pass_through.stored_changelog import StoredChangelog
 from savepoint_formats.pass_through.stored_raw_timers import StoredRawTimers
 from savepoint_formats.sources.canonical_source import CanonicalSource
-from savepoint_formats.sources.entry_source import EntrySource
-from savepoint_formats.sources.heap_source import HeapSource
 from savepoint_formats.sources.keyed_source import keyed_source
 
 if TYPE_CHECKING:
@@ -42,18 +38,10 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
-    from savepoint_formats.metadata import KeyedStateHandle
+    from savepoint_formats.metadata import KeyedStateHandle, KeyGroupsHandle
     from savepoint_formats.pass_through.deleted_keys import DeletedKeys
     from savepoint_formats.sources.entry_source import SourceSettings
     from savepoint_formats.state_files.state_piece import StatePiece
-
-
-class StoredSource(Protocol):
-    """What a handle leads to: entries as they are stored."""
-
-    def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
-        """The entries of these states and key groups, some megabytes at a time."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +90,7 @@ def stored_runs(
         UndecodableError: Entries of a heap file or changelog have no ends that one can tell.
         FormatError: A file is damaged.
     """
-    source = stored_source(directory, handle, key, settings)
+    source = keyed_source(directory, handle, key, settings)
     keeps_keys = settings.max_parallelism == target.max_parallelism and target.deleted is None
     if isinstance(source, CanonicalSource) and keeps_keys:
         ids = [target.state_ids.get(state.name, DROPPED) for state in source.states]
@@ -146,22 +134,3 @@ def _runs(
             continue
         found = new_key_groups.of(piece)
         yield runs(piece.entries, found, target.state_ids[piece.state.name], prefix)
-
-
-def stored_source(
-    directory: SnapshotDirectory, handle: KeyedStateHandle, key: Layout, settings: SourceSettings
-) -> StoredSource:
-    """What a handle of keyed state leads to.
-
-    Raises:
-        StateFileNotFoundError: The file is gone.
-        FormatError: It begins with no header of keyed state.
-    """
-    if isinstance(handle, ChangelogHandle):
-        bases = [
-            (stored_source(directory, base, key, settings), base.key_groups) for base in handle.base
-        ]
-        return StoredChangelog(directory, handle, bases, key, settings.kryo)
-    source = keyed_source(directory, handle, key, settings)
-    assert isinstance(source, EntrySource | HeapSource)
-    return source

@@ -1,1 +1,1 @@
-"""Keyed state and timers of a handle, decoded: a source for each format of state files."""
+"""Keyed state and timers of a handle: entries, decoded or as they are stored; a source per format."""

@@ -57,7 +57,7 @@ class CanonicalSource(EntrySource):
             for block in self.entries.divided(content, BLOCK_SIZE):
                 yield block.part(self._names, names)
 
-        yield from self.portions(names, content.section.size, blocks)
+        yield from self.portions(content.section.size, blocks)
 
     def blocks(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
         for block in self.entries.blocks(key_groups, BATCH_SIZE):

@@ -1,39 +1,39 @@
 """Keyed state and timers of a changelog: the materialized state, with the changes applied.
 
-The changes of a key group are applied when its materialized state is read; whatever no change
-touches stays as it was decoded. Changes are small beside the state: they take the general path.
+The changes of a key group are applied to its entries, as they are stored, when its materialized
+state is read; whatever no change touches stays as it is.
 """
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.sources.changed_batch import changed_batch, remaining_batch
-from savepoint_formats.sources.changed_timers import ChangedTimers
+from savepoint_formats.entries.entry_spans import key_groups_at
+from savepoint_formats.key_groups.ranges import KeyGroupRange, prefix_size
+from savepoint_formats.sources.changed_part import ChangedPart, changed_part, remaining_part
+from savepoint_formats.sources.entry_decoders import EntryDecoders
+from savepoint_formats.sources.heap_source import HeapSource
 from savepoint_formats.sources.key_group_changes import WaitingChanges
-from savepoint_formats.state_files.changelog import (
-    StateRegistration,
-    read_changes,
-)
+from savepoint_formats.state_files.changelog import StateRegistration, read_changes
 from savepoint_formats.state_files.state import State, StateKind, keyed_state
+from savepoint_formats.state_files.state_piece import pieces_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import ChangelogHandle
-    from savepoint_formats.sources.entry_source import SourceSettings
+    from savepoint_formats.sources.entry_source import EntrySource, SourceSettings
+    from savepoint_formats.sources.key_group_changes import StateChange
     from savepoint_formats.sources.keyed_batch import KeyedBatch
-    from savepoint_formats.sources.keyed_source import KeyedSource
-    from savepoint_formats.state_files.changelog import KeyedChange
+    from savepoint_formats.state_files.state_piece import StatePiece
     from savepoint_formats.tables.timer_rows import TimerRows
 
-StateChange = tuple[State, "KeyedChange"]
-"""A change, and the state that its number stood for."""
+    BaseSource = EntrySource | HeapSource
 
 
 class ChangelogSource:
@@ -51,7 +51,7 @@ class ChangelogSource:
         self,
         directory: SnapshotDirectory,
         handle: ChangelogHandle,
-        bases: Sequence[tuple[KeyedSource, KeyGroupRange]],
+        bases: Sequence[tuple[BaseSource, KeyGroupRange]],
         key: Layout,
         settings: SourceSettings,
     ) -> None:
@@ -63,55 +63,117 @@ class ChangelogSource:
 
     def batches(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[KeyedBatch]:
         """The entries of these states and key groups, batch by batch."""
-        waiting = self._waiting(names, key_groups)
-        for base, held in self._bases_of(key_groups):
-            for batch in base.batches(names, held):
-                found = waiting.of(_key_groups_of(batch))
-                changed = changed_batch(batch, found) if found else batch
-                if changed.states:
-                    yield changed
-        for changes in waiting.all():
-            remaining = remaining_batch(changes, self._settings.kryo)
-            if remaining.states:
-                yield remaining
-
-    def _waiting(self, names: frozenset[str], key_groups: KeyGroupRange) -> WaitingChanges:
-        changes = WaitingChanges(self._settings.kryo)
-        for state, change in self._changes(key_groups):
-            if state.name in names and state.kind is not StateKind.TIMERS:
-                changes.add(state, change)
-        return changes
-
-    def _changes(self, key_groups: KeyGroupRange) -> Iterator[StateChange]:
-        return state_changes(
-            self._directory, self._handle, key_groups, self._key, self._settings.applied
-        )
-
-    def _bases_of(self, key_groups: KeyGroupRange) -> Iterator[tuple[KeyedSource, KeyGroupRange]]:
-        """The sources that have some of these key groups, which may have more than the handle."""
-        for base, held in self._bases:
-            if wanted := held.intersection(key_groups).intersection(self._handle.key_groups):
-                yield base, wanted
+        waiting = self._waiting(key_groups, lambda state: state.name in names)
+        after = EntryDecoders(self._states(waiting), self._settings)
+        for base, groups, is_changed in self._runs(key_groups, waiting):
+            if not is_changed:
+                yield from base.batches(names, groups)
+                continue
+            for part in self._changed(base, names, groups, waiting):
+                rows = base.decoders.rows((part.chunk, part.untouched))
+                for name, found in after.rows((part.chunk, part.changed)).items():
+                    rows[name] = rows[name].joined(found) if name in rows else found
+                if rows:
+                    yield base.decoders.batch(part.chunk, rows)
+        for part in self._remaining(waiting):
+            rows = after.rows((part.chunk, part.changed))
+            if rows:
+                yield after.batch(part.chunk, rows)
 
     def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
         """The timers of these key groups, some at a time."""
-        changes: dict[str, ChangedTimers] = {}
-        for state, change in self._changes(key_groups):
-            if state.kind is StateKind.TIMERS:
-                timers = changes.setdefault(state.name, ChangedTimers(state, self._settings.kryo))
-                timers.add(change)
-        added = [timers.added() for timers in changes.values()]
-        for base, held in self._bases_of(key_groups):
-            for rows in base.timers(held):
-                yield changes[rows.state].untouched(rows) if rows.state in changes else rows
-        yield from added
+        waiting = self._waiting(key_groups, lambda state: state.kind is StateKind.TIMERS)
+        after = EntryDecoders(self._states(waiting), self._settings)
+        for base, groups, is_changed in self._runs(key_groups, waiting):
+            if not is_changed:
+                yield from base.timers(groups)
+                continue
+            names = frozenset(one.name for one in base.states if one.kind is StateKind.TIMERS)
+            for part in self._changed(base, names, groups, waiting):
+                yield from base.decoders.timers((part.chunk, part.untouched))
+                yield from after.timers((part.chunk, part.changed))
+        for part in self._remaining(waiting):
+            yield from after.timers((part.chunk, part.changed))
 
+    def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
+        """The entries of these states as canonical files store them.
 
-def _key_groups_of(batch: KeyedBatch) -> set[int]:
-    if not batch.prefix_size:
-        return {batch.key_group}
-    starts = [rows.starts for rows in batch.states.values()]
-    return set(np.unique(batch.key_groups_at(np.concatenate(starts))).tolist())
+        Raises:
+            UndecodableError: A change cannot be applied.
+            FormatError: A file is damaged.
+        """
+        waiting = self._waiting(key_groups, lambda state: state.name in names)
+        after = self._states(waiting)
+        for base, groups, is_changed in self._runs(key_groups, waiting):
+            if not is_changed:
+                yield from base.pieces(names, groups)
+                continue
+            for part in self._changed(base, names, groups, waiting):
+                yield from pieces_of((part.chunk, part.untouched), base.states, self._prefix_size)
+                yield from pieces_of((part.chunk, part.changed), after, self._prefix_size)
+        for part in self._remaining(waiting):
+            yield from pieces_of((part.chunk, part.changed), after, self._prefix_size)
+
+    @property
+    def _prefix_size(self) -> int:
+        return prefix_size(self._settings.max_parallelism)
+
+    def _waiting(
+        self, key_groups: KeyGroupRange, is_wanted: Callable[[State], bool]
+    ) -> WaitingChanges:
+        """The changes of the states that are wanted."""
+        changes, own = WaitingChanges(self._settings.kryo), self._own(key_groups)
+        applied = self._settings.applied
+        for state, change in state_changes(self._directory, self._handle, own, self._key, applied):
+            if is_wanted(state):
+                changes.add(state, change)
+        return changes
+
+    def _states(self, waiting: WaitingChanges) -> tuple[State, ...]:
+        """The states as they are after the changes; one may be held back though nobody changed it."""
+        before = {state.name: state for base, _ in self._bases for state in base.states}
+        return tuple((before | waiting.states).values())
+
+    def _own(self, key_groups: KeyGroupRange) -> KeyGroupRange:
+        """Bases and changes may have more key groups than the handle."""
+        return key_groups.intersection(self._handle.key_groups)
+
+    def _runs(
+        self, key_groups: KeyGroupRange, waiting: WaitingChanges
+    ) -> Iterator[tuple[BaseSource, KeyGroupRange, bool]]:
+        """The sources, key groups of each, and whether any of these has changes."""
+        for base, held in self._bases:
+            wanted = held.intersection(self._own(key_groups))
+            if isinstance(base, HeapSource):
+                # Entries that no change touches are decoded from the file as it is.
+                for is_changed, run in groupby(wanted, waiting.__contains__):
+                    groups = list(run)
+                    yield base, KeyGroupRange(groups[0], groups[-1]), is_changed
+            elif wanted:
+                yield base, wanted, any(map(waiting.__contains__, wanted))
+
+    def _changed(
+        self,
+        base: BaseSource,
+        names: frozenset[str],
+        key_groups: KeyGroupRange,
+        waiting: WaitingChanges,
+    ) -> Iterator[ChangedPart]:
+        """The entries of a base after the changes of those identities that have any in it."""
+        for chunk, found in base.parts(names, key_groups):
+            starts = [spans.key_starts for spans in found.values() if len(spans)]
+            groups = np.unique(
+                key_groups_at(chunk, np.concatenate(starts), self._prefix_size) if starts else []
+            )
+            changes = waiting.of(set(groups.tolist()))
+            if changes:
+                yield changed_part((chunk, found), base.decoders, changes)
+            else:
+                yield ChangedPart(chunk, found, {})
+
+    def _remaining(self, waiting: WaitingChanges) -> Iterator[ChangedPart]:
+        for changes in waiting.all():
+            yield remaining_part(changes, self._prefix_size)
 
 
 def state_changes(

@@ -6,6 +6,7 @@ one entry ends and the next one begins, the first has the bytes of all.
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,15 +15,17 @@ from savepoint_formats.errors import within
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.sources.canonical_form import CanonicalForm
+from savepoint_formats.sources.entry_decoders import EntryDecoders
 from savepoint_formats.sources.keyed_batch import KeyedBatch
 from savepoint_formats.sources.state_rows import HeapDecoder
 from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.state_files.state_piece import StatePiece
+from savepoint_formats.state_files.state_piece import StatePiece, part_of
 from savepoint_formats.tables.timer_rows import TimerRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from savepoint_formats.entries.entry_spans import Part
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.sources.entry_source import SourceSettings
     from savepoint_formats.state_files.heap_entries import HeapFile
@@ -39,8 +42,9 @@ class HeapSource:
     """
 
     def __init__(self, file: HeapFile, states: Sequence[State], settings: SourceSettings) -> None:
+        self.states = tuple(states)
+        self.decoders = EntryDecoders(states, settings)
         self._file = file
-        self._states = states
         self._settings = settings
         self._forms: dict[int, CanonicalForm] = {}
 
@@ -49,14 +53,14 @@ class HeapSource:
         settings = self._settings
         decoders = {
             state_id: HeapDecoder(state, settings.kryo, is_hidden=state.name in settings.hidden)
-            for state_id, state in enumerate(self._states)
+            for state_id, state in enumerate(self.states)
             if state.kind is not StateKind.TIMERS and state.name in names
         }
         for key_group, found in self._file.sections(key_groups, decoders):
             rows = {}
             with within(f"key group {key_group}"):
                 for state_id, entries in found.items():
-                    name = self._states[state_id].name
+                    name = self.states[state_id].name
                     with within(f"state {name!r}"):
                         rows[name] = decoders[state_id].rows(entries)
             if rows:
@@ -67,18 +71,29 @@ class HeapSource:
         """The timers of these key groups, a state of one of them at a time."""
         decoders = {
             state_id: program(state.stored, self._settings.kryo)
-            for state_id, state in enumerate(self._states)
+            for state_id, state in enumerate(self.states)
             if state.kind is StateKind.TIMERS
         }
         for key_group, found in self._file.sections(key_groups, decoders):
             for state_id, entries in found.items():
-                name, spans = self._states[state_id].name, entries.values
+                name, spans = self.states[state_id].name, entries.values
                 along = f"{entries.hidden} more timers of the key group" if entries.hidden else ""
                 with within(f"key group {key_group}"), within(f"state {name!r}"):
                     timers = decode(
                         decoders[state_id], entries.chunk, spans.starts, spans.ends, along=along
                     )
                 yield TimerRows.of_key_group(name, timers, key_group)
+
+    def parts(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
+        """The entries as canonical files store them, a chunk per key group.
+
+        Raises:
+            UndecodableError: Entries have no ends that one can tell.
+            FormatError: The file is damaged.
+        """
+        pieces = self.pieces(names, key_groups)
+        for _, group in groupby(pieces, lambda piece: int(piece.key_groups[0])):
+            yield part_of(list(group), self.decoders.prefix_size)
 
     def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
         """The entries of these states as canonical files store them, per key group and state.
@@ -87,10 +102,10 @@ class HeapSource:
             UndecodableError: Entries have no ends that one can tell.
             FormatError: The file is damaged.
         """
-        wanted = {index for index, state in enumerate(self._states) if state.name in names}
+        wanted = {index for index, state in enumerate(self.states) if state.name in names}
         for key_group, found in self._file.sections(key_groups, wanted):
             for state_id, in_file in found.items():
-                state = self._states[state_id]
+                state = self.states[state_id]
                 with within(f"key group {key_group}"), within(f"state {state.name!r}"):
                     entries = self._form(state_id).entries(in_file)
                 if len(entries):
@@ -98,5 +113,5 @@ class HeapSource:
 
     def _form(self, state_id: int) -> CanonicalForm:
         if state_id not in self._forms:
-            self._forms[state_id] = CanonicalForm(self._states[state_id], self._settings.kryo)
+            self._forms[state_id] = CanonicalForm(self.states[state_id], self._settings.kryo)
         return self._forms[state_id]

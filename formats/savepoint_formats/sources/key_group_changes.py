@@ -3,6 +3,9 @@
 A change is applied where the entries of its identity (key and namespace) come by. What never
 comes by is new; it is there when all has been read. Identities that a change merges may come by
 in any order, or not at all, so that they are held back till the end.
+
+Only what is changed is told apart, by its bytes: user keys in a map, elements behind each other in
+a list. Changes are few beside the entries.
 """
 
 from __future__ import annotations
@@ -10,39 +13,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from savepoint_formats.sources.changed_state import NumberedEdit, StateEntries
-from savepoint_formats.sources.state_edits import EditReader
-from savepoint_formats.state_files.state import key_layout, namespace_layout
-from savepoint_formats.values.state_entries import is_ambiguous, length_suffix
+from savepoint_formats.errors import UndecodableError
+from savepoint_formats.sources.state_edits import EditKind, EditReader
+from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.values.state_entries import DELIMITER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+    from savepoint_formats.sources.state_edits import Edit
     from savepoint_formats.state_files.changelog import KeyedChange
     from savepoint_formats.state_files.state import State
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
     StateChange = tuple[State, KeyedChange]
+    """A change, and the state that its number stood for."""
+
+    Items = dict[bytes | int, bytes]
+    """Of a map, value by user key; of all else, the value, or elements of a list in order."""
+
+_COMMA = bytes([DELIMITER])
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """The bytes of a key and of a namespace."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Numbered:
+    """An edit, and how many came before it."""
 
-    key: bytes
-    namespace: bytes
-    has_suffixes: bool
-
-    def as_in_entries(self) -> bytes:
-        """As canonical files and RocksDB have them, behind the prefix."""
-        if not self.has_suffixes:
-            return self.key + self.namespace
-        sizes = length_suffix(len(self.key)), length_suffix(len(self.namespace))
-        return self.key + sizes[0] + self.namespace + sizes[1]
-
-    def as_in_heap_files(self) -> bytes:
-        """As heap files have them."""
-        return self.namespace + self.key
+    order: int
+    state: State
+    edit: Edit
 
 
 class KeyGroupChanges:
@@ -54,11 +54,8 @@ class KeyGroupChanges:
         reader: What reads the changes of a state.
 
     Attributes:
-        state: One of the states that are changed.
-        identities: What is changed; a number is an index of it.
-        waiting: The numbers of those whose changes are not applied yet.
-        merged: The numbers of those that changes merge with others.
-        held: Name of a state -> entries of those that were held back.
+        states: Name -> each state that is changed, as it was when it was last changed.
+        merged: The identities that changes merge with others.
 
     Raises:
         FormatError: A change is damaged.
@@ -71,45 +68,114 @@ class KeyGroupChanges:
         reader: Callable[[State], EditReader],
     ) -> None:
         self.key_group = key_group
-        self.state = changes[0][0]
-        self.identities: list[Identity] = []
-        self.merged: set[int] = set()
-        self.held: dict[str, list[StateEntries]] = {}
-        self._numbers: dict[Identity, int] = {}
-        self._edits: dict[int, list[tuple[int, NumberedEdit]]] = {}
+        self.states: dict[str, State] = {}
+        self.merged: set[bytes] = set()
+        self._edits: dict[bytes, list[_Numbered]] = {}
+        self._contents: dict[str, dict[bytes, Items]] = {}
+        self._places = 0
         for order, (state, change) in enumerate(changes):
-            self._add(order, state, change, reader(state))
-        self.waiting: set[int] = set(range(len(self.identities)))
+            self.states[state.name] = state
+            for edit in reader(state).edits(change):
+                self._edits.setdefault(edit.identity, []).append(_Numbered(order, state, edit))
+                for source in edit.sources:
+                    self._edits.setdefault(source, [])
+                    self.merged.update((edit.identity, source))
 
-    def _add(self, order: int, state: State, change: KeyedChange, reader: EditReader) -> None:
-        found = reader.read(change.operation, change.body)
-        has_suffixes = is_ambiguous(key_layout(state), namespace_layout(state))
-        number, *sources = (
-            self._number(Identity(found.key, namespace, has_suffixes))
-            for namespace in (found.namespace, *found.edit.namespaces)
-        )
-        if sources:
-            self.merged.update((number, *sources))
-        edit = NumberedEdit(state, number, found.edit, tuple(sources), change.body)
-        self._edits.setdefault(number, []).append((order, edit))
+    @property
+    def waiting(self) -> Collection[bytes]:
+        """The identities whose changes are not applied yet."""
+        return self._edits.keys()
 
-    def _number(self, identity: Identity) -> int:
-        number = self._numbers.setdefault(identity, len(self.identities))
-        if number == len(self.identities):
-            self.identities.append(identity)
-        return number
+    def takes(self, name: str, identity: bytes) -> bool:
+        """Whether the entries that a state has of an identity are to be given to ``put``."""
+        if identity in self.merged:
+            return True
+        return any(one.state.name == name for one in self._edits[identity])
 
-    def take(self, numbers: Iterable[int]) -> list[NumberedEdit]:
-        """The edits of these identities in order, which now wait no longer."""
-        taken: list[tuple[int, NumberedEdit]] = []
-        for number in numbers:
-            self.waiting.remove(number)
-            taken += self._edits.pop(number, [])
-        return [edit for _, edit in sorted(taken, key=lambda one: one[0])]
+    def expect_type(self, before: State) -> None:
+        """Raises ``UndecodableError`` if values of a state were of another type before."""
+        was, is_now = arrow_type(before.stored), arrow_type(self.states[before.name].stored)
+        if was != is_now:
+            message = (
+                f"state {before.name!r} was of type {was} when it was materialized, and is of type"
+                f" {is_now} in the changelog: take a savepoint of the job"
+            )
+            edits = (one for edits in self._edits.values() for one in edits)
+            first = next(one.edit for one in edits if one.state.name == before.name)
+            raise first.view.error(message, UndecodableError)
 
-    def hold(self, name: str, entries: StateEntries) -> None:
-        """Keeps entries of a state for the end."""
-        self.held.setdefault(name, []).append(entries)
+    def applied(
+        self, identities: Iterable[bytes]
+    ) -> Iterator[tuple[str, list[tuple[bytes, bytes]]]]:
+        """What states have of some identities after the changes, which now wait no longer.
+
+        Returns:
+            Name of a state, keys without the key group, and values.
+
+        Raises:
+            UndecodableError: Values were merged as only the job's function can.
+        """
+        done = list(identities)
+        edits = [one for identity in done for one in self._edits.pop(identity)]
+        edits.sort(key=lambda one: one.order)
+        for one in edits:
+            self._apply(one)
+        self._check_merged(edits)
+        for name, contents in self._contents.items():
+            entries = [
+                (identity + suffix, value)
+                for identity in done
+                for suffix, value in _entries_of(contents.pop(identity, {}))
+            ]
+            if entries:
+                yield name, entries
+
+    def put(self, state: State, identity: bytes, user_key: bytes | None, value: bytes) -> None:
+        """Puts an entry into a map, appends to all else."""
+        name: bytes | int = self._places
+        if state.kind is StateKind.MAP and user_key is not None:
+            name = user_key
+        self._contents.setdefault(state.name, {}).setdefault(identity, {})[name] = value
+        self._places += 1
+
+    def _apply(self, one: _Numbered) -> None:
+        state, edit = one.state, one.edit
+        contents = self._contents.setdefault(state.name, {})
+        if edit.kind in (EditKind.CLEAR, EditKind.REPLACE):
+            contents.pop(edit.identity, None)
+        if edit.kind is EditKind.REMOVE:
+            for user_key in edit.user_keys:
+                if user_key is not None:
+                    contents.get(edit.identity, {}).pop(user_key, None)
+        elif edit.kind in (EditKind.ADD, EditKind.REPLACE):
+            for user_key, value in zip(edit.user_keys, edit.values, strict=True):
+                self.put(state, edit.identity, user_key, value)
+        elif edit.kind is EditKind.MERGE:
+            for source in edit.sources:
+                for name, value in contents.pop(source, {}).items():
+                    self.put(state, edit.identity, name if isinstance(name, bytes) else None, value)
+
+    def _check_merged(self, edits: Iterable[_Numbered]) -> None:
+        # What was cleared or replaced later needed no merging.
+        for one in edits:
+            state, edit = one.state, one.edit
+            if edit.kind is not EditKind.MERGE or state.kind in (StateKind.LIST, StateKind.MAP):
+                continue
+            found = self._contents[state.name].get(edit.identity, {})
+            if len(found) > 1:
+                message = (
+                    f"state {state.name!r} has {len(found)} values whose namespaces were"
+                    " merged, which only the job's function can: take a savepoint of the job"
+                )
+                raise edit.view.error(message, UndecodableError)
+
+
+def _entries_of(items: Items) -> Iterator[tuple[bytes, bytes]]:
+    """What is stored behind the identity in the key, and the value, of each entry."""
+    if any(isinstance(name, bytes) for name in items):
+        yield from ((name, value) for name, value in items.items() if isinstance(name, bytes))
+    elif items:
+        yield b"", _COMMA.join(items.values())
 
 
 class WaitingChanges:
@@ -117,16 +183,24 @@ class WaitingChanges:
 
     Args:
         kryo: What is known of the Kryo that wrote object graphs.
+
+    Attributes:
+        states: Name -> each state that is changed, as it was when it was last changed.
     """
 
     def __init__(self, kryo: KryoDialect | None) -> None:
+        self.states: dict[str, State] = {}
         self._kryo = kryo
         self._readers: dict[str, EditReader] = {}
         self._unread: dict[int, list[StateChange]] = {}
         self._read: dict[int, KeyGroupChanges] = {}
 
+    def __contains__(self, key_group: int) -> bool:
+        return key_group in self._unread or key_group in self._read
+
     def add(self, state: State, change: KeyedChange) -> None:
         """Another change."""
+        self.states[state.name] = state
         self._unread.setdefault(change.key_group, []).append((state, change))
 
     def of(self, key_groups: Collection[int]) -> list[KeyGroupChanges]:

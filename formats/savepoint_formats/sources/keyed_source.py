@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import KeyedStateHandle
-    from savepoint_formats.sources.entry_source import SourceSettings
+    from savepoint_formats.metadata.keyed_handles import BaseHandle
+    from savepoint_formats.sources.entry_source import EntrySource, SourceSettings
     from savepoint_formats.sources.keyed_batch import KeyedBatch
+    from savepoint_formats.state_files.state_piece import StatePiece
     from savepoint_formats.tables.timer_rows import TimerRows
 
 
@@ -35,6 +37,10 @@ class KeyedSource(Protocol):
 
     def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
         """The timers of these key groups, some at a time."""
+        ...
+
+    def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
+        """The entries of these states as canonical files store them, some megabytes at a time."""
         ...
 
 
@@ -57,10 +63,15 @@ def keyed_source(
         FormatError: It begins with no header of keyed state.
     """
     if isinstance(handle, ChangelogHandle):
-        bases = [
-            (keyed_source(directory, base, key, settings), base.key_groups) for base in handle.base
-        ]
+        bases = [(_base_source(directory, base, settings), base.key_groups) for base in handle.base]
         return ChangelogSource(directory, handle, bases, key, settings)
+    return _base_source(directory, handle, settings)
+
+
+def _base_source(
+    directory: SnapshotDirectory, handle: BaseHandle, settings: SourceSettings
+) -> EntrySource | HeapSource:
+    """The source of a handle whose files hold state."""
     header = KeyedBackendHeader.parse(HeaderBytes.of_keyed_state(directory, handle))
     states = tuple(map(settings.applied, keyed_states(header)))
     if isinstance(handle, IncrementalHandle):

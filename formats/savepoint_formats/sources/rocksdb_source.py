@@ -58,7 +58,7 @@ class RocksDbSource(EntrySource):
                 size = files.size(wanted, part) if len(part) == 1 else 0
                 if self.is_large(size):
                     blocks = partial(self._blocks, files, wanted, part, BLOCK_SIZE)
-                    yield from self.portions(frozenset(wanted), size, blocks)
+                    yield from self.portions(size, blocks)
                 else:
                     whole = self._blocks(files, wanted, part, sys.maxsize)
                     yield _one_chunk(list(whole), self._directory.uri)

@@ -14,13 +14,24 @@
 |                       | REMOVE_ELEMENT                     | a user key                          |
 | all but value         | MERGE_NS                           | the namespace to merge into; i32 n; |
 |                       |                                    | n namespaces to merge               |
+| timers                | ADD_ELEMENT                        | i32 n, n timers to add              |
+|                       | REMOVE_ELEMENT                     | a timer to remove                   |
 
-Flink: ``KvStateChangeApplier`` and its subclasses.
+A queue of timers is a set: a timer that is added twice is there once. In entries all these bytes
+are as they are here, but for those:
+
+| part of a change          | bytes in an entry                                             |
+|---------------------------|---------------------------------------------------------------|
+| key and namespace         | key, [size], namespace, [size]                                |
+| a value put into a map    | 00, for it is no null, and the value                          |
+| a timer                   | it is the key of an entry without a value                     |
+
+Flink: ``KvStateChangeApplier`` and its subclasses, ``PriorityQueueStateChangeApplier``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
@@ -28,15 +39,14 @@ from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, opaque_parts
 from savepoint_formats.state_files.changelog import StateChangeOperation as Operation
 from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
-from savepoint_formats.values.arrow_types import is_nullable_key
-from savepoint_formats.values.map_entries import pairs_of
+from savepoint_formats.values.state_entries import is_ambiguous, length_suffix
 from savepoint_formats.values.values import ValueReader
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
     from savepoint_formats.bytes.data_view import DataInputView
-    from savepoint_formats.values.kinds.codec import Value
+    from savepoint_formats.state_files.changelog import KeyedChange
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
@@ -50,39 +60,34 @@ class EditKind(Enum):
     MERGE = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Edit:
-    """A change, with Python values.
+    """What a change does to the entries of an identity.
 
     Attributes:
-        kind: What it does.
+        identity: Key and namespace as canonical files store them, or a timer.
+        kind: What is done.
+        view: Where the change is from.
         user_keys: To put or to remove; as many nulls as values for what is no map.
         values: Values, or elements.
-        namespaces: The bytes of the namespaces to merge into this one.
+        sources: The identities that are merged into this one.
     """
 
+    identity: bytes
     kind: EditKind
-    user_keys: tuple[Value, ...] = ()
-    values: tuple[Value, ...] = ()
-    namespaces: tuple[bytes, ...] = ()
+    view: DataInputView
+    user_keys: tuple[bytes | None, ...] = ()
+    values: tuple[bytes, ...] = ()
+    sources: tuple[bytes, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class IdentifiedEdit:
-    """An edit and what it is of: the bytes of a key, and of a namespace."""
-
-    key: bytes
-    namespace: bytes
-    edit: Edit
-
-
-_CLEAR = Edit(EditKind.CLEAR)
 _SETS = (Operation.SET, Operation.SET_INTERNAL)
 _PUTS = (Operation.ADD_ELEMENT, Operation.ADD_OR_UPDATE_ELEMENT)
+_NO_NULL = b"\0"
 
 
 class EditReader:
-    """Reads the changes of one state.
+    """Reads the changes of one state, of which it decodes no more than where anything ends.
 
     Args:
         state: The state.
@@ -94,32 +99,53 @@ class EditReader:
         self._kryo = kryo
         self._key = key_layout(state)
         self._namespace = namespace_layout(state)
+        self._has_suffixes = is_ambiguous(self._key, self._namespace)
         self._has_unknown_key = any(opaque_parts(self._key))
 
-    def read(self, operation: Operation, view: DataInputView) -> IdentifiedEdit:
-        """The change whose key begins where the view does; it ends where the view does.
+    def edits(self, change: KeyedChange) -> Iterator[Edit]:
+        """What a change does.
 
         Raises:
             FormatError: It is damaged, or of an operation that the state has not.
-            UndecodableError: It cannot be told where its key, or a value in it, ends.
+            UndecodableError: It cannot be told where a key, a value or a timer ends.
         """
+        operation, view = change.operation, change.body
         try:
-            if self._has_unknown_key:
-                return self._behind_unknown_key(operation, view)
-            key = self._bytes_of(self._key, view)
-            return self._behind_key(key, operation, view)
+            if self.state.kind is StateKind.TIMERS:
+                yield from self._timers(operation, view)
+            elif self._has_unknown_key:
+                yield self._behind_unknown_key(operation, view)
+            else:
+                yield self._behind_key(self._value(self._key, view), operation, view)
         except FormatError as error:
             error.add_note(f"in a change of state {self.state.name!r}")
             error.within(f"state {self.state.name!r}")
             raise
 
-    def _behind_key(self, key: bytes, operation: Operation, view: DataInputView) -> IdentifiedEdit:
-        namespace = self._bytes_of(self._namespace, view)
-        edit = self._payload(operation, view)
+    def _timers(self, operation: Operation, view: DataInputView) -> Iterator[Edit]:
+        is_added = operation is Operation.ADD_ELEMENT
+        if not is_added and operation is not Operation.REMOVE_ELEMENT:
+            raise view.error(f"a change {operation.name} of the timers {self.state.name!r}")
+        kind = EditKind.REPLACE if is_added else EditKind.CLEAR
+        for _ in range(view.read_count() if is_added else 1):
+            yield Edit(self._value(self.state.stored, view), kind, view, (None,), (b"",))
         view.expect_end()
-        return IdentifiedEdit(key, namespace, edit)
 
-    def _behind_unknown_key(self, operation: Operation, view: DataInputView) -> IdentifiedEdit:
+    def _behind_key(self, key: bytes, operation: Operation, view: DataInputView) -> Edit:
+        namespace = self._value(self._namespace, view)
+        edit = self._payload(self._identity(key, namespace), operation, view)
+        view.expect_end()
+        if edit.kind is EditKind.MERGE:
+            sources = tuple(self._identity(key, source) for source in edit.sources)
+            return replace(edit, sources=sources)
+        return edit
+
+    def _identity(self, key: bytes, namespace: bytes) -> bytes:
+        if not self._has_suffixes:
+            return key + namespace
+        return key + length_suffix(len(key)) + namespace + length_suffix(len(namespace))
+
+    def _behind_unknown_key(self, operation: Operation, view: DataInputView) -> Edit:
         """The change, if all but one end of the key make it impossible to read."""
         start, found = view.position, []
         for end in range(start, view.end):
@@ -139,35 +165,30 @@ class EditReader:
         message = f"a change of state {self.state.name!r} has a key of unknown size: {reason}"
         raise view.error(message, UndecodableError)
 
-    def _bytes_of(self, layout: Layout, view: DataInputView) -> bytes:
-        start = view.position
-        self._value(layout, view)
-        return bytes(view.buffer[start : view.position])
-
-    def _value(self, layout: Layout, view: DataInputView, *, is_last: bool = False) -> Value:
+    def _value(self, layout: Layout, view: DataInputView, *, is_last: bool = False) -> bytes:
         """A value, which may end in bytes that cannot be decoded only if it is the last."""
-        reader = ValueReader(view, self._kryo)
-        value = reader.read(layout)
+        start, reader = view.position, ValueReader(view, self._kryo)
+        reader.read(layout)
         if reader.is_lost and not is_last:
             raise self._undecodable(reader.reason, view)
-        return value
+        return bytes(view.buffer[start : view.position])
 
-    def _payload(self, operation: Operation, view: DataInputView) -> Edit:
+    def _payload(self, identity: bytes, operation: Operation, view: DataInputView) -> Edit:
         kind, stored = self.state.kind, self.state.stored
         if operation is Operation.CLEAR:
-            return _CLEAR
+            return Edit(identity, EditKind.CLEAR, view)
         if operation is Operation.MERGE_NS and kind is not StateKind.VALUE:
-            return self._merge(view)
+            return self._merge(identity, view)
         match kind, stored:
             case StateKind.LIST, Repeated(element):
-                return self._list(element, operation, view)
+                return self._list(identity, element, operation, view)
             case StateKind.MAP, MapOf(key, value):
-                return self._map(key, value, operation, view)
+                return self._map(identity, key, value, operation, view)
             case ((StateKind.LIST | StateKind.MAP), _):
                 reason = next((part.reason for part in opaque_parts(stored)), "no such collection")
                 raise self._undecodable(reason, view)
             case _:
-                return self._single(operation, view)
+                return self._single(identity, operation, view)
 
     def _unknown(self, operation: Operation, view: DataInputView) -> FormatError:
         state = f"state {self.state.name!r}, a {self.state.kind} state"
@@ -177,61 +198,47 @@ class EditReader:
         message = f"a change of state {self.state.name!r} cannot be read: {reason}"
         return view.error(message, UndecodableError)
 
-    def _single(self, operation: Operation, view: DataInputView) -> Edit:
+    def _single(self, identity: bytes, operation: Operation, view: DataInputView) -> Edit:
         is_internal = self.state.kind is not StateKind.VALUE
         if operation is Operation.SET or (is_internal and operation is Operation.SET_INTERNAL):
             value = self._value(self.state.stored, view, is_last=True)
-            return Edit(EditKind.REPLACE, (None,), (value,))
+            return Edit(identity, EditKind.REPLACE, view, (None,), (value,))
         raise self._unknown(operation, view)
 
-    def _list(self, element: Layout, operation: Operation, view: DataInputView) -> Edit:
+    def _list(
+        self, identity: bytes, element: Layout, operation: Operation, view: DataInputView
+    ) -> Edit:
         if operation in (*_SETS, Operation.ADD):
             kind = EditKind.ADD if operation is Operation.ADD else EditKind.REPLACE
-            values = self._elements(element, view)
-            return Edit(kind, (None,) * len(values), tuple(values))
+            values = tuple(self._value(element, view) for _ in range(view.read_count()))
+            return Edit(identity, kind, view, (None,) * len(values), values)
         if operation is Operation.ADD_ELEMENT:
             value = self._value(element, view, is_last=True)
-            return Edit(EditKind.ADD, (None,), (value,))
+            return Edit(identity, EditKind.ADD, view, (None,), (value,))
         raise self._unknown(operation, view)
 
-    def _map(self, key: Layout, value: Layout, operation: Operation, view: DataInputView) -> Edit:
+    def _map(
+        self, identity: bytes, key: Layout, value: Layout, operation: Operation, view: DataInputView
+    ) -> Edit:
         if operation is Operation.ADD:
-            pairs = self._pairs(key, value, view)
+            pairs = [
+                (self._value(key, view), self._value(value, view)) for _ in range(view.read_count())
+            ]
             keys, values = zip(*pairs, strict=True) if pairs else ((), ())
-            return Edit(EditKind.ADD, keys, values)
+            return Edit(identity, EditKind.ADD, view, keys, values)
         if operation in _PUTS:
-            user_key = self._user_key(key, view)
-            return Edit(EditKind.ADD, (user_key,), (self._plain_value(value, view),))
+            # The value has no flag of null here.
+            user_key, plain = self._value(key, view), value
+            if isinstance(value, Nullable):
+                plain = value.inner
+            stored = _NO_NULL + self._value(plain, view, is_last=True)
+            return Edit(identity, EditKind.ADD, view, (user_key,), (stored,))
         if operation is Operation.REMOVE_ELEMENT:
-            return Edit(EditKind.REMOVE, (self._user_key(key, view),), (None,))
+            return Edit(identity, EditKind.REMOVE, view, (self._value(key, view),))
         raise self._unknown(operation, view)
 
-    def _elements(self, element: Layout, view: DataInputView) -> Sequence[Value]:
-        return list(self._value(Repeated(element), view))
-
-    def _pairs(
-        self, key: Layout, value: Layout, view: DataInputView
-    ) -> Sequence[tuple[Value, Value]]:
-        return pairs_of(self._value(MapOf(key, value), view))
-
-    def _plain_value(self, value: Layout, view: DataInputView) -> Value:
-        """The value of a map, which has no flag of null here."""
-        plain = value.inner if isinstance(value, Nullable) else value
-        return self._value(plain, view, is_last=True)
-
-    def _user_key(self, layout: Layout, view: DataInputView) -> Value:
-        start = view.position
-        key = self._value(layout, view)
-        if key is None and not is_nullable_key(layout):
-            view.position = start
-            raise view.error("a null key, which Arrow's maps have not", UndecodableError)
-        return key
-
-    def _merge(self, view: DataInputView) -> Edit:
+    def _merge(self, identity: bytes, view: DataInputView) -> Edit:
         # The change is of the target already, which its payload names once more.
-        self._bytes_of(self._namespace, view)
-        count = view.read_count()
-        return Edit(
-            EditKind.MERGE,
-            namespaces=tuple(self._bytes_of(self._namespace, view) for _ in range(count)),
-        )
+        self._value(self._namespace, view)
+        namespaces = (self._value(self._namespace, view) for _ in range(view.read_count()))
+        return Edit(identity, EditKind.MERGE, view, sources=tuple(namespaces))

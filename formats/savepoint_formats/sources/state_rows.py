@@ -51,6 +51,18 @@ class StateRows:
     values: pa.Array
     user_keys: pa.Array | None = None
 
+    def joined(self, other: StateRows) -> StateRows:
+        """These entries, and behind them others of the same state and chunk."""
+        user_keys = None
+        if self.user_keys is not None and other.user_keys is not None:
+            user_keys = pa.concat_arrays([self.user_keys, other.user_keys])
+        return StateRows(
+            np.concatenate([self.starts, other.starts]),
+            np.concatenate([self.ends, other.ends]),
+            pa.concat_arrays([self.values, other.values]),
+            user_keys,
+        )
+
     def column_type(self, wanted: pa.DataType) -> pa.DataType:
         """The type that the column has; ``wanted`` says only which kind of collection a map is."""
         if self.user_keys is None:

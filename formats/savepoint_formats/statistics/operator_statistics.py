@@ -13,13 +13,13 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import within
 from savepoint_formats.layout import Opaque
 from savepoint_formats.pass_through.stored_raw_timers import StoredRawTimers
-from savepoint_formats.pass_through.stored_runs import stored_source
 from savepoint_formats.program.spans import Spans
 from savepoint_formats.scan.operator_scan import PIECE_SIZE
 from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.scan.splits import pieces_of
 from savepoint_formats.scan.subtasks import check_subtasks
 from savepoint_formats.sources.entry_source import SourceSettings
+from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.state_files.header import OperatorBackendHeader
 from savepoint_formats.state_files.heap_records import BackToBack
 from savepoint_formats.state_files.operator_state import read_elements
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.metadata.checkpoint import SubtaskState
-    from savepoint_formats.pass_through.stored_runs import StoredSource
-    from savepoint_formats.state_files.state_piece import StatePiece
+    from savepoint_formats.state_files.state_piece import StatePiece, StoredSource
     from savepoint_formats.tables.tables import Table
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
@@ -101,7 +100,7 @@ class WeighedOperator:
         settings = SourceSettings(self.operator.max_parallelism, self.kryo)
         sources: list[StoredSource] = []
         if managed is not None:
-            sources.append(stored_source(self.directory, managed, key, settings))
+            sources.append(keyed_source(self.directory, managed, key, settings))
         if raw is not None:
             sources.append(StoredRawTimers(self.directory, raw, self.kryo))
         handle = managed or raw

@@ -25,10 +25,10 @@ from savepoint_formats.errors import SavepointError
 from savepoint_formats.metadata import IncrementalHandle, KeyGroupsHandle
 from savepoint_formats.metadata.references import keyed_streams
 from savepoint_formats.pass_through.stored_raw_timers import StoredRawTimers
-from savepoint_formats.pass_through.stored_runs import stored_source
 from savepoint_formats.scan.splits import pieces_of
 from savepoint_formats.scan.subtasks import check_subtasks
 from savepoint_formats.sources.entry_source import SourceSettings
+from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.tables.catalog import base_handles, raw_keyed_handle
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import KeyedStateHandle, SubtaskState
-    from savepoint_formats.pass_through.stored_runs import StoredSource
+    from savepoint_formats.state_files.state_piece import StoredSource
     from state_processor.snapshot.operator import Operator
     from state_processor.snapshot.snapshot import Snapshot
 
@@ -218,7 +218,7 @@ class _OperatorChecks:
         directory = self._operator.directory
         if handle is subtask.raw_keyed_state and isinstance(handle, KeyGroupsHandle):
             return StoredRawTimers(directory, handle, settings.kryo)
-        return stored_source(directory, handle, key, settings)
+        return keyed_source(directory, handle, key, settings)
 
     def _handles(self, subtask: SubtaskState) -> Iterator[tuple[KeyedStateHandle, str]]:
         """The handles of keyed state whose files can all be read, and what to call their file."""

@@ -15,12 +15,12 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Struct, VoidNamespace
 from savepoint_formats.locations.file_io import SnapshotDirectory
-from savepoint_formats.pass_through.stored_runs import stored_source
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.program.spans import spans_in
 from savepoint_formats.sources.entry_source import SourceSettings
+from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.state_entries import Delimited, NullableRest, entry_key
@@ -66,7 +66,7 @@ def pieces_of(sample: Sample) -> Iterator[StatePiece]:
             if handle is not None:
                 key = key_of(directory, operator).layout()
                 names = frozenset(infos_of(directory, operator))
-                source = stored_source(directory, handle, key, settings)
+                source = keyed_source(directory, handle, key, settings)
                 yield from source.pieces(names, handle.key_groups)
 
 
