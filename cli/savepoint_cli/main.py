@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli import audit, checks, inspect, local, modify, read, transfer
+from savepoint_cli import audit, checks, garbage, inspect, local, modify, read, transfer
 from savepoint_formats.errors import SavepointError, SavepointWarning
 from savepoint_formats.printable import printable
 
@@ -61,6 +61,7 @@ for command in (
     audit.stats,
     audit.key,
     checks.diff,
+    garbage.gc,
     audit.snapshots,
     read.show,
     read.query,

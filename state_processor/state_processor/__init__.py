@@ -60,6 +60,7 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.values.kryo.descriptions import kryo_class
 from savepoint_formats.values.kryo.dialect import KryoClass, KryoField
+from state_processor.checks.garbage import Garbage
 from state_processor.functions.process_functions import (
     BroadcastStateBootstrapFunction,
     KeyedCoProcessFunction,
@@ -101,6 +102,7 @@ __all__ = [
     "EmptySavepointError",
     "FieldNotFoundError",
     "FormatError",
+    "Garbage",
     "HashCodeError",
     "InexactTimeError",
     "KeyGroupError",

@@ -1,0 +1,356 @@
+"""Files below a directory of checkpoints that no retained snapshot needs.
+
+A file is needed if any snapshot refers to it, be it by its path or by its name alone: a directory
+that was moved is judged like one that was not. Only files of Flink's, in directories of Flink's,
+are ever removed, and never what is younger than the newest snapshot: a checkpoint that is under
+way may need it.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import stat
+import warnings
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from pyarrow import fs
+
+from savepoint_formats.errors import RefusedError, SavepointError, SavepointNotFoundError
+from savepoint_formats.locations.file_io import METADATA_FILE, Location
+from savepoint_formats.locations.own_directories import is_below, real_path
+from savepoint_formats.locations.stores import failures_told, path_of
+from savepoint_formats.metadata.references import stream_references
+from savepoint_formats.metadata.stream_handles import (
+    FileStream,
+    KeyGroupsStream,
+    RelativeFile,
+    SegmentStream,
+)
+from state_processor.snapshot.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from savepoint_formats.metadata.stream_handles import StreamHandle
+
+_FLINK_NAME = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}")
+_CHECKPOINT = re.compile(r"chk-\d+")
+_SAVEPOINT = re.compile(r"savepoint-.+")
+
+
+class GarbageKind(StrEnum):
+    """Where a file lies.
+
+    | value     | place                                                                      |
+    |-----------|----------------------------------------------------------------------------|
+    | shared    | below ``shared``: of incremental checkpoints                               |
+    | taskowned | below ``taskowned`` or ``dstl``: of task managers, and of changelogs       |
+    | exclusive | in the directory of a retained snapshot, which does not refer to it        |
+    | left over | in the directory of a checkpoint or savepoint that has no ``_metadata``    |
+    | unknown   | anywhere else, or of a name that Flink gives to none; it is never removed  |
+    """
+
+    SHARED = "shared"
+    TASKOWNED = "taskowned"
+    EXCLUSIVE = "exclusive"
+    LEFT_OVER = "left over"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class GarbageFile:
+    """A file that no snapshot needs.
+
+    Attributes:
+        path: Its path below the directory.
+        kind: Where it lies.
+        size: In bytes.
+        modified: When it was written, in UTC, as ISO 8601 has it.
+        age_seconds: How long that is ago.
+        kept: Why it is not removed; empty if it may be.
+        is_deleted: Whether it was removed.
+    """
+
+    path: str
+    kind: GarbageKind
+    size: int
+    modified: str
+    age_seconds: int
+    kept: str = ""
+    is_deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A file below the directory."""
+
+    location: Location
+    size: int
+    modified: datetime
+
+
+@dataclass(frozen=True)
+class Garbage:
+    """What lies below a directory of checkpoints.
+
+    Attributes:
+        path: The directory.
+        snapshots: The paths of the snapshots whose files are needed.
+        newest: When the newest of these was completed, in UTC; empty if there is none.
+        problems: Snapshots that can't be read: nothing is removed as long as there are some.
+        needed_files: How many files snapshots need.
+        needed_size: Their bytes.
+        garbage_files: How many they do not.
+        garbage_size: The bytes of these.
+        deleted_files: How many of these were removed.
+        deleted_size: Their bytes.
+        files: The files that no snapshot needs.
+    """
+
+    path: str
+    snapshots: tuple[str, ...]
+    newest: str
+    problems: tuple[str, ...]
+    needed_files: int
+    needed_size: int
+    garbage_files: int
+    garbage_size: int
+    deleted_files: int
+    deleted_size: int
+    files: tuple[GarbageFile, ...]
+
+    @classmethod
+    def below(
+        cls, path: str, *, older_than: timedelta | None = None, also: Iterable[str] = ()
+    ) -> Garbage:
+        """Looks below a directory; removes nothing.
+
+        Args:
+            path: The directory: of a job, or one above, local or on an object store.
+            older_than: How long ago a file must have been written that may be removed.
+            also: Directories elsewhere whose snapshots may need files below this one, such as
+                native savepoints, or checkpoints of a job that began with one of these.
+
+        Raises:
+            SavepointNotFoundError: There is no such directory.
+            UnreachableError: Its file system does not answer.
+
+        Example:
+            >>> for file in Garbage.below("s3://jobs/checkpoints").files:
+            ...     print(file.kind, file.size, file.path)
+        """
+        return _Search(path, tuple(also), older_than).run()
+
+    @classmethod
+    def delete(cls, path: str, *, older_than: timedelta, also: Iterable[str] = ()) -> Garbage:
+        """Removes what no snapshot needs and what is older; see ``below``.
+
+        Raises:
+            RefusedError: A snapshot below can't be read, there is none at all, or one was
+                completed meanwhile.
+            ValueError: The time is negative.
+        """
+        if older_than < timedelta():
+            raise ValueError(f"older_than is {older_than}, expected no negative time")
+        search = _Search(path, tuple(also), older_than)
+        found = search.run()
+        if found.problems:
+            raise RefusedError(
+                f"nothing is removed below {path}, as it has a snapshot that can't be read, whose"
+                f" files nobody knows: {found.problems[0]}"
+            )
+        if not found.snapshots:
+            raise RefusedError(
+                f"nothing is removed below {path}, as it has no snapshot: no file is known to be"
+                " needed, or not to be"
+            )
+        if search.snapshots() != search.seen:
+            raise RefusedError(f"a snapshot was completed below {path} meanwhile: look again")
+        files = tuple(one if one.kept else search.deleted(one) for one in found.files)
+        deleted = [one for one in files if one.is_deleted]
+        return replace(
+            found,
+            files=files,
+            deleted_files=len(deleted),
+            deleted_size=sum(one.size for one in deleted),
+        )
+
+
+class _Search:
+    """One look at a directory."""
+
+    def __init__(self, path: str, also: tuple[str, ...], older_than: timedelta | None) -> None:
+        location = Location.of(path.rstrip("/") or "/")
+        with failures_told(path):
+            info = location.filesystem.get_file_info(location.path)
+        if info.type != fs.FileType.Directory:
+            raise SavepointNotFoundError(f"{path} is no directory")
+        self.path = path
+        self.root = Location(location.filesystem, real_path(location))
+        self.roots = ((path, self.root), *((one, Location.of(one)) for one in also))
+        self.older_than = older_than
+        self.now = datetime.now(UTC)
+        self.seen: dict[str, datetime] = {}
+
+    def run(self) -> Garbage:
+        """What is there."""
+        self.seen = self.snapshots()
+        paths, names, problems = self._needed()
+        newest = max(self.seen.values(), default=None)
+        needed, garbage = [], []
+        for one in _files(self.root):
+            name = posixpath.basename(one.location.path)
+            if name == METADATA_FILE or real_path(one.location) in paths or name in names:
+                needed.append(one)
+            else:
+                garbage.append(self._garbage(one, newest))
+        return Garbage(
+            path=self.path,
+            snapshots=tuple(sorted(self.seen)),
+            newest="" if newest is None else _text(newest),
+            problems=tuple(problems),
+            needed_files=len(needed),
+            needed_size=sum(one.size for one in needed),
+            garbage_files=len(garbage),
+            garbage_size=sum(one.size for one in garbage),
+            deleted_files=0,
+            deleted_size=0,
+            files=tuple(sorted(garbage, key=lambda one: one.path)),
+        )
+
+    def snapshots(self) -> dict[str, datetime]:
+        """The directories of all snapshots, those behind links as well, and when they were done."""
+        found = {}
+        for path, root in self.roots:
+            for one in _files(root, follow=True):
+                if posixpath.basename(one.location.path) == METADATA_FILE:
+                    folder = replace(root, path=posixpath.dirname(one.location.path))
+                    found[_uri(path, folder)] = one.modified
+        return found
+
+    def _needed(self) -> tuple[set[str], set[str], list[str]]:
+        """The paths and names of files that snapshots refer to, and what can't be read."""
+        paths: set[str] = set()
+        names: set[str] = set()
+        problems = []
+        for path in self.seen:
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    snapshot = Snapshot.open(path)
+            except SavepointError as error:
+                problems.append(f"{path}: {error}")
+                continue
+            for operator in snapshot.operators():
+                for reference in stream_references(operator.record):
+                    if not (told := _path(reference.stream)):
+                        continue
+                    names.add(posixpath.basename(path_of(told)))
+                    file = snapshot.directory.file(reference.stream)
+                    if file.location is not None:
+                        paths.add(real_path(file.location))
+        return paths, names, problems
+
+    def _garbage(self, file: _Found, newest: datetime | None) -> GarbageFile:
+        path = posixpath.relpath(file.location.path, self.root.path)
+        age = self.now - file.modified
+        kind = self._kind(path)
+        kept = ""
+        if kind is GarbageKind.UNKNOWN:
+            kept = "Flink has no such file there"
+        elif newest is None or file.modified >= newest:
+            kept = "it is younger than the newest snapshot"
+        elif self.older_than is not None and age <= self.older_than:
+            kept = f"it is younger than {self.older_than}"
+        return GarbageFile(
+            path, kind, file.size, _text(file.modified), int(age.total_seconds()), kept
+        )
+
+    def _kind(self, path: str) -> GarbageKind:
+        *folders, name = path.split("/")
+        if not _FLINK_NAME.fullmatch(name):
+            return GarbageKind.UNKNOWN
+        for depth in range(len(folders), 0, -1):
+            folder = folders[depth - 1]
+            if folder == "shared":
+                return GarbageKind.SHARED
+            if folder in ("taskowned", "dstl"):
+                return GarbageKind.TASKOWNED
+            if _CHECKPOINT.fullmatch(folder) or _SAVEPOINT.fullmatch(folder):
+                here = replace(self.root, path=posixpath.join(self.root.path, *folders[:depth]))
+                is_snapshot = _uri(self.path, here) in self.seen
+                return GarbageKind.EXCLUSIVE if is_snapshot else GarbageKind.LEFT_OVER
+        return GarbageKind.UNKNOWN
+
+    def deleted(self, file: GarbageFile) -> GarbageFile:
+        """The file after it was removed, unless something else has come in its place."""
+        location = Location(self.root.filesystem, posixpath.join(self.root.path, file.path))
+        if not is_below(real_path(location), self.root.path):
+            return replace(file, kept="it leads out of the directory")
+        if isinstance(location.filesystem, fs.LocalFileSystem):
+            found = os.lstat(location.path)
+            if not stat.S_ISREG(found.st_mode) or found.st_size != file.size:
+                return replace(file, kept="it is another file now")
+        with failures_told(location.path):
+            location.filesystem.delete_file(location.path)
+        return replace(file, is_deleted=True)
+
+
+def _uri(root: str, folder: Location) -> str:
+    """What opens a directory that was found below a root, of which the user told the URI."""
+    if isinstance(folder.filesystem, fs.LocalFileSystem):
+        return folder.path
+    address, mark, query = root.partition("?")
+    return f"{address.partition('://')[0]}://{folder.path}{mark}{query}"
+
+
+def _path(stream: StreamHandle) -> str:
+    """The path of the file that a handle names, if it names one."""
+    match stream:
+        case KeyGroupsStream(_, inner):
+            return _path(inner)
+        case RelativeFile(path) | FileStream(_, path) | SegmentStream(_, _, _, path):
+            return path
+        case _:
+            return ""
+
+
+def _files(root: Location, *, follow: bool = False) -> Iterator[_Found]:
+    """All files below a directory; links are followed only where nothing is removed."""
+    if isinstance(root.filesystem, fs.LocalFileSystem):
+        yield from _local_files(root, follow=follow)
+        return
+    with failures_told(root.path):
+        infos = root.filesystem.get_file_info(fs.FileSelector(root.path, recursive=True))
+    for info in infos:
+        if info.type == fs.FileType.File:
+            modified = datetime.fromtimestamp(info.mtime_ns / 1e9, UTC)
+            yield _Found(Location(root.filesystem, info.path), int(info.size), modified)
+
+
+def _local_files(root: Location, *, follow: bool) -> Iterator[_Found]:
+    seen: set[str] = set()
+    for folder, folders, names in os.walk(root.path, followlinks=follow):
+        real = os.path.realpath(folder)
+        if real in seen:
+            folders.clear()  # a link that leads back
+            continue
+        seen.add(real)
+        for name in names:
+            path = os.path.join(folder, name)
+            try:
+                found = os.stat(path) if follow else os.lstat(path)
+            except FileNotFoundError:
+                continue  # a link that leads nowhere, or a file that just went
+            if stat.S_ISREG(found.st_mode):
+                modified = datetime.fromtimestamp(found.st_mtime, UTC)
+                yield _Found(Location(root.filesystem, path), found.st_size, modified)
+
+
+def _text(time: datetime) -> str:
+    return time.isoformat(timespec="seconds")
