@@ -164,3 +164,47 @@ def snapshots(
     output.rows(f"Snapshots below {directory}", found)
     if not found:
         click.get_current_context().exit(NOT_FOUND)
+
+
+@click.command()
+@inspection
+@click.argument("table")
+@click.option("--key", required=True, help="The key, as savepoint key takes it.")
+@click.option("--changes", is_flag=True, help="Show only snapshots where the rows have changed.")
+@undescribed_subclasses_option
+def history(
+    output: Output,
+    path: str,
+    table: str,
+    key: str,
+    undescribed_subclasses: UndescribedSubclasses,
+    *,
+    changes: bool,
+    **uids: Any,
+) -> None:
+    """Show what a key has in TABLE in each complete snapshot below the directory PATH.
+
+    The oldest comes first; those without the key have a row of nothing. Exit codes: 0 found, 1 a
+    snapshot could not be read, 3 no snapshot has the key.
+
+    \b
+    savepoint history s3://jobs/checkpoints summarize.keyed_state --key 42 --changes
+    """
+    # Numba is slow to import, and most commands have no need of it.
+    from state_processor.audit.history import history as history_of  # noqa: PLC0415
+
+    options = {**uids, "uids": (*uids["uids"], *uids["listed_uids"])}
+    del options["listed_uids"]
+    found = history_of(path, table, key, undescribed_subclasses=undescribed_subclasses, **options)
+    for one in found.moments:
+        if one.is_changed or not changes:
+            place = {
+                "snapshot": one.snapshot.path,
+                "id": one.snapshot.id,
+                "time": one.snapshot.time,
+            }
+            output.moment(place, one.printable(), one.problem)
+    if any(one.problem for one in found.moments):
+        click.get_current_context().exit(1)
+    if not found.is_found:
+        click.get_current_context().exit(NOT_FOUND)

@@ -63,6 +63,7 @@ for command in (
     checks.diff,
     garbage.gc,
     audit.snapshots,
+    audit.history,
     read.show,
     read.query,
     modify.copy,

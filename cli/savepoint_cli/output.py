@@ -88,6 +88,19 @@ class Output:
         else:
             print(printable(text, keep=_OF_VALUES))
 
+    def moment(
+        self, place: dict[str, Any], rows: Sequence[dict[str, Any]], problem: str = ""
+    ) -> None:
+        """What there was at some time: a table, or a JSON line for all ``rows``."""
+        if self.format is OutputFormat.JSON:
+            print(json_printable(_json({**place, "rows": rows, "problem": problem})))
+            return
+        title = ", ".join(str(one) for one in place.values())
+        if rows:
+            self.values(title, list(rows[0]), rows)
+        else:
+            self._console.print(escape(f"{title}: {problem or 'none'}"))
+
     def placed_values(
         self,
         title: str,

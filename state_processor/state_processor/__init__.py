@@ -84,6 +84,7 @@ from state_processor.types.descriptors import (
 from state_processor.types.types import TypeInformation, Types
 
 if TYPE_CHECKING:
+    from state_processor.audit.history import history
     from state_processor.bootstrapping.transformation import OperatorTransformation
     from state_processor.files.schema_texts import schema_text
 
@@ -167,6 +168,7 @@ __all__ = [
     "WriteError",
     "WrongFileError",
     "__version__",
+    "history",
     "kryo_class",
     "local_session",
     "schema_text",
@@ -180,6 +182,10 @@ def __getattr__(name: str) -> Any:
         from state_processor.bootstrapping.transformation import OperatorTransformation  # noqa: PLC0415
 
         return OperatorTransformation
+    if name == "history":
+        from state_processor.audit.history import history  # noqa: PLC0415
+
+        return history
     if name == "schema_text":
         from state_processor.files.schema_texts import schema_text  # noqa: PLC0415
 

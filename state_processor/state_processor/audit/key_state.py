@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from savepoint_formats.errors import KeyTypeError, UnstableHashError
+from savepoint_formats.errors import KeyTypeError, StateTypeError, UnstableHashError
 from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.scan.filter import keys_of
@@ -114,6 +114,22 @@ def key_state(
     if others and not text:
         raise next(iter(others.values()))
     return KeyState(snapshot.path, text or str(key), tuple(found), tuple(others))
+
+
+def key_rows(
+    snapshot: Snapshot, table: str, key: Any, undescribed_subclasses: UndescribedSubclasses
+) -> pa.Table | None:
+    """The rows that a key has in one table; None if it has none.
+
+    Raises:
+        SavepointError: There is no such table, its keys are of another type, or it can't be read.
+    """
+    operator, found = snapshot.table(table)
+    if not _has_keys(found):
+        raise StateTypeError(f"table {table} is not keyed: no key has rows in it")
+    wanted = keys_of((key,), visible_key_type(arrow_type(_layout([found]))))
+    rows = _rows_of(operator, [found], wanted, key, undescribed_subclasses)
+    return rows[0].rows if rows else None
 
 
 def _has_keys(table: Table) -> bool:

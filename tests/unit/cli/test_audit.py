@@ -125,3 +125,13 @@ def test_schema_prints_a_text_to_copy(states: Path) -> None:
     assert told["text"].startswith("key: STRING, ")
     code, output = run("schema", states, "--as", "ddl")
     assert (code, "--as is about one table" in output) == (2, True)
+
+
+def test_history_shows_a_key_in_each_snapshot(samples: Path) -> None:
+    folder = samples / "states-2.2.1-rocksdb-incremental"
+    (told,) = lines("history", folder, "stateful.timers", "--key", "customer-001")
+    assert (told["id"], len(told["rows"]), told["problem"]) == (2, 6, "")
+    code, output = run("history", folder, "stateful.timers", "--key", "customer-001", "--changes")
+    assert (code, "PROCESSING_TIME" in output) == (0, True)
+    code, output = run("history", folder, "stateful.timers", "--key", "nobody")
+    assert (code, "none" in output) == (3, True)

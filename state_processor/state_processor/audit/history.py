@@ -1,0 +1,162 @@
+"""What a key had over the checkpoints and savepoints that are retained."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+import pyarrow as pa
+
+from savepoint_formats.errors import (
+    OperatorNotFoundError,
+    SavepointError,
+    StateNotFoundError,
+    StateTypeError,
+    UnknownUidWarning,
+)
+from state_processor.audit.key_state import key_rows
+from state_processor.snapshot.retained import RetainedSnapshot, snapshots
+from state_processor.snapshot.snapshot import Snapshot
+from state_processor.types.schema import to_printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from savepoint_formats.layout import KryoClass
+    from savepoint_formats.scan.read_options import UndescribedSubclasses
+    from state_processor.snapshot.key_types import GivenType
+
+
+class OpenArguments(TypedDict, total=False):
+    """How snapshots are opened, as ``Savepoint.open`` has it."""
+
+    uids: Iterable[str]
+    kryo_classes: Iterable[KryoClass]
+    allow_paths: Iterable[str]
+    strict_paths: bool
+    key_types: Mapping[str, GivenType] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyMoment:
+    """What a key had in one snapshot.
+
+    Attributes:
+        snapshot: The snapshot.
+        rows: Its rows in the table; None if it has none.
+        is_changed: Whether the rows differ from those of the snapshot before.
+        problem: Why they could not be read.
+    """
+
+    snapshot: RetainedSnapshot
+    rows: pa.Table | None
+    is_changed: bool
+    problem: str
+
+    def printable(self) -> list[dict[str, Any]]:
+        """The rows as plain values: times and dates are text, maps are lists of pairs."""
+        batches = [] if self.rows is None else self.rows.to_batches()
+        return [row for batch in batches for row in to_printable(batch).to_pylist()]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyHistory:
+    """What a key had in a table, snapshot by snapshot, the oldest first."""
+
+    directory: str
+    table: str
+    moments: tuple[KeyMoment, ...]
+
+    @property
+    def is_found(self) -> bool:
+        """Whether any snapshot has the key."""
+        return any(one.rows is not None for one in self.moments)
+
+    def to_arrow(self) -> pa.Table:
+        """All rows, with the columns ``snapshot``, ``checkpoint_id`` and ``time`` in front.
+
+        Raises:
+            StateTypeError: A column has another type in a later snapshot, and none holds both.
+        """
+        parts = [_placed(one) for one in self.moments if one.rows is not None]
+        try:
+            return pa.concat_tables(parts, promote_options="permissive") if parts else _NOTHING
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise StateTypeError(f"{self.table} has other types over time: {error}") from error
+
+
+_PLACE = {"snapshot": pa.string(), "checkpoint_id": pa.int64(), "time": pa.string()}
+_NOTHING = pa.schema(_PLACE).empty_table()
+
+
+def _placed(moment: KeyMoment) -> pa.Table:
+    assert moment.rows is not None  # who asks has looked
+    found, retained = moment.rows, moment.snapshot
+    values = (retained.path, retained.id, retained.time)
+    for place, (name, data_type) in enumerate(_PLACE.items()):
+        column = pa.repeat(pa.scalar(values[place], data_type), len(found))
+        found = found.add_column(place, name, column)
+    return found
+
+
+def history(
+    directory: str,
+    table: str,
+    key: Any,
+    *,
+    undescribed_subclasses: UndescribedSubclasses = "refuse",
+    **options: Unpack[OpenArguments],
+) -> KeyHistory:
+    """What a key had in a table, over all complete snapshots below a directory.
+
+    Of each snapshot only the key group of the key is read.
+
+    Args:
+        directory: Where the snapshots are.
+        table: ``<operator>.<table>``.
+        key: As for ``Savepoint.key``.
+        undescribed_subclasses: As for ``Savepoint.key``.
+        options: As for ``Savepoint.open``; uids that a snapshot does not have are no matter.
+
+    Returns:
+        The rows of each snapshot, the oldest first.
+
+    Raises:
+        SavepointNotFoundError: There is no such directory.
+        OperatorNotFoundError: No snapshot has the operator; the message is that of the last.
+        StateNotFoundError: No snapshot has the table; the message is that of the last.
+
+    Example:
+        >>> history("s3://jobs/checkpoints", "summarize.keyed_state", 42).to_arrow().to_pandas()
+    """
+    paths = {"allow_paths": options.get("allow_paths", ())}
+    is_strict = options.get("strict_paths", False)
+    moments: list[KeyMoment] = []
+    missing: OperatorNotFoundError | StateNotFoundError | None = None
+    is_missing = True
+    for retained in reversed(snapshots(directory, **paths, strict_paths=is_strict)):
+        if not retained.is_complete:
+            continue
+        rows, problem = None, ""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UnknownUidWarning)
+                opened = Snapshot.open(retained.path, **options)
+            rows = key_rows(opened, table, key, undescribed_subclasses)
+            is_missing = False
+        except (OperatorNotFoundError, StateNotFoundError) as error:
+            missing = error
+        except SavepointError as error:
+            is_missing, problem = False, str(error)
+        before = moments[-1].rows if moments else None
+        moments.append(KeyMoment(retained, rows, not _equal(before, rows), problem))
+    if missing is not None and is_missing:
+        raise missing
+    return KeyHistory(directory, table, tuple(moments))
+
+
+def _equal(one: pa.Table | None, other: pa.Table | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return bool(one.schema == other.schema) and one.to_pylist() == other.to_pylist()
