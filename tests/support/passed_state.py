@@ -12,7 +12,6 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.frames import section_frames
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.metadata import ChangelogHandle, InlineStream, SubtaskState
-from savepoint_formats.pass_through.stored_raw_timers import raw_timer_infos
 from savepoint_formats.pass_through.stored_runs import PassThrough, raw_timer_runs, stored_runs
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.scan.scan import TableScan
@@ -20,6 +19,7 @@ from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.state_files.canonical_file import CanonicalFile
 from savepoint_formats.state_files.changelog import read_registrations
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader, StateMetaInfo
+from savepoint_formats.state_files.raw_timers import raw_timer_infos
 from savepoint_formats.tables.catalog import OperatorCatalog, base_handles, raw_keyed_handle
 from savepoint_formats.tables.tables import tables_of
 

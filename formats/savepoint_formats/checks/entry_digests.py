@@ -14,9 +14,9 @@ import numpy as np
 from savepoint_formats.checks.entry_faults import joined
 from savepoint_formats.checks.row_hashes import chained, mixed
 from savepoint_formats.entries.stored_entries import distinct_hashes
-from savepoint_formats.pass_through.stored_raw_timers import StoredRawTimers
 from savepoint_formats.program.spans import Spans, bytes_of
 from savepoint_formats.sources.keyed_source import keyed_source
+from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
 from savepoint_formats.sources.state_rows import EntryDecoder
 from savepoint_formats.state_files.state import StateKind, key_layout
 from savepoint_formats.tables.catalog import raw_keyed_handle
@@ -125,7 +125,7 @@ class EntryDigests:
                 source = keyed_source(self._directory, managed, key, self._settings)
                 yield from source.pieces(names, own)
             if raw is not None and (own := raw.key_groups.intersection(key_groups)):
-                timers = StoredRawTimers(self._directory, raw, self._settings.kryo)
+                timers = RawKeyedSource(self._directory, raw, self._settings.kryo)
                 yield from timers.pieces(names, own)
 
 

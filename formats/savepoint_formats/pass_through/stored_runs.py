@@ -25,9 +25,9 @@ from savepoint_formats.entries.stored_entries import runs
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
 from savepoint_formats.pass_through.stored_canonical import DROPPED, canonical_runs
-from savepoint_formats.pass_through.stored_raw_timers import StoredRawTimers
 from savepoint_formats.sources.canonical_source import CanonicalSource
 from savepoint_formats.sources.keyed_source import keyed_source
+from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -112,7 +112,7 @@ def raw_timer_runs(
 
     Nothing comes of raw state without timers. Arguments and errors are those of ``stored_runs``.
     """
-    source = StoredRawTimers(directory, handle, settings.kryo)
+    source = RawKeyedSource(directory, handle, settings.kryo)
     pieces = source.pieces(frozenset(target.state_ids), key_groups)
     yield from _runs(pieces, settings, target, hash_keys)
 

@@ -26,7 +26,6 @@ from savepoint_formats.scan.filter import KeyFilter
 from savepoint_formats.scan.merged_columns import MergedColumns, merge_of, mergeable_states
 from savepoint_formats.scan.operator_scan import OperatorStateSplit, read_operator_state
 from savepoint_formats.scan.raw_state import (
-    RawKeyedSource,
     RawKeyedSplit,
     raw_splits,
     read_raw_state,
@@ -47,6 +46,7 @@ from savepoint_formats.scan.splits import (
 from savepoint_formats.scan.subtasks import check_subtasks
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
+from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
 from savepoint_formats.state_files.state import State, StateKind, key_layout
 from savepoint_formats.tables.catalog import raw_keyed_handle
 from savepoint_formats.tables.flat import flat_fields, flat_state, flattened

@@ -41,7 +41,8 @@ from savepoint_formats.layout import (
     with_kryo_classes,
 )
 from savepoint_formats.metadata.references import FileKind
-from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot
+from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, constructed
+from savepoint_formats.state_files.header import StateMetaInfo
 from savepoint_formats.state_files.recognition import expect_kind
 from savepoint_formats.state_files.sections import NOTHING_WRITTEN_RAW, sections_of
 from savepoint_formats.state_files.state import State, StateKind
@@ -190,6 +191,29 @@ class TimerServices:
         except (UndecodableError, UnknownSnapshotError) as error:
             problem = error.message
         return cls(tuple(services.values()), problem)
+
+
+def raw_timer_infos(
+    directory: SnapshotDirectory, handle: KeyGroupsHandle, kryo: KryoDialect | None = None
+) -> tuple[StateMetaInfo, ...]:
+    """The queues that the timers of raw keyed state become, as a header has them.
+
+    Nothing if there are no timers.
+
+    Raises:
+        StateFileNotFoundError: The file is gone.
+        FormatError: Its first section is damaged.
+    """
+    file = raw_file(directory, handle.stream)
+    first = first_section(file, handle)
+    if first is None or not has_timers(first[1]):
+        return ()
+    section, data = first
+    return tuple(
+        StateMetaInfo.of_timers(service.state_name(domain), constructed.timer(*service.serializers))
+        for service in TimerServices.of(data, file.path, section, kryo).services
+        for domain in DOMAINS
+    )
 
 
 def skip_timers(

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import within
 from savepoint_formats.layout import Opaque
-from savepoint_formats.pass_through.stored_raw_timers import StoredRawTimers
 from savepoint_formats.program.spans import Spans
 from savepoint_formats.scan.operator_scan import PIECE_SIZE
 from savepoint_formats.scan.scan import TableScan
@@ -20,6 +19,7 @@ from savepoint_formats.scan.splits import pieces_of
 from savepoint_formats.scan.subtasks import check_subtasks
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
+from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
 from savepoint_formats.state_files.header import OperatorBackendHeader
 from savepoint_formats.state_files.heap_records import BackToBack
 from savepoint_formats.state_files.operator_state import read_elements
@@ -102,7 +102,7 @@ class WeighedOperator:
         if managed is not None:
             sources.append(keyed_source(self.directory, managed, key, settings))
         if raw is not None:
-            sources.append(StoredRawTimers(self.directory, raw, self.kryo))
+            sources.append(RawKeyedSource(self.directory, raw, self.kryo))
         handle = managed or raw
         if handle is not None:
             for part in pieces_of(handle, handle.key_groups, RANGE_SIZE):

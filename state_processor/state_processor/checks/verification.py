@@ -24,11 +24,11 @@ from savepoint_formats.checks.rocksdb_faults import rocksdb_faults
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.metadata import IncrementalHandle, KeyGroupsHandle
 from savepoint_formats.metadata.references import keyed_streams
-from savepoint_formats.pass_through.stored_raw_timers import StoredRawTimers
 from savepoint_formats.scan.splits import pieces_of
 from savepoint_formats.scan.subtasks import check_subtasks
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
+from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
 from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.tables.catalog import base_handles, raw_keyed_handle
 
@@ -217,7 +217,7 @@ class _OperatorChecks:
     ) -> StoredSource:
         directory = self._operator.directory
         if handle is subtask.raw_keyed_state and isinstance(handle, KeyGroupsHandle):
-            return StoredRawTimers(directory, handle, settings.kryo)
+            return RawKeyedSource(directory, handle, settings.kryo)
         return keyed_source(directory, handle, key, settings)
 
     def _handles(self, subtask: SubtaskState) -> Iterator[tuple[KeyedStateHandle, str]]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.errors import KeyTypeError, StateNotFoundError
 from savepoint_formats.metadata import ChangelogHandle
-from savepoint_formats.pass_through.stored_raw_timers import raw_timer_infos
 from savepoint_formats.state_files.changelog import read_registrations
 from savepoint_formats.state_files.header import (
     VALUE_SERIALIZER,
@@ -15,6 +14,7 @@ from savepoint_formats.state_files.header import (
     HeaderBytes,
     KeyedBackendHeader,
 )
+from savepoint_formats.state_files.raw_timers import raw_timer_infos
 from savepoint_formats.tables.catalog import base_handles, raw_keyed_handle
 
 if TYPE_CHECKING:

@@ -1,0 +1,174 @@
+"""Raw keyed state: timers, or what only its operator knows.
+
+Timers come out as managed ones do. A raw timer is key, namespace and timestamp; a managed one is the
+timestamp, its sign bit flipped so that bytes sort as times do, key and namespace.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.entries.stored_entries import StoredEntries
+from savepoint_formats.errors import UndecodableError, UnknownSnapshotError, within
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode
+from savepoint_formats.program.spans import bytes_of
+from savepoint_formats.sources.canonical_form import nothings
+from savepoint_formats.state_files.heap_records import BackToBack
+from savepoint_formats.state_files.raw_timers import (
+    TimerServices,
+    first_section,
+    has_timers,
+    raw_file,
+    read_timers,
+)
+from savepoint_formats.state_files.sections import (
+    NOTHING_WRITTEN_RAW,
+    Section,
+    batches_of,
+    read_sections,
+    sections_of,
+)
+from savepoint_formats.state_files.state_piece import StatePiece
+from savepoint_formats.tables.timer_rows import TimerRows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.metadata import KeyGroupsHandle
+    from savepoint_formats.program.program import Program
+    from savepoint_formats.program.spans import Spans
+    from savepoint_formats.snapshots import SnapshotView
+    from savepoint_formats.state_files.raw_timers import TimerService
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+PIECE_SIZE = 16 << 20
+"""Bytes of a file that make one batch, unless a single section is larger."""
+
+_SIGN_BIT = 0x80
+
+
+class RawKeyedSource:
+    """A file of raw keyed state, which has timers or what only its operator knows.
+
+    Args:
+        directory: Where the savepoint is.
+        handle: The handle of the file.
+        kryo: What is known of the Kryo that wrote object graphs.
+    """
+
+    def __init__(
+        self,
+        directory: SnapshotDirectory,
+        handle: KeyGroupsHandle,
+        kryo: KryoDialect | None = None,
+    ) -> None:
+        self._file = raw_file(directory, handle.stream)
+        self._handle = handle
+        self._kryo = kryo
+        self._records: dict[Layout, BackToBack] = {}
+        self._programs: dict[Layout, Program] = {}
+
+    def has_timers(self) -> bool:
+        """Whether the first key group, hence each, has timers."""
+        first = first_section(self._file, self._handle)
+        return first is not None and has_timers(first[1])
+
+    @cached_property
+    def problem(self) -> str:
+        """Why the timers of the first key group cannot all be read, if so.
+
+        It is on this that the catalog has a table of their bytes, with all key groups of the file.
+        """
+        first = first_section(self._file, self._handle)
+        if first is None or not has_timers(first[1]):
+            return ""
+        section, data = first
+        return TimerServices.of(data, self._file.path, section, self._kryo).problem
+
+    def sections(self, key_groups: KeyGroupRange) -> Iterator[list[tuple[Section, bytes]]]:
+        """The sections of these key groups and their bytes, some at a time."""
+        found = sections_of(self._handle.groups, self._file, key_groups, NOTHING_WRITTEN_RAW)
+        for batch in batches_of(found, PIECE_SIZE):
+            data, base = read_sections(self._file, batch), batch[0].start
+            yield [(one, data[one.start - base : one.end - base]) for one in batch]
+
+    def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
+        """The timers of these key groups, under the names that their states would have."""
+        if not self.has_timers():
+            return
+        for sections in self.sections(key_groups):
+            for section, data in sections:
+                with within(f"key group {section.key_group}"):
+                    try:
+                        yield from self._section_timers(self._chunk(section, data), section)
+                    except (UndecodableError, UnknownSnapshotError):
+                        if not self.problem:
+                            raise
+
+    def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
+        """The timers of these queues as managed ones are stored, per key group and queue.
+
+        Nothing comes of raw state without timers.
+
+        Raises:
+            UndecodableError: It cannot be told where timers end.
+            FormatError: The file is damaged.
+        """
+        if not self.has_timers():
+            return
+        for sections in self.sections(key_groups):
+            for section, data in sections:
+                with within(f"key group {section.key_group}"):
+                    yield from self._section_pieces(self._chunk(section, data), section, names)
+
+    def _chunk(self, section: Section, data: bytes) -> Chunk:
+        return Chunk(np.frombuffer(data, np.uint8), self._file.path, section.start)
+
+    def _section_timers(self, chunk: Chunk, section: Section) -> Iterator[TimerRows]:
+        for service, domain, (keys, _, timestamps) in self._queues(chunk, section):
+            if len(keys):
+                with within(f"timers {service.name!r}"):
+                    timers = decode(self._program(service), chunk, keys.starts, timestamps.ends)
+                name = service.state_name(domain)
+                yield TimerRows.of_key_group(name, timers, section.key_group)
+
+    def _section_pieces(
+        self, chunk: Chunk, section: Section, names: frozenset[str]
+    ) -> Iterator[StatePiece]:
+        managed = Chunk(chunk.data.copy(), chunk.path, chunk.base)
+        for service, domain, (keys, namespaces, timestamps) in self._queues(chunk, section):
+            state = service.queue(domain)
+            if state.name in names and len(keys):
+                managed.data[timestamps.starts] ^= _SIGN_BIT
+                timers = bytes_of(managed, timestamps, keys, namespaces)
+                groups = np.full(len(keys), section.key_group, np.uint16)
+                yield StatePiece(state, StoredEntries(timers, nothings(len(keys))), groups)
+
+    def _queues(
+        self, chunk: Chunk, section: Section
+    ) -> Iterator[tuple[TimerService, str, list[Spans]]]:
+        """Where key, namespace and timestamp of the timers of each queue lie."""
+
+        def read(service: TimerService, view: SnapshotView, count: int) -> list[Spans]:
+            if service.timer not in self._records:
+                self._records[service.timer] = BackToBack(service.timer.fields, self._kryo)
+            with within(f"timers {service.name!r}"):
+                records = self._records[service.timer]
+                found, view.position = records.spans(chunk, view.position, count)
+            return found
+
+        data = chunk.data.tobytes()
+        return read_timers(data, self._file.path, section, read, self._kryo)
+
+    def _program(self, service: TimerService) -> Program:
+        if service.timer not in self._programs:
+            self._programs[service.timer] = program(service.timer, self._kryo)
+        return self._programs[service.timer]
