@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -82,6 +83,12 @@ at_option = click.option(
     help="How many of the largest keys of each operator to show.",
 )
 @click.option("--key-groups", "with_key_groups", is_flag=True, help="Show each key group, too.")
+@click.option(
+    "--html",
+    "html_file",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="Write a page with plots to this file, which needs no network; it is replaced.",
+)
 def stats(
     output: Output,
     path: str,
@@ -91,6 +98,7 @@ def stats(
     top: int,
     *,
     with_key_groups: bool,
+    html_file: Path | None,
     **uids: Any,
 ) -> None:
     """Show what the state at PATH, or that of TABLE, weighs: keys, bytes, timers, skew.
@@ -101,12 +109,18 @@ def stats(
     \b
     savepoint stats s3://jobs/orders/savepoint-1a2b --ttl sessions=7d
     savepoint stats s3://jobs/orders/savepoint-1a2b --output json
+    savepoint stats s3://jobs/orders/savepoint-1a2b --html report.html
     """
     # Numba is slow to import, and most commands have no need of it.
+    from state_processor.audit.page import page  # noqa: PLC0415
     from state_processor.audit.statistics_views import statistics_tables  # noqa: PLC0415
 
-    report = open_savepoint(path, **uids).stats(table, at=at, ttl=ttl, top=top)
-    output.page(report, *statistics_tables(report, with_key_groups=with_key_groups))
+    savepoint = open_savepoint(path, **uids)
+    report = savepoint.stats(table, at=at, ttl=ttl, top=top)
+    if html_file is None:
+        output.page(report, *statistics_tables(report, with_key_groups=with_key_groups))
+    else:
+        html_file.write_text(page(report, savepoint.describe()), encoding="utf-8")
     if report.problems:
         click.get_current_context().exit(1)
 

@@ -208,6 +208,12 @@ class SavepointStatistics:
         records = [asdict(record) for record in getattr(self, part)]
         return pa.Table.from_pylist(records, schema=_SCHEMAS[part])
 
+    def _repr_html_(self) -> str:
+        """Plots and tables, for notebooks."""
+        from state_processor.audit.page import fragment  # noqa: PLC0415  # it shows what is here
+
+        return fragment(self)
+
 
 _SIZES = pa.struct(
     {

@@ -135,3 +135,12 @@ def test_history_shows_a_key_in_each_snapshot(samples: Path) -> None:
     assert (code, "PROCESSING_TIME" in output) == (0, True)
     code, output = run("history", folder, "stateful.timers", "--key", "nobody")
     assert (code, "none" in output) == (3, True)
+
+
+def test_stats_writes_a_page(states: Path, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    code, output = run("stats", states, "--html", file)
+    assert (code, output) == (0, "")
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>")
+    assert "canonical savepoint" in text

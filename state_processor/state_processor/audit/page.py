@@ -1,0 +1,148 @@
+"""The answer of ``stats`` as one page of HTML: plots and tables, nothing loaded from anywhere."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from savepoint_formats.errors import MissingPackageError
+from savepoint_formats.printable import html_printable
+from state_processor.audit.plots import plots
+from state_processor.audit.statistics_views import statistics_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from state_processor.audit.statistics import SavepointStatistics
+    from state_processor.snapshot.description import SavepointDescription
+
+_STYLE = """
+.savepoint-report{--ink:#1b2733;--faint:#9fb1c3;--first:#2f6fab;--second:#c2571a;--sheet:#fff;
+--stripe:#f2f6fa;color:var(--ink);background:var(--sheet);font:14px/1.45 system-ui,sans-serif;
+padding:1.2em;max-width:76em;margin:0 auto}
+.savepoint-report h1{font-size:1.3em;overflow-wrap:anywhere}.savepoint-report h2{font-size:1.05em;
+margin:1.6em 0 .4em}
+.savepoint-report dl{display:flex;flex-wrap:wrap;gap:.4em 2em}.savepoint-report dd{margin:0;
+font-size:1.25em;font-variant-numeric:tabular-nums}.savepoint-report dt{color:var(--ink);opacity:.75}
+.savepoint-report .wide{overflow-x:auto}.savepoint-report svg{width:100%;max-width:52em;height:auto}
+.savepoint-report table{border-collapse:collapse;font-variant-numeric:tabular-nums}
+.savepoint-report th,.savepoint-report td{padding:.2em .7em;text-align:left;vertical-align:top;
+overflow-wrap:anywhere;background:none}
+.savepoint-report td.number,.savepoint-report th.number{text-align:right;white-space:nowrap}
+.savepoint-report tbody tr:nth-child(even){background:var(--stripe)}
+.savepoint-report .problem{color:var(--second)}
+@media (prefers-color-scheme:dark){.savepoint-report{--ink:#e4ebf2;--faint:#5d7890;--first:#6fb1ee;
+--second:#f0955c;--sheet:#141a21;--stripe:#1d2731}}
+"""
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>body{{margin:0}}@media (prefers-color-scheme:dark){{body{{background:#141a21}}}}</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
+def page(report: SavepointStatistics, description: SavepointDescription) -> str:
+    """One page that needs nothing else, for a file.
+
+    Args:
+        report: What the state weighs.
+        description: What is in the savepoint.
+
+    Raises:
+        MissingPackageError: Matplotlib is not installed.
+    """
+    facts = {
+        "kind": description.kind,
+        "Flink": description.flink,
+        "checkpoint": str(description.checkpoint_id),
+        "bytes of files": f"{description.size:,}",
+    }
+    operators = ("Operators", description.operators)
+    body = _body(report, facts, plots(report), [operators])
+    return _PAGE.format(title=f"State of {html_printable(report.path)}", body=body)
+
+
+def fragment(report: SavepointStatistics) -> str:
+    """The same for a notebook; without plots where Matplotlib is not installed."""
+    found: list[tuple[str, str]] = []
+    with suppress(MissingPackageError):
+        found = plots(report)
+    return _body(report, {}, found, [])
+
+
+def _body(
+    report: SavepointStatistics,
+    facts: dict[str, str],
+    found: Iterable[tuple[str, str]],
+    more: Iterable[tuple[str, Sequence[Any]]],
+) -> str:
+    overdue = sum(one.overdue for one in report.timers)
+    shown = {
+        **facts,
+        "bytes of state": f"{report.size:,}",
+        "states": f"{len(report.states):,}",
+        "timers": f"{sum(one.timers for one in report.timers):,}",
+        "timers overdue": f"{overdue:,}",
+        "as of": report.at,
+    }
+    parts = [
+        f'<div class="savepoint-report"><style>{_STYLE}</style>',
+        f"<h1>State of {html_printable(report.path)}</h1>",
+        "<dl>",
+        *(
+            f"<div><dt>{html_printable(name)}</dt><dd>{html_printable(value)}</dd></div>"
+            for name, value in shown.items()
+        ),
+        "</dl>",
+        *(f'<p class="problem">{html_printable(problem)}</p>' for problem in report.problems),
+        *(f"<h2>{html_printable(title)}</h2>\n{svg}" for title, svg in found),
+        *(_table(title, rows) for title, rows in (*more, *statistics_tables(report))),
+        "</div>",
+    ]
+    return "\n".join(parts)
+
+
+def _table(title: str, rows: Sequence[Any]) -> str:
+    names = [one.name for one in fields(rows[0])] if rows else []
+    told = [name for name in names if any(_cell(getattr(row, name)) for row in rows)]
+    kinds = {name: _kind(rows, name) for name in told}
+    head = "".join(
+        f"<th{kinds[name]}>{html_printable(name.replace('_', ' '))}</th>" for name in told
+    )
+    body = "\n".join(
+        "<tr>"
+        + "".join(f"<td{kinds[name]}>{_cell(getattr(row, name))}</td>" for name in told)
+        + "</tr>"
+        for row in rows
+    )
+    table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
+    return f'<h2>{html_printable(title)}</h2>\n<div class="wide">{table}</div>'
+
+
+def _kind(rows: Sequence[Any], name: str) -> str:
+    is_number = any(type(getattr(row, name)) in (int, float) for row in rows)
+    return ' class="number"' if is_number else ""
+
+
+def _cell(value: Any) -> str:
+    match value:
+        case None | False | tuple():
+            return ""
+        case True:
+            return "yes"
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:.4g}"
+        case _:
+            return html_printable(str(value))

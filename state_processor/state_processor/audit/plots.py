@@ -1,0 +1,141 @@
+"""Plots of what state weighs, as SVG for a page: its colours are those of the page.
+
+Matplotlib knows colours only by value. Each is drawn in a value that nothing else has, which is then
+replaced by a variable of the page's style, so that the page may be light or dark.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+from savepoint_formats.errors import MissingPackageError
+from savepoint_formats.printable import printable
+
+if TYPE_CHECKING:
+    from state_processor.audit.statistics import SavepointStatistics, TimerStatistics
+
+_INK, _FAINT, _FIRST, _SECOND = "#010203", "#040506", "#070809", "#0a0b0c"
+_VARIABLES = {
+    _INK: "var(--ink)",
+    _FAINT: "var(--faint)",
+    _FIRST: "var(--first)",
+    _SECOND: "var(--second)",
+}
+_MOST_BARS = 20
+_WIDTH, _ROW = 8.0, 0.3
+
+
+def plots(report: SavepointStatistics) -> list[tuple[str, str]]:
+    """The title and the SVG of each plot that there is something for.
+
+    Raises:
+        MissingPackageError: Matplotlib is not installed.
+    """
+    found = [("Bytes by state", _states(report))]
+    found += [(f"Timers of {_name(one)}", _timers(one, report.at)) for one in report.timers]
+    for operator in dict.fromkeys(one.operator for one in report.key_groups):
+        found.append((f"Key groups of {operator}", _key_groups(report, operator)))
+    return [(title, svg) for title, svg in found if svg]
+
+
+def _name(timers: TimerStatistics) -> str:
+    return f"{timers.operator}: {timers.service}, {timers.time_domain}"
+
+
+def _states(report: SavepointStatistics) -> str:
+    """Bars of the states with the most bytes."""
+    largest = sorted(report.states, key=lambda one: -one.size)[:_MOST_BARS]
+    if not largest:
+        return ""
+    figure, axes = _figure("states", height=0.8 + _ROW * len(largest))
+    names = [_short(f"{one.operator}.{one.state}") for one in largest]
+    positions = range(len(largest), 0, -1)
+    axes.barh(positions, [one.size for one in largest], color=_FIRST)
+    axes.set_yticks(positions, names, parse_math=False)
+    axes.set_xlabel("bytes")
+    return _svg(figure, "states")
+
+
+def _timers(timers: TimerStatistics, at: str) -> str:
+    """How many timers fire when, and which of them are overdue."""
+    if not timers.spans:
+        return ""
+    figure, axes = _figure(f"timers {_name(timers)}")
+    counts = [span.timers for span in timers.spans]
+    colours = [_SECOND if _is_before(span.start, at) else _FIRST for span in timers.spans]
+    axes.bar(range(len(counts)), counts, width=1.0, color=colours)
+    shown = sorted({0, len(counts) // 2, len(counts) - 1})
+    axes.set_xticks(shown, [timers.spans[index].start for index in shown])
+    axes.set_ylabel("timers")
+    return _svg(figure, f"timers {_name(timers)}")
+
+
+def _key_groups(report: SavepointStatistics, operator: str) -> str:
+    """The bytes and the keys of each key group."""
+    own = [one for one in report.key_groups if one.operator == operator]
+    figure, axes = _figure(f"key groups {operator}")
+    groups = [one.key_group for one in own]
+    axes.bar(groups, [one.size for one in own], width=1.0, color=_FIRST)
+    axes.set_xlabel("key group")
+    axes.set_ylabel("bytes")
+    keys = axes.twinx()
+    keys.plot(groups, [one.keys for one in own], ".", color=_SECOND)
+    keys.set_ylabel("keys", color=_SECOND)
+    keys.set_ylim(bottom=0)
+    _plain(keys)
+    return _svg(figure, f"key groups {operator}")
+
+
+def _is_before(time: str, other: str) -> bool:
+    """Whether a time is not later; years beyond four digits have a sign in front."""
+    return not time.startswith("+") and (time.startswith("-") or time <= other)
+
+
+def _short(text: str) -> str:
+    shown = printable(text)
+    return shown if len(shown) <= 40 else f"{shown[:20]}…{shown[-19:]}"
+
+
+def _figure(name: str, height: float = 2.4) -> tuple[Any, Any]:
+    try:
+        from matplotlib import rc_context  # noqa: PLC0415  # of the extra "report"
+        from matplotlib.figure import Figure  # noqa: PLC0415
+    except ImportError as error:
+        message = "plots need matplotlib: pip install 'savepoint-state-processor[report]'"
+        raise MissingPackageError(message) from error
+    with rc_context(_settings(name)):
+        figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+        axes = figure.add_subplot()
+    figure.patch.set_alpha(0)
+    _plain(axes)
+    return figure, axes
+
+
+def _plain(axes: Any) -> None:
+    axes.patch.set_alpha(0)
+    axes.tick_params(colors=_INK, labelsize=9)
+    for side, spine in axes.spines.items():
+        spine.set_color(_FAINT)
+        spine.set_visible(side in ("bottom", "left"))
+    for label in (axes.xaxis.label, axes.yaxis.label):
+        label.set_color(_INK)
+
+
+def _settings(name: str) -> Any:
+    # Ids in one plot must not be those of another.
+    return {"svg.fonttype": "none", "svg.hashsalt": name}
+
+
+def _svg(figure: Any, name: str) -> str:
+    from matplotlib import rc_context  # noqa: PLC0415  # of the extra "report"
+
+    content = io.StringIO()
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    with rc_context(_settings(name)):
+        figure.savefig(content, format="svg", metadata=nothing)
+    text = content.getvalue()
+    text = text[text.index("<svg") :]
+    for colour, variable in _VARIABLES.items():
+        text = text.replace(colour, variable)
+    return text
