@@ -49,9 +49,12 @@ KRYO = {
 # Java's own reader knows them, but no column of Arrow does.
 NO_COLUMN = {
     "mapnull": "a null key",
-    "char": "half a surrogate pair",
     "row_all": "more digits than TIMESTAMP",
 }
+
+
+# A column shows it by other characters, so that it is read, and not written.
+ONLY_SHOWN = {"char": "\ufffd\\ud800"}
 
 
 def layout_of(snapshot: bytes) -> Layout:

@@ -17,6 +17,7 @@ from savepoint_formats.errors import NullValueError, UnencodableError
 from savepoint_formats.program.kernel import ENTRY_SIZE
 from savepoint_formats.program.program import Storage
 from savepoint_formats.values.arrow_types import ROW_KINDS
+from savepoint_formats.values.kinds.texts import rows_of_halves, shown_half_message
 from savepoint_formats.values.state_entries import knows_null
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class SourceColumns:
                 self._set(number, _VALUES, array, 2, 0)
                 self._set(number, _OFFSETS, array, 1, 4)
                 self._check_lengths(number, array, rows)
+                self._check_texts(number, array, rows)
             case Storage.PIECES:
                 self._add_pieces(number, array, rows)
             case Storage.LIST:
@@ -183,6 +185,18 @@ class SourceColumns:
             unit = "characters" if is_text else "bytes"
             error = f"{sizes[int(found[index])].as_py()} {unit}, where the type has {column.length}"
             raise UnencodableError(error, column.path, int(records[index]))
+
+    def _check_texts(self, number: int, array: pa.Array, rows: range) -> None:
+        """Raises ``UnencodableError`` if a text shows what only Java's strings can hold."""
+        if not pa.types.is_string(array.type):
+            return
+        values = array[rows.start : rows.stop]
+        found = rows_of_halves(values)
+        records = self._records(number, found + rows.start)
+        if (records >= 0).any():
+            index = int(np.flatnonzero(records >= 0)[0])
+            error = shown_half_message(values[int(found[index])].as_py())
+            raise UnencodableError(error, self._program.columns[number].path, int(records[index]))
 
     def _records(self, number: int, rows: Rows) -> Rows:
         """The record of each of these rows of a column; -1 for those that lie behind nulls."""

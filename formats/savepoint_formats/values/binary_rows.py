@@ -42,7 +42,7 @@ from savepoint_formats.values.arrow_types import ROW_KINDS
 from savepoint_formats.values.kinds import moments, times, unbounded
 from savepoint_formats.values.kinds.codec import MAX_DEPTH, NullError, fitting
 from savepoint_formats.values.kinds.scalars import canonical, unscaled_at, variant_parts
-from savepoint_formats.values.kinds.texts import column_text, utf8_text
+from savepoint_formats.values.kinds.texts import utf8_text
 from savepoint_formats.values.map_entries import pairs_of
 
 if TYPE_CHECKING:
@@ -180,8 +180,7 @@ def element_size(element: LogicalType) -> int:
 def _read_slot(sql: LogicalType, section: DataInputView, position: int, depth: int) -> Value:
     match sql.root, sql.children:
         case (("CHAR" | "VARCHAR"), _):
-            content = _inline_or_piece(section, position)
-            return column_text(utf8_text(content), content)
+            return utf8_text(_inline_or_piece(section, position))
         case (("BINARY" | "VARBINARY"), _):
             return _inline_or_piece(section, position).read_rest()
         case "DECIMAL", _:

@@ -14,7 +14,7 @@ from savepoint_formats.bytes.data_view import DataInputView, DataOutputView, utf
 from savepoint_formats.errors import ValueOutOfRangeError
 from savepoint_formats.values.kinds import moments, unbounded
 from savepoint_formats.values.kinds.codec import NullError, ScalarCodec, fitting
-from savepoint_formats.values.kinds.texts import column_text, utf8_text
+from savepoint_formats.values.kinds.texts import column_text, utf8_text, written_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -158,11 +158,11 @@ def _power_of_ten(exponent: int) -> int:
 
 
 def _read_char(view: DataInputView) -> str:
-    return column_text(chr(view.read_unsigned_short()), view)
+    return column_text(chr(view.read_unsigned_short()))
 
 
 def _write_char(value: str, view: DataOutputView) -> None:
-    units = utf16_units(value)
+    units = utf16_units(written_text(value))
     if len(units) != 1:
         raise ValueError(f"{value!r} is no single UTF-16 unit")
     view.write_unsigned_short(units[0])
@@ -170,19 +170,19 @@ def _write_char(value: str, view: DataOutputView) -> None:
 
 def _read_text(view: DataInputView) -> str | None:
     text = view.read_string_value()
-    return None if text is None else column_text(text, view)
+    return None if text is None else column_text(text)
 
 
 def _write_text(value: str | None, view: DataOutputView) -> None:
-    view.write_string_value(value)
+    view.write_string_value(None if value is None else written_text(value))
 
 
 def _read_mutable_text(view: DataInputView) -> str:
-    return column_text(view.read_char_units(view.read_varint()), view)
+    return column_text(view.read_char_units(view.read_varint()))
 
 
 def _write_mutable_text(value: str, view: DataOutputView) -> None:
-    units = utf16_units(value)
+    units = utf16_units(written_text(value))
     view.write_varint(len(units))
     for unit in units:
         view.write_varint(unit)
@@ -209,11 +209,11 @@ def _write_packed_texts(values: list[str | None], view: DataOutputView) -> None:
 
 
 def _read_java_utf(view: DataInputView) -> str:
-    return column_text(view.read_utf(), view)
+    return column_text(view.read_utf())
 
 
 def _write_java_utf(value: str, view: DataOutputView) -> None:
-    view.write_utf(value)
+    view.write_utf(written_text(value))
 
 
 def _read_utf8(view: DataInputView) -> str:

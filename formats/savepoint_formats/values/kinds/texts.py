@@ -1,24 +1,79 @@
-"""Texts as columns hold them: UTF-8, which knows no half of a surrogate pair."""
+r"""Texts as columns hold them: UTF-8, which knows no half of a surrogate pair.
+
+Java's strings are UTF-16 units, and may have half a pair alone: a text that was cut in the middle of an
+emoji. A column shows it as U+FFFD and an escape, ``\ufffd\ud83d``, so that no row is left out and texts
+that differ stay different. Such a text is not written again, for nobody can tell it from one that has
+these very characters.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from savepoint_formats.errors import UndecodableError
+import numpy as np
+import pyarrow.compute as pc
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pyarrow as pa
+
     from savepoint_formats.bytes.data_view import DataInputView
 
+_HALF = re.compile("[\ud800-\udfff]")
+_SHOWN_HALF = re.compile("\ufffd\\\\ud[89a-f][0-9a-f]{2}")
+_SHOWN_HALF_BYTES = re.compile(_SHOWN_HALF.pattern.encode())
 
-def column_text(text: str, view: DataInputView) -> str:
-    """The text, if it is one of UTF-8.
+
+def column_text(text: str) -> str:
+    r"""The text as a column shows it.
+
+    Example:
+        >>> column_text("\ud83d")
+        '\ufffd\\ud83d'
+    """
+    if text.isascii():
+        return text
+    return _HALF.sub(lambda half: f"\ufffd\\u{ord(half[0]):04x}", text)
+
+
+def written_text(text: str) -> str:
+    """The text, if it may be written.
 
     Raises:
-        UndecodableError: It has half a surrogate pair, legal in Java but not in UTF-8.
+        ValueError: It has half a surrogate pair, or a column shows one so.
     """
-    if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
-        raise view.error("a text with half a surrogate pair, which is no UTF-8", UndecodableError)
+    if text.isascii():
+        return text
+    if (half := _HALF.search(text)) is not None:
+        raise ValueError(
+            f"U+{ord(half[0]):04X} at character {half.start()} is half a surrogate pair, which is"
+            " no UTF-8"
+        )
+    if (shown := _SHOWN_HALF.search(text)) is not None:
+        raise ValueError(shown_half_message(shown[0]))
     return text
+
+
+def rows_of_halves(texts: pa.Array) -> npt.NDArray[np.int64]:
+    """The rows of those texts of a column that ``written_text`` refuses.
+
+    Args:
+        texts: A column of texts; nulls are none of them.
+    """
+    _, _, content = texts.buffers()
+    if content is None or _SHOWN_HALF_BYTES.search(memoryview(content)) is None:
+        return np.empty(0, np.int64)
+    found = pc.fill_null(pc.match_substring_regex(texts, _SHOWN_HALF.pattern), False)
+    return np.flatnonzero(found.to_numpy(zero_copy_only=False))
+
+
+def shown_half_message(text: str) -> str:
+    """Why a text that a column shows for half a surrogate pair is not written."""
+    return (
+        f"{text!r} is how half a surrogate pair is shown, and would be written as other characters:"
+        " leave the value as it is stored"
+    )
 
 
 def utf8_text(view: DataInputView) -> str:

@@ -10,7 +10,7 @@ from support.decoding import bulk, same_on_both, written
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.errors import FormatError, UndecodableError
+from savepoint_formats.errors import FormatError
 from savepoint_formats.layout import Framed, Layout, MapOf, Repeated, Struct
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode, decode_sequence
@@ -56,11 +56,6 @@ def test_an_error_names_file_byte_and_record() -> None:
 def test_bytes_behind_a_record_are_an_error() -> None:
     with pytest.raises(FormatError, match="1 bytes too many, expected the end, in record 0"):
         bulk(layouts.Int(), b"\0\0\0\0\1", [(0, 5)])
-
-
-def test_half_a_surrogate_pair_is_an_error() -> None:
-    with pytest.raises(UndecodableError, match="surrogate"):
-        bulk(layouts.Text(), b"\x02\x80\xb0\x03", [(0, 4)])
 
 
 def test_a_record_outside_of_the_chunk_is_a_wrong_call() -> None:

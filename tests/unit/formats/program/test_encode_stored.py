@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 # Forms of a value that only one of Java's writers makes, and values that no column holds.
-OTHER_FORMS = {"bi1new", "row_cgnull", *flink.NO_COLUMN}
+OTHER_FORMS = {"bi1new", "row_cgnull", *flink.NO_COLUMN, *flink.ONLY_SHOWN}
 
 
 def is_writable(vector: dict[str, Any]) -> bool:

@@ -61,15 +61,6 @@ def test_a_value_beyond_its_arrow_type_is_refused(layout: Layout, data: str) -> 
     assert raised.value.offset == 0
 
 
-@pytest.mark.parametrize(
-    ("layout", "data"),
-    [(TEXT, "0280b003"), (layouts.Char(), "d800"), (layouts.MutableText(), "0180b003")],
-)
-def test_half_a_surrogate_pair_is_no_text_of_a_column(layout: Layout, data: str) -> None:
-    with pytest.raises(UndecodableError, match="surrogate"):
-        read_all(layout, bytes.fromhex(data))
-
-
 def test_a_null_key_fits_into_no_map_of_arrow() -> None:
     with pytest.raises(UndecodableError, match="null key"):
         read_all(MapOf(TEXT, Nullable(INT)), bytes.fromhex("000000010001"))
