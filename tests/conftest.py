@@ -27,6 +27,10 @@ settings.register_profile(
 settings.load_profile("results")
 
 
+# A Spark or a Flink of the tests lives for minutes, in which code that is compiled but once is
+# ready soonest: what the second compiler takes of two cores, it does not give back.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 # Folder -> the mark of its tests.
 _FOLDERS = {"spark": "spark", "docs": "spark", "flink": "flink"}
 _FIXTURES = ("spark", "slow")
