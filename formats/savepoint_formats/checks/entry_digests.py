@@ -125,7 +125,9 @@ class EntryDigests:
                 source = keyed_source(self._directory, managed, key, self._settings)
                 yield from source.pieces(names, own)
             if raw is not None and (own := raw.key_groups.intersection(key_groups)):
-                timers = RawKeyedSource(self._directory, raw, self._settings.kryo)
+                timers = RawKeyedSource(
+                    self._directory, raw, self._settings.kryo, self._settings.max_parallelism
+                )
                 yield from timers.pieces(names, own)
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from savepoint_formats.metadata.stream_handles import (
     NO_HANDLE,
@@ -33,6 +33,8 @@ from savepoint_formats.metadata.stream_handles import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
     from savepoint_formats.key_groups.ranges import KeyGroupRange
 
@@ -270,6 +272,7 @@ class FileChanges:
 
 BaseHandle = KeyGroupsHandle | IncrementalHandle
 ChangesHandle = InMemoryChanges | FileChanges
+PartT = TypeVar("PartT", bound=BaseHandle | ChangesHandle)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,8 +302,10 @@ class ChangelogHandle:
     @classmethod
     def read(cls, view: DataInputView, handle_type: KeyedHandleType) -> Self:
         key_groups, checkpointed_size = read_key_groups(view), view.read_long()
-        base = tuple(_read_base(view) for _ in range(view.read_count()))
-        changes = tuple(_read_changes(view) for _ in range(view.read_count()))
+        base = tuple(_read_part(view, _read_base, key_groups) for _ in range(view.read_count()))
+        changes = tuple(
+            _read_part(view, _read_changes, key_groups) for _ in range(view.read_count())
+        )
         materialization_id = view.read_long()
         checkpoint_id = view.read_long() if handle_type is KeyedHandleType.CHANGELOG else None
         return cls(
@@ -376,6 +381,24 @@ def _read_changes(view: DataInputView) -> ChangesHandle:
     tag = view.read_unsigned_byte()
     handle_type = _handle_type(view, tag, tuple(_CHANGES))
     return _CHANGES[tag].read(view, handle_type)
+
+
+def _read_part(
+    view: DataInputView, read: Callable[[DataInputView], PartT], key_groups: KeyGroupRange
+) -> PartT:
+    """A handle within the handle of a changelog.
+
+    After rescaling it may have key groups that the changelog has not, but never such alone.
+    """
+    start = view.position
+    found = read(view)
+    if not found.key_groups.intersection(key_groups):
+        view.position = start
+        raise view.error(
+            f"a handle of key groups {found.key_groups.start} to {found.key_groups.end} in a"
+            f" changelog of {key_groups.start} to {key_groups.end}"
+        )
+    return found
 
 
 def _handle_type(view: DataInputView, tag: int, allowed: tuple[int, ...]) -> KeyedHandleType:

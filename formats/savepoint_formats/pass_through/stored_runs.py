@@ -112,7 +112,7 @@ def raw_timer_runs(
 
     Nothing comes of raw state without timers. Arguments and errors are those of ``stored_runs``.
     """
-    source = RawKeyedSource(directory, handle, settings.kryo)
+    source = RawKeyedSource(directory, handle, settings.kryo, settings.max_parallelism)
     pieces = source.pieces(frozenset(target.state_ids), key_groups)
     yield from _runs(pieces, settings, target, hash_keys)
 

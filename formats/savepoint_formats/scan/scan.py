@@ -303,7 +303,9 @@ class TableScan(TableResults):
         if isinstance(split, KeyedSplit):
             yield from map(self._key_filter.apply, self._keyed(split))
         elif isinstance(split, RawKeyedSplit) and self.kind is StateKind.TIMERS:
-            source = RawKeyedSource(self.directory, split.handle, self.kryo)
+            source = RawKeyedSource(
+                self.directory, split.handle, self.kryo, self.operator.max_parallelism
+            )
             yield from map(self._key_filter.apply, self._timers(source, split.key_groups))
         else:
             yield from read_raw_state(self.directory, split, self.table.name, self.kryo)

@@ -6,6 +6,7 @@ timestamp, its sign bit flipped so that bytes sort as times do, key and namespac
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,11 +14,12 @@ import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
-from savepoint_formats.errors import UndecodableError, UnknownSnapshotError, within
+from savepoint_formats.errors import FormatError, UndecodableError, UnknownSnapshotError, within
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.spans import bytes_of
 from savepoint_formats.sources.canonical_form import nothings
+from savepoint_formats.sources.timer_key_groups import KEYS, TimerKeyGroups
 from savepoint_formats.state_files.heap_records import BackToBack
 from savepoint_formats.state_files.raw_timers import (
     TimerServices,
@@ -62,6 +64,8 @@ class RawKeyedSource:
         directory: Where the savepoint is.
         handle: The handle of the file.
         kryo: What is known of the Kryo that wrote object graphs.
+        max_parallelism: That of the operator, by which keys tell their key groups; None where
+            nobody asks for timers.
     """
 
     def __init__(
@@ -69,8 +73,12 @@ class RawKeyedSource:
         directory: SnapshotDirectory,
         handle: KeyGroupsHandle,
         kryo: KryoDialect | None = None,
+        max_parallelism: int | None = None,
     ) -> None:
+        self._max_parallelism = max_parallelism
+        self._evidence = TimerKeyGroups(max_parallelism)
         self._file = raw_file(directory, handle.stream)
+        self._directory = directory
         self._handle = handle
         self._kryo = kryo
         self._records: dict[Layout, BackToBack] = {}
@@ -101,7 +109,11 @@ class RawKeyedSource:
             yield [(one, data[one.start - base : one.end - base]) for one in batch]
 
     def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
-        """The timers of these key groups, under the names that their states would have."""
+        """The timers of these key groups, under the names that their states would have.
+
+        Raises:
+            FormatError: The file is damaged, or has key groups in the place of others.
+        """
         if not self.has_timers():
             return
         for sections in self.sections(key_groups):
@@ -112,6 +124,7 @@ class RawKeyedSource:
                     except (UndecodableError, UnknownSnapshotError):
                         if not self.problem:
                             raise
+        self._expect_own_places()
 
     def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
         """The timers of these queues as managed ones are stored, per key group and queue.
@@ -120,7 +133,7 @@ class RawKeyedSource:
 
         Raises:
             UndecodableError: It cannot be told where timers end.
-            FormatError: The file is damaged.
+            FormatError: As of ``timers``.
         """
         if not self.has_timers():
             return
@@ -128,6 +141,25 @@ class RawKeyedSource:
             for section, data in sections:
                 with within(f"key group {section.key_group}"):
                     yield from self._section_pieces(self._chunk(section, data), section, names)
+        self._expect_own_places()
+
+    def _expect_own_places(self) -> None:
+        """Raises ``FormatError`` if timers lie in other key groups than those of their keys."""
+        if not self._evidence.displaced:
+            return
+        # The key groups at hand may be too few to tell.
+        every = RawKeyedSource(self._directory, self._handle, self._kryo, self._max_parallelism)
+        for sections in every.sections(self._handle.key_groups):
+            for section, data in sections:
+                # What cannot be read tells nothing; whoever wants it hears of it.
+                with suppress(UndecodableError, UnknownSnapshotError):
+                    for _ in every._queues(every._chunk(section, data), section):
+                        pass
+        if every._evidence.is_proven:
+            group, told = min(every._evidence.displaced.items())
+            offset = self._handle.groups.offsets[group - self._handle.key_groups.start]
+            message = f"the timers of key group {told}, expected key group {group}"
+            raise FormatError(message, self._file.path, offset)
 
     def _chunk(self, section: Section, data: bytes) -> Chunk:
         return Chunk(np.frombuffer(data, np.uint8), self._file.path, section.start)
@@ -136,7 +168,9 @@ class RawKeyedSource:
         for service, domain, (keys, _, timestamps) in self._queues(chunk, section):
             if len(keys):
                 with within(f"timers {service.name!r}"):
-                    timers = decode(self._program(service), chunk, keys.starts, timestamps.ends)
+                    timers = decode(
+                        self._program(service.timer), chunk, keys.starts, timestamps.ends
+                    )
                 name = service.state_name(domain)
                 yield TimerRows.of_key_group(name, timers, section.key_group)
 
@@ -166,9 +200,16 @@ class RawKeyedSource:
             return found
 
         data = chunk.data.tobytes()
-        return read_timers(data, self._file.path, section, read, self._kryo)
+        for queue in read_timers(data, self._file.path, section, read, self._kryo):
+            service, _, (keys, *_) = queue
+            if len(keys) and self._max_parallelism is not None:
+                first = decode(
+                    self._program(service.key), chunk, keys.starts[:KEYS], keys.ends[:KEYS]
+                )
+                self._evidence.add(section.key_group, service.key, first)
+            yield queue
 
-    def _program(self, service: TimerService) -> Program:
-        if service.timer not in self._programs:
-            self._programs[service.timer] = program(service.timer, self._kryo)
-        return self._programs[service.timer]
+    def _program(self, layout: Layout) -> Program:
+        if layout not in self._programs:
+            self._programs[layout] = program(layout, self._kryo)
+        return self._programs[layout]

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata.stream_handles import PlainStream
 
 NO_KEY_GROUP = -1
+_ALL = KeyGroupRange(0, MAX_PARALLELISM - 1)
 
 _META_INFO_VERSIONS = (6, 7)
 _REGISTRATION_TAIL = 3
@@ -242,8 +243,11 @@ def _records(
 ) -> Iterator[tuple[int, DataInputView]]:
     """Key group and bytes of each change that is wanted, and of each registration."""
     if isinstance(part, FileChanges):
+        # Of a handle that rescaling cut to fewer key groups, Flink does not know the size; its
+        # files have changes of the others, too.
+        held = part.key_groups if part.size else _ALL
         for change_set in part.streams:
-            yield from _set_records(files.view(change_set.stream, change_set.offset), wanted)
+            yield from _set_records(files.view(change_set.stream, change_set.offset), wanted, held)
     else:
         yield from _memory_records(part, wanted)
 
@@ -252,15 +256,19 @@ def _memory_records(
     part: InMemoryChanges, wanted: KeyGroupRange
 ) -> Iterator[tuple[int, DataInputView]]:
     for index, change in enumerate(part.changes):
+        path = f"change {index} of the changelog {part.handle_id}"
+        if change.key_group != NO_KEY_GROUP and change.key_group not in part.key_groups:
+            raise FormatError(_displaced(change.key_group, part.key_groups), path, 0)
         if change.key_group == NO_KEY_GROUP or change.key_group in wanted:
-            path = f"change {index} of the changelog {part.handle_id}"
             yield change.key_group, DataInputView(change.data, path)
 
 
-def _set_records(view: DataInputView, wanted: KeyGroupRange) -> Iterator[tuple[int, DataInputView]]:
-    """The same of the change set that begins where the view does."""
+def _set_records(
+    view: DataInputView, wanted: KeyGroupRange, held: KeyGroupRange
+) -> Iterator[tuple[int, DataInputView]]:
+    """The same of the change set that begins where the view does, which has key groups of ``held``."""
     for _ in range(view.read_count(_LEAST_GROUP_SIZE)):
-        changes, key_group = _read_group(view)
+        changes, key_group = _read_group(view, held)
         for _ in range(changes):
             size = view.read_count()
             if key_group == NO_KEY_GROUP or key_group in wanted:
@@ -271,14 +279,18 @@ def _set_records(view: DataInputView, wanted: KeyGroupRange) -> Iterator[tuple[i
                 view.read_view(size)
 
 
-def _read_group(view: DataInputView) -> tuple[int, int]:
+def _read_group(view: DataInputView, held: KeyGroupRange) -> tuple[int, int]:
     """The number of changes, and the key group."""
     changes = view.read_count(_LEAST_CHANGE_SIZE)
     key_group = view.read_int()
-    if not NO_KEY_GROUP <= key_group < MAX_PARALLELISM:
+    if key_group != NO_KEY_GROUP and key_group not in held:
         view.position -= 4
-        raise view.error(f"key group {key_group}, expected -1 to {MAX_PARALLELISM - 1}")
+        raise view.error(_displaced(key_group, held))
     return changes, key_group
+
+
+def _displaced(key_group: int, held: KeyGroupRange) -> str:
+    return f"a change of key group {key_group}, expected {held.start} to {held.end}, or -1 for none"
 
 
 class _ChangelogFiles:
@@ -319,7 +331,7 @@ class _ChangelogFiles:
 
 
 def _first_registrations(view: DataInputView) -> list[StateRegistration]:
-    records = _set_records(view, KeyGroupRange(0, MAX_PARALLELISM - 1))
+    records = _set_records(view, _ALL, _ALL)
     first = takewhile(lambda record: record[0] == NO_KEY_GROUP, records)
     return [StateRegistration.read(record) for _, record in first]
 

@@ -102,7 +102,7 @@ class WeighedOperator:
         if managed is not None:
             sources.append(keyed_source(self.directory, managed, key, settings))
         if raw is not None:
-            sources.append(RawKeyedSource(self.directory, raw, self.kryo))
+            sources.append(RawKeyedSource(self.directory, raw, self.kryo, settings.max_parallelism))
         handle = managed or raw
         if handle is not None:
             for part in pieces_of(handle, handle.key_groups, RANGE_SIZE):

@@ -217,7 +217,7 @@ class _OperatorChecks:
     ) -> StoredSource:
         directory = self._operator.directory
         if handle is subtask.raw_keyed_state and isinstance(handle, KeyGroupsHandle):
-            return RawKeyedSource(directory, handle, settings.kryo)
+            return RawKeyedSource(directory, handle, settings.kryo, settings.max_parallelism)
         return keyed_source(directory, handle, key, settings)
 
     def _handles(self, subtask: SubtaskState) -> Iterator[tuple[KeyedStateHandle, str]]:

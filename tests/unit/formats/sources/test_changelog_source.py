@@ -190,7 +190,8 @@ def with_changes(operator: OperatorState, records: list[Record]) -> OperatorStat
         base = subtask.managed_keyed_state
         assert base is not None
         assert not isinstance(base, ChangelogHandle)
-        changes = in_memory(records, base.key_groups)
+        own = [one for one in records if one[0] < 0 or one[0] in base.key_groups]
+        changes = in_memory(own, base.key_groups)
         handle = changelog(changes, base=(base,), key_groups=base.key_groups)
         subtasks.append(replace(subtask, managed_keyed_state=handle))
     return replace(operator, subtasks=tuple(subtasks))

@@ -26,7 +26,7 @@ from support.hand_made import (
     with_ttl,
 )
 
-from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import (
     FormatError,
     SavepointError,
@@ -121,8 +121,19 @@ class TestChanges:
     def test_of_key_groups_that_a_handle_lost_in_a_rescale_are_passed_by(
         self, nowhere: SnapshotDirectory
     ) -> None:
-        part = in_memory(RECORDS, KeyGroupRange(0, 1))
-        assert told(nowhere, changelog(part)) == TOLD[:4]
+        # Flink cuts the handles of files alone, and does not know the size that is left.
+        whole = in_file(b"\0" + change_set(RECORDS), 0, key_groups=KeyGroupRange(0, 1))
+        assert told(nowhere, changelog(replace(whole, size=0))) == TOLD[:4]
+
+    def test_of_key_groups_that_a_handle_never_had_are_damage(
+        self, nowhere: SnapshotDirectory
+    ) -> None:
+        half = KeyGroupRange(0, 1)
+        in_a_file = in_file(b"\0" + change_set(RECORDS), 0, key_groups=half)
+        message = "a change of key group 3, expected 0 to 1"
+        for part, place in ((in_a_file, "log at byte"), (in_memory(RECORDS, half), "change 4 of")):
+            with pytest.raises(FormatError, match=f"{place}.*{message}"):
+                told(nowhere, changelog(part))
 
     def test_know_where_they_are_from(self, nowhere: SnapshotDirectory) -> None:
         data = b"\0" + change_set(RECORDS)
@@ -255,7 +266,7 @@ class TestDamage:
 
     def test_an_impossible_key_group_is_named(self, nowhere: SnapshotDirectory) -> None:
         data = b"\0" + change_set([(-2, b"\0\0\0")])
-        with pytest.raises(FormatError, match="key group -2, expected -1 to 32767"):
+        with pytest.raises(FormatError, match="log at byte 9: a change of key group -2"):
             told(nowhere, changelog(in_file(data, 0)))
 
     def test_a_meta_info_of_no_keyed_state_is_named(self) -> None:
@@ -280,6 +291,12 @@ def counts_of(data: bytes, position: int) -> dict[int, int]:
         for _ in range(changes):
             position += 4 + struct.unpack_from(">i", data, position)[0]
     return counts
+
+
+def written(handle: ChangelogHandle) -> DataInputView:
+    view = DataOutputView()
+    handle.write(view)
+    return DataInputView(view.to_bytes())
 
 
 Logged = tuple[SnapshotDirectory, list[ChangelogHandle]]
@@ -325,6 +342,35 @@ class TestSample:
             assert groups == counts_of(data, 1 + stream.offset)
             assert groups[-1] == 18
             assert sum(groups.values()) > 600
+
+    def test_a_key_group_of_another_subtask_is_damage(self, logged: Logged) -> None:
+        directory, (first, second) = logged
+        (part,) = first.changes
+        assert isinstance(part, FileChanges)
+        (change_set,) = part.streams
+        data = bytearray(directory.file(change_set.stream).read())
+        # Behind the registrations, the first group of changes: their number, and the key group.
+        position = 1 + change_set.offset + 4
+        changes, _ = struct.unpack_from(">ii", data, position)
+        position += 8
+        for _ in range(changes):
+            position += 4 + struct.unpack_from(">i", data, position)[0]
+        assert struct.unpack_from(">i", data, position + 4)[0] in first.key_groups
+        struct.pack_into(">i", data, position + 4, second.key_groups.start)
+        stream = ChangeSetStream(change_set.offset, InlineStream("log", bytes(data)))
+        damaged = replace(first, changes=(replace(part, streams=(stream,)),))
+        message = f"log at byte {position + 4}: a change of key group {second.key_groups.start}"
+        with pytest.raises(FormatError, match=message):
+            list(read_changes(directory, damaged, first.key_groups))
+
+    @pytest.mark.parametrize("which", ["base", "changes"])
+    def test_a_handle_of_other_key_groups_is_damage(self, logged: Logged, which: str) -> None:
+        _, (first, second) = logged
+        damaged = replace(first, **{which: getattr(second, which)})
+        message = f"a handle of key groups {second.key_groups.start} to {second.key_groups.end}"
+        assert ChangelogHandle.read(written(first), first.type) == first
+        with pytest.raises(FormatError, match=message):
+            ChangelogHandle.read(written(damaged), damaged.type)
 
     def test_compressed_it_says_the_same(self, logged: Logged) -> None:
         directory, handles = logged
