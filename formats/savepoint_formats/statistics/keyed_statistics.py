@@ -185,7 +185,7 @@ class KeyedCounts:
     def _add_rows(self, counts: StateCounts, packed: _Packed) -> None:
         sizes = np.concatenate(packed.sizes)
         if packed.rows:
-            rows = _Distinct.of(np.concatenate(packed.rows))
+            rows = Distinct.of(np.concatenate(packed.rows))
             sizes = rows.sums(sizes)
             counts.contents.items.add(rows.sums(np.ones_like(rows.of_entry)))
         counts.sizes.add(sizes)
@@ -249,7 +249,7 @@ class _Packed:
         """The entries of each key together."""
         hashes, sizes = np.concatenate(self.hashes), np.concatenate(self.sizes)
         groups = np.concatenate(self.groups)
-        found, data = _Distinct.of(hashes), pa.chunked_array(self.keys)
+        found, data = Distinct.of(hashes), pa.chunked_array(self.keys)
         if len(found.firsts) == len(hashes):
             return _Keys(hashes, data, groups, sizes, np.ones_like(sizes))
         return _Keys(
@@ -277,7 +277,7 @@ def _joined(parts: list[_Keys]) -> _Keys:
     if not rest:
         return first
     found = (first, *rest)
-    packed = _Distinct.of(np.concatenate([one.hashes for one in found]))
+    packed = Distinct.of(np.concatenate([one.hashes for one in found]))
     data = pa.chunked_array([chunk for one in found for chunk in one.data.chunks])
     return _Keys(
         np.concatenate([one.hashes for one in found])[packed.firsts],
@@ -289,12 +289,12 @@ def _joined(parts: list[_Keys]) -> _Keys:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Distinct:
+class Distinct:
     """Which of some hashes are equal.
 
     Attributes:
         of_entry: The number of each hash among the distinct ones.
-        firsts: Where each distinct one occurs first.
+        firsts: Where each distinct one occurs, one place of each.
     """
 
     of_entry: Longs
@@ -302,21 +302,32 @@ class _Distinct:
 
     @classmethod
     def of(cls, hashes: Hashes) -> Self:
-        is_new = np.append(True, np.any(hashes[1:] != hashes[:-1], axis=1))
+        is_new = _is_new(hashes)
         (firsts,) = np.nonzero(is_new)
         of_entry = np.cumsum(is_new) - 1
         runs = hashes[firsts]
-        order = np.lexsort((runs[:, 1], runs[:, 0]))
-        ordered = runs[order]
-        is_other = np.append(True, np.any(ordered[1:] != ordered[:-1], axis=1))
-        if is_other.all():
+        words = np.sort(runs[:, 0])
+        if not np.any(words[1:] == words[:-1]):
             return cls(of_entry, firsts)
+        order = np.argsort(runs[:, 0])
+        is_other = _is_new(runs[order])
+        if np.count_nonzero(is_other) > len(np.unique(words)):
+            # Different hashes have the same first half, so that the second one decides.
+            order = np.lexsort((runs[:, 1], runs[:, 0]))
+            is_other = _is_new(runs[order])
         of_run = np.empty(len(runs), np.int64)
         of_run[order] = np.cumsum(is_other) - 1
         return cls(of_run[of_entry], firsts[order[is_other]])
 
     def sums(self, numbers: Longs) -> Longs:
         """The sum of the numbers of equal hashes."""
-        sums = np.zeros(len(self.firsts), np.int64)
-        np.add.at(sums, self.of_entry, numbers)
-        return sums
+        # Sums of doubles are exact up to 2^53.
+        return np.bincount(self.of_entry, numbers, len(self.firsts)).astype(np.int64)
+
+
+def _is_new(hashes: Hashes) -> NDArray[np.bool_]:
+    """Whether each hash differs from the one before."""
+    low, high = hashes[:, 0], hashes[:, 1]
+    is_new = np.ones(len(hashes), np.bool_)
+    is_new[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
+    return is_new
