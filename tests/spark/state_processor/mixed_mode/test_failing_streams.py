@@ -13,15 +13,15 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from support.spark_processes import workers_of
 from support.streamed_rows import StreamedRows
 
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -110,29 +110,29 @@ def check(spark: SparkSession, folder: Path) -> None:
     assert fired == [at + 10 for at in times if at + 10 <= watermark]
 
 
-def test_a_driver_that_is_killed_goes_on_where_it_was(spark: SparkSession, tmp_path: Path) -> None:
+def test_drivers_and_workers_that_are_killed_leave_what_others_leave(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     feed(tmp_path)
     chance = random.Random(7)
     job = start(tmp_path)
-    for place in ("job/backlog-*", "job/stream/checkpoint/offsets/0", "job/stream/*/commits/2"):
-        wait_for(job, tmp_path, place)
+    for of_workers, of_driver in (
+        ("job/backlog-*", "job/backlog-*"),
+        (None, "job/stream/checkpoint/offsets/0"),
+        ("job/stream/*/offsets/1", "job/stream/*/commits/2"),
+    ):
+        if of_workers is not None:
+            wait_for(job, tmp_path, of_workers)
+            time.sleep(chance.uniform(0, 0.5))
+            kill_workers(job)
+        wait_for(job, tmp_path, of_driver)
         time.sleep(chance.uniform(0, 1.5))
         os.killpg(job.pid, signal.SIGKILL)
         job.communicate()
         job = start(tmp_path)
-    finish(job)
-    check(spark, tmp_path)
-
-
-def test_a_task_whose_worker_is_killed_is_done_again(spark: SparkSession, tmp_path: Path) -> None:
-    feed(tmp_path)
-    chance = random.Random(11)
-    job = start(tmp_path)
-    for place in ("job/backlog-*", "job/stream/*/offsets/1", "job/stream/*/offsets/3"):
-        wait_for(job, tmp_path, place)
-        time.sleep(chance.uniform(0, 0.5))
-        for pid in workers_of(job.pid):
-            os.kill(pid, signal.SIGKILL)
+    wait_for(job, tmp_path, "job/stream/*/offsets/3")
+    time.sleep(chance.uniform(0, 0.5))
+    kill_workers(job)
     finish(job)
     check(spark, tmp_path)
 
@@ -143,29 +143,6 @@ def wait_for(job: subprocess.Popen[str], folder: Path, pattern: str) -> None:
         time.sleep(0.02)
 
 
-def workers_of(pid: int) -> Iterator[int]:
-    """The Python processes that work for the JVM of a driver: forked by Spark's daemon."""
-    parents = dict(processes())
-    daemons = {
-        one
-        for one, parent in parents.items()
-        if parents.get(parent) == pid and "pyspark.daemon" in words(one)
-    }
-    return (one for one, parent in parents.items() if parent in daemons)
-
-
-def processes() -> Iterator[tuple[int, int]]:
-    """Each process, and its parent."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            stat = (folder / "stat").read_text(encoding="utf-8")
-        except OSError:
-            continue
-        yield int(folder.name), int(stat.rpartition(")")[2].split()[1])
-
-
-def words(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
-    except OSError:
-        return ""
+def kill_workers(job: subprocess.Popen[str]) -> None:
+    for pid in workers_of(job.pid):
+        os.kill(pid, signal.SIGKILL)

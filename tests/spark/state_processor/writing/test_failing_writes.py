@@ -1,10 +1,11 @@
 """A writer that dies leaves no savepoint behind; a task that dies is done again, and leaves nothing.
 
-Each of them is a process of its own, for it is killed, or loses its workers.
+Each of these is a process of its own.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import subprocess
@@ -13,30 +14,40 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import functions as F
 from support.spark_processes import workers_of
 
 from savepoint_formats.errors import SavepointNotFoundError
-from state_processor import Savepoint
+from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-KEYS = 400_000
+    from pyspark.sql import SparkSession
+
+KEYS = 300_000
+
+
+def write(spark: SparkSession, target: str, mode: str, factor: int) -> None:
+    """Writes a savepoint, a number and a text for each key."""
+    text = F.repeat(F.lit("x"), F.lit(200))
+    data = spark.range(KEYS).select("id", (F.col("id") * factor).alias("n"), text.alias("text"))
+    keyed = OperatorTransformation.bootstrap_with(data).key_by("id")
+    for name, state_type in (("n", Types.LONG()), ("text", Types.STRING())):
+        keyed = keyed.with_state(ValueStateDescriptor(name, state_type))
+    writer = Savepoint.create(spark, parallelism=2).with_operator("operator", keyed)
+    writer.write(target, mode=mode)
+
 
 # Four attempts at each task, as a cluster has them.
 WRITER = f"""
 import sys
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession, functions as F
 from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor, local_session
 
-path, mode, factor = sys.argv[1], sys.argv[2], int(sys.argv[3])
-spark = local_session("local[2, 4]")
-text = F.repeat(F.lit("x"), F.lit(200))
-data = spark.range({KEYS}).select("id", (F.col("id") * factor).alias("n"), text.alias("text"))
-keyed = OperatorTransformation.bootstrap_with(data).key_by("id")
-for name, state_type in (("n", Types.LONG()), ("text", Types.STRING())):
-    keyed = keyed.with_state(ValueStateDescriptor(name, state_type))
-Savepoint.create(spark, parallelism=2).with_operator("operator", keyed).write(path, mode=mode)
+KEYS = {KEYS}
+{inspect.getsource(write)}
+write(local_session("local[2, 4]"), sys.argv[1], sys.argv[2], int(sys.argv[3]))
 """
 
 
@@ -92,14 +103,14 @@ def expected(factor: int) -> tuple[int, int]:
     return KEYS, factor * KEYS * (KEYS - 1) // 2
 
 
-@pytest.mark.parametrize("kind", ["runs", "keyed"])
-def test_a_task_whose_worker_dies_is_done_again_and_leaves_nothing(target: Path, kind: str) -> None:
+def test_a_task_whose_worker_dies_is_done_again_and_leaves_nothing(target: Path) -> None:
     writer = start(target)
-    wait_for_data(writer, target, frozenset(), kind)
-    killed = list(workers_of(writer.pid))
-    assert killed
-    for pid in killed:
-        os.kill(pid, signal.SIGKILL)
+    for kind in ("runs", "keyed"):
+        wait_for_data(writer, target, frozenset(), kind)
+        killed = list(workers_of(writer.pid))
+        assert killed
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
     end(writer)
     assert read(target) == expected(1)
     assert sorted(file.name.partition("-")[0] for file in files(target)) == [
@@ -118,14 +129,16 @@ def test_a_writer_that_dies_leaves_no_savepoint(target: Path) -> None:
         Savepoint.open(str(target))
 
 
-def test_a_savepoint_that_is_being_replaced_stays_until_the_new_one_is_there(target: Path) -> None:
-    end(start(target))
+def test_a_savepoint_that_is_being_replaced_stays_until_the_new_one_is_there(
+    spark: SparkSession, target: Path
+) -> None:
+    write(spark, str(target), "error", 1)
     before = frozenset(file.name for file in files(target))
     writer = start(target, "overwrite", 2)
     wait_for_data(writer, target, before)
     os.killpg(writer.pid, signal.SIGKILL)
     writer.communicate()
     assert read(target) == expected(1)
-    end(start(target, "overwrite", 2))
+    write(spark, str(target), "overwrite", 2)
     assert read(target) == expected(2)
     assert len(files(target)) == 3
