@@ -155,7 +155,7 @@ def timers_of(result: BacklogResult) -> list[Any]:
 
 
 @settings(
-    max_examples=6,
+    max_examples=3,
     # To shrink a failure takes a job of Spark for every step.
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -193,7 +193,7 @@ def state_of(spark: SparkSession, path: str) -> tuple[dict[Any, list[Any]], list
 
 
 @settings(
-    max_examples=3,
+    max_examples=2,
     # To shrink a failure takes a query of Spark for every step.
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
