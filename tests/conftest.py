@@ -38,13 +38,18 @@ _FIXTURES = ("spark", "slow")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks tests by the folder they lie in, and by the fixtures that they ask for."""
+    """Marks tests by the folder they lie in, and by the fixtures that they ask for.
+
+    Tests that are marked ``smoke`` go last: else all of their workers would compile the kernels
+    that the other tests are about to compile, twenty seconds each.
+    """
     for item in items:
         marks = {_FOLDERS.get(item.path.relative_to(ROOT / "tests").parts[0])}
         marks.update(name for name in _FIXTURES if name in getattr(item, "fixturenames", ()))
         if item.get_closest_marker("smoke") is None:
             for mark in filter(None, marks):
                 item.add_marker(mark)
+    items.sort(key=lambda item: item.get_closest_marker("smoke") is not None)
 
 
 @pytest.fixture
