@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from support.s3_server import S3Server
 
+from savepoint_formats.program.kernel.machine_code import ALLOWANCE
 from state_processor import local_session
 
 if TYPE_CHECKING:
@@ -50,6 +52,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             for mark in filter(None, marks):
                 item.add_marker(mark)
     items.sort(key=lambda item: item.get_closest_marker("smoke") is not None)
+
+
+# What runs at all runs as machine code, which is what the rows of real tables meet.
+ALLOWANCE.left = 0
+
+
+@pytest.fixture(scope="module", params=["machine code", "interpreted"])
+def both_ways(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Runs the tests of a module twice: the kernel as machine code, and as plain Python."""
+    ALLOWANCE.left = 0 if request.param == "machine code" else math.inf
+    yield
+    ALLOWANCE.left = 0
 
 
 @pytest.fixture

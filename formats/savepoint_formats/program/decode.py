@@ -1,7 +1,8 @@
 """Records to Arrow: the kernel where it can, the general path for what it leaves.
 
 The kernel refuses a record that it does not take, be it damaged or merely rare; the general path
-decides which, so that a value means the same on both paths and an error is worded in one place.
+decides which, so that a value means the same on both paths and an error is worded in one place. A few
+records all take the general path: that is done before the kernel would be compiled.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 _MOST_DISTRUSTED = 16
 """Described objects of a record that are tried without their descriptions, one after the other."""
+
+_RECORD_WORK = 32
+"""A record is as much work as so many bytes, beside its own."""
 
 MAX_MEMORY = 256 << 20
 """Of the buffers of one walk; an array of more records is put together from several."""
@@ -113,7 +117,8 @@ class _Decoding:
 
     def run(self, size: int) -> pa.Array:
         """All records, which have ``size`` bytes at most."""
-        if self.spans is None and self.program.needs_end:
+        has_no_end = self.spans is None and self.program.needs_end
+        if has_no_end or walk.is_spared(size + _RECORD_WORK * self.count):
             while self.record < self.count:
                 self._read_refused()
         arrays: list[pa.Array] = [] if self.count else [pa.array([], self.program.type)]

@@ -1,4 +1,4 @@
-"""The kernel: everything about columns that is compiled. Only this package imports numba.
+"""The kernel: everything about columns that is compiled. ``compiler`` alone imports numba.
 
 ``walk`` runs a program over records, ``write_records`` the other way; ``find_frames`` finds the records of a key-group section,
 ``assign_rows`` the rows that they belong to, ``find_portions`` and ``copy_portions`` divide what

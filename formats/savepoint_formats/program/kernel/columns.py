@@ -22,11 +22,11 @@ Columns that are encoded are Arrow's own; of their rows
 
 from __future__ import annotations
 
+from savepoint_formats.program.kernel.machine_code import part
 from savepoint_formats.program.kernel.memory import (
     load_byte,
     load_native_int,
     load_native_long,
-    part,
     store_byte,
     store_int,
 )

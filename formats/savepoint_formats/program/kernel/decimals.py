@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from savepoint_formats.program.kernel.columns import values
+from savepoint_formats.program.kernel.machine_code import part
 from savepoint_formats.program.kernel.memory import (
     load_byte,
     load_int,
     load_long,
     load_native_long,
-    part,
     store_big_int,
     store_big_long,
     store_byte,

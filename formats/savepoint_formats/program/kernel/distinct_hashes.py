@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from savepoint_formats.program.kernel.machine_code import entry, part
 from savepoint_formats.program.kernel.memory import (
-    entry,
     load_byte,
     load_native_long,
-    part,
     store_long,
 )
 from savepoint_formats.program.kernel.status import DONE

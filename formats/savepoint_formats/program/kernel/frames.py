@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from savepoint_formats.program.kernel.machine_code import light_entry
 from savepoint_formats.program.kernel.memory import (
-    entry,
     load_byte,
     load_int,
     load_unsigned_short,
@@ -66,7 +66,7 @@ class FramesJob(NamedTuple):
     value_ends: int
 
 
-@entry
+@light_entry(lambda job: job.end - job.position)
 def find_frames(
     job: FramesJob,
 ) -> tuple[int, int, int, int, int, int]:

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from savepoint_formats.program.kernel.machine_code import light_entry, part
 from savepoint_formats.program.kernel.memory import (
-    entry,
     load_byte,
     load_native_int,
     load_native_long,
     load_native_unsigned_int,
     load_signed_byte,
-    part,
     store_int,
+    wrapped,
 )
 from savepoint_formats.program.kernel.status import DONE, REFUSED
 
 _WORD = 0xFFFFFFFF
+_ITEM_WORK = 16  # as much work as so many bytes
 _NOT_ASCII = -0x7F7F7F7F7F7F7F80  # the highest bit of each of eight bytes
 
 _31_2, _31_3, _31_4 = 31**2, 31**3, 31**4
@@ -50,7 +51,12 @@ class HashJob(NamedTuple):
     hashes: int
 
 
-@entry
+def _work(job: HashJob) -> int:
+    """How much there is to do, in bytes."""
+    return job.size + _ITEM_WORK * job.total
+
+
+@light_entry(_work)
 def hash_texts(job: HashJob) -> tuple[int, int]:
     """The 31-chain of the UTF-16 units of texts in UTF-8.
 
@@ -67,10 +73,10 @@ def hash_texts(job: HashJob) -> tuple[int, int]:
                 eight = load_native_long(position)
                 if eight & _NOT_ASCII:
                     break
-                state = _chain_ascii(state, eight)
+                state = wrapped(_chain_ascii(state, eight))
                 position += 8
             if position < end:
-                position, state = _chain_character(position, end, state)
+                position, state = _chain_character(position, end, wrapped(state))
                 if position == REFUSED:
                     return REFUSED, item
         store_int(job.hashes + 4 * item, state)
@@ -122,7 +128,7 @@ def _chain_character(position: int, end: int, state: int) -> tuple[int, int]:
     return position + size, (state * 31 + high) * 31 + low
 
 
-@entry
+@light_entry(_work)
 def hash_bytes(job: HashJob) -> tuple[int, int]:
     """MurmurHash3 of 32 bits over the bytes of items, as binary rows have it.
 
@@ -162,7 +168,7 @@ def _finished(state: int) -> int:
     return state ^ state >> 16
 
 
-@entry
+@light_entry(_work)
 def hash_lists(job: HashJob) -> tuple[int, int]:
     """The 31-chain of the hash codes of elements.
 
@@ -176,7 +182,7 @@ def hash_lists(job: HashJob) -> tuple[int, int]:
             return REFUSED, item
         state = job.start
         while position < end:
-            state = state * 31 + load_native_int(job.data + 4 * position)
+            state = wrapped(state * 31 + load_native_int(job.data + 4 * position))
             position += 1
         store_int(job.hashes + 4 * item, state)
     return DONE, job.total

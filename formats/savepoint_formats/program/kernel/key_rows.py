@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from savepoint_formats.program.kernel.machine_code import light_entry, part
 from savepoint_formats.program.kernel.memory import (
-    entry,
     load_byte,
     load_long,
     load_native_long,
     load_unsigned_short,
-    part,
     store_int,
     store_long,
+    wrapped,
 )
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
 
@@ -30,6 +30,12 @@ _FACTOR = -0x61C8864680B583EB  # 2**64 over the golden ratio, odd
 _MIN_LONG = -(1 << 63)
 _ROW = (1 << 32) - 1
 _IS_LAST = 1 << 7
+
+_ENTRY_WORK = 32
+"""An entry is as much work as so many bytes."""
+
+_LONG_KEY = 1 << 12
+"""Keys are hardly longer, and together not longer than all bytes."""
 
 
 class KeyRowsJob(NamedTuple):
@@ -67,7 +73,13 @@ class KeyRowsJob(NamedTuple):
     are_sorted: int
 
 
-@entry
+def _work(job: KeyRowsJob) -> int:
+    """How much there is to do, in bytes."""
+    entries = job.total - job.first
+    return _ENTRY_WORK * entries + min(job.size, _LONG_KEY * entries)
+
+
+@light_entry(_work)
 def assign_rows(job: KeyRowsJob) -> tuple[int, int, int, int, int]:
     """Gives each entry its row.
 
@@ -184,7 +196,7 @@ def hash_of(start: int, size: int, seed: int) -> int:
 
 @part
 def _mixed(number: int) -> int:
-    number *= _FACTOR
+    number = wrapped(number * _FACTOR)
     return number ^ number >> 32
 
 

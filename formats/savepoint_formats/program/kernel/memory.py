@@ -3,93 +3,79 @@
 Numba's arrays would be checked for negative indexes at every access and counted at every call;
 an address is neither. Nothing here checks anything: who reads has compared the address with the
 end of the bytes before, who writes has compared it with the end of the buffer.
+
+These are the functions as Python runs them; ``compiler`` has an instruction in the place of each.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+import ctypes
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
-
-from savepoint_formats.program.kernel.revision import with_revision
+from savepoint_formats.program.kernel.machine_code import part
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
-
-_BYTE = ir.IntType(8)
-_LONG = ir.IntType(64)
+_SIGN, _MODULUS = 1 << 63, 1 << 64
 
 
-def part(function: FunctionT) -> FunctionT:
-    """Compiles a function of the kernel into whoever calls it."""
-    return cast("FunctionT", njit(nogil=True, error_model="numpy")(function))
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A function that loads a number, or stores one.
 
-
-def entry(function: FunctionT) -> FunctionT:
-    """Compiles a function that Python calls; the machine code is kept for other processes.
-
-    It lies beside the sources or in the user's cache folder. Where neither can be written, every
-    process compiles for itself.
+    Attributes:
+        function: As Python runs it.
+        bits: Of the number in memory.
+        is_big: Whether its highest byte comes first.
+        is_signed: Whether it can be negative.
     """
-    try:
-        keep = njit(nogil=True, error_model="numpy", cache=True)
-        return cast("FunctionT", keep(with_revision(function)))
-    except RuntimeError:
-        return part(function)
+
+    function: Callable[..., Any]
+    bits: int
+    is_big: bool
+    is_signed: bool = True
+
+
+LOADS: list[Access] = []
+STORES: list[Access] = []
 
 
 def _load(bits: int, *, is_big: bool, is_signed: bool = True) -> Callable[[int], int]:
-    @intrinsic
-    def load(_: Any, address: Any) -> Any:  # noqa: ARG001 - names the argument
-        def code(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-            pointer = builder.inttoptr(arguments[0], ir.IntType(bits).as_pointer())
-            number = builder.load(pointer, align=1)
-            number = builder.bswap(number) if is_big else number
-            if bits == _LONG.width:
-                return number
-            return (builder.sext if is_signed else builder.zext)(number, _LONG)
+    at = _kind(bits, is_big=is_big, is_signed=is_signed).from_address
 
-        return types.int64(types.int64), code
+    def load(address: int) -> int:
+        return int(at(int(address)).value)
 
-    return cast("Callable[[int], int]", load)
+    LOADS.append(Access(load, bits, is_big, is_signed))
+    return load
 
 
 def _store(bits: int, *, is_big: bool = False) -> Callable[[int, int], None]:
-    @intrinsic
-    def store(_: Any, address: Any, number: Any) -> Any:  # noqa: ARG001 - names the arguments
-        def code(context: Any, builder: Any, __: Any, arguments: Any) -> Any:
-            pointer = builder.inttoptr(arguments[0], ir.IntType(bits).as_pointer())
-            number = arguments[1]
-            if bits < _LONG.width:
-                number = builder.trunc(number, ir.IntType(bits))
-            number = builder.bswap(number) if is_big else number
-            builder.store(number, pointer, align=1)
-            return context.get_dummy_value()
+    at = _kind(bits, is_big=is_big, is_signed=True).from_address
 
-        return types.void(types.int64, types.int64), code
+    def store(address: int, number: int) -> None:
+        at(int(address)).value = int(number)  # its lower bits
 
-    return cast("Callable[[int, int], None]", store)
+    STORES.append(Access(store, bits, is_big))
+    return store
 
 
-def _copy() -> Callable[[int, int, int], None]:
-    memcpy: Any = cgutils.raw_memcpy
+def _kind(bits: int, *, is_big: bool, is_signed: bool) -> Any:
+    """The number's type in C."""
+    kind = getattr(ctypes, f"c_{'' if is_signed else 'u'}int{bits}")
+    return kind.__ctype_be__ if is_big else kind.__ctype_le__
 
-    @intrinsic
-    def move(_: Any, target: Any, source: Any, size: Any) -> Any:  # noqa: ARG001 - names them
-        def code(context: Any, builder: Any, __: Any, arguments: Any) -> Any:
-            target_pointer = builder.inttoptr(arguments[0], _BYTE.as_pointer())
-            source_pointer = builder.inttoptr(arguments[1], _BYTE.as_pointer())
-            memcpy(builder, target_pointer, source_pointer, arguments[2], 1)
-            return context.get_dummy_value()
 
-        return types.void(types.int64, types.int64, types.int64), code
+def copy(target: int, source: int, size: int) -> None:
+    """Copies bytes that do not overlap."""
+    ctypes.memmove(int(target), int(source), int(size))
 
-    return cast("Callable[[int, int, int], None]", move)
+
+def wrapped(number: int) -> int:
+    """A product or sum as 64 bits hold it, the highest of which is the sign."""
+    return (number + _SIGN) % _MODULUS - _SIGN
 
 
 load_byte = _load(8, is_big=False, is_signed=False)
@@ -107,9 +93,6 @@ load_native_unsigned_short = _load(16, is_big=False, is_signed=False)
 load_native_int = _load(32, is_big=False)
 load_native_unsigned_int = _load(32, is_big=False, is_signed=False)
 load_native_long = _load(64, is_big=False)
-
-copy = _copy()
-"""Target, source and size of bytes that do not overlap."""
 
 store_byte = _store(8)
 store_short = _store(16)

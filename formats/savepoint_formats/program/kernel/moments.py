@@ -9,6 +9,7 @@ A time with nanoseconds is two columns, one behind the other: ``seconds``, and t
 from __future__ import annotations
 
 from savepoint_formats.program.kernel.columns import ENTRY_SIZE, is_null, set_valid, values
+from savepoint_formats.program.kernel.machine_code import part
 from savepoint_formats.program.kernel.memory import (
     load_byte,
     load_int,
@@ -16,7 +17,6 @@ from savepoint_formats.program.kernel.memory import (
     load_native_int,
     load_native_long,
     load_signed_byte,
-    part,
     store_big_int,
     store_big_long,
     store_big_short,

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from savepoint_formats.program.kernel.key_rows import hash_of
+from savepoint_formats.program.kernel.machine_code import entry, part
 from savepoint_formats.program.kernel.memory import (
     copy,
-    entry,
     load_native_int,
     load_native_long,
-    part,
     store_int,
     store_long,
 )

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from savepoint_formats.program.kernel.machine_code import entry, part
 from savepoint_formats.program.kernel.memory import (
     copy,
-    entry,
     load_byte,
     load_native_long,
     load_native_unsigned_short,
-    part,
     store_big_int,
     store_big_short,
     store_byte,

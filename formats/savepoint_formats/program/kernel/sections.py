@@ -14,6 +14,7 @@ from savepoint_formats.program.kernel.decimals import (
     store_long_decimal,
     write_twos_complement,
 )
+from savepoint_formats.program.kernel.machine_code import part
 from savepoint_formats.program.kernel.memory import (
     clear,
     copy,
@@ -21,7 +22,6 @@ from savepoint_formats.program.kernel.memory import (
     load_native_int,
     load_native_long,
     load_native_unsigned_int,
-    part,
     store_byte,
     store_int,
     store_long,

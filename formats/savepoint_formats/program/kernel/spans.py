@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.program.kernel.memory import copy, entry, load_native_long, store_long
+from savepoint_formats.program.kernel.machine_code import light_entry
+from savepoint_formats.program.kernel.memory import (
+    copy,
+    load_native_long,
+    store_long,
+)
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
+
+_SPAN_WORK = 32
+"""A span is as much work as so many bytes."""
 
 
 class SpansJob(NamedTuple):
@@ -30,7 +38,7 @@ class SpansJob(NamedTuple):
     offsets: int
 
 
-@entry
+@light_entry(lambda job: _SPAN_WORK * job.total)
 def copy_spans(job: SpansJob) -> tuple[int, int]:
     """Copies spans; refuses one that lies outside of the bytes.
 

@@ -8,6 +8,7 @@ such as half a surrogate pair, is refused.
 from __future__ import annotations
 
 from savepoint_formats.program.kernel.columns import capacity, set_valid, use, used, values
+from savepoint_formats.program.kernel.machine_code import part
 from savepoint_formats.program.kernel.memory import (
     copy,
     load_byte,
@@ -15,7 +16,6 @@ from savepoint_formats.program.kernel.memory import (
     load_native_int,
     load_native_long,
     load_unsigned_short,
-    part,
     store_byte,
     store_int,
     store_long,

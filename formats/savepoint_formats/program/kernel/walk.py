@@ -32,8 +32,8 @@ from savepoint_formats.program.kernel.columns import (
     values,
 )
 from savepoint_formats.program.kernel.decimals import read_decimal
+from savepoint_formats.program.kernel.machine_code import entry
 from savepoint_formats.program.kernel.memory import (
-    entry,
     load_byte,
     load_int,
     load_long,

@@ -20,15 +20,14 @@ from typing import NamedTuple
 
 from savepoint_formats.program.kernel.columns import ENTRY_SIZE, boolean, is_null, used, values
 from savepoint_formats.program.kernel.decimals import write_decimal
+from savepoint_formats.program.kernel.machine_code import entry, part
 from savepoint_formats.program.kernel.memory import (
     clear,
     copy,
-    entry,
     load_byte,
     load_native_int,
     load_native_long,
     load_native_short,
-    part,
     store_big_int,
     store_big_long,
     store_big_short,

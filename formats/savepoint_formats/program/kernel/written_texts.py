@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from savepoint_formats.program.kernel.columns import is_null, used, values
 from savepoint_formats.program.kernel.decimals import write_twos_complement
+from savepoint_formats.program.kernel.machine_code import part
 from savepoint_formats.program.kernel.memory import (
     copy,
     load_byte,
-    part,
     store_big_int,
     store_big_short,
     store_byte,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.program.kernel.memory import entry as compiled
+from savepoint_formats.program.kernel.machine_code import light_entry, part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,7 +70,7 @@ _STRIPES = 16
 _LONG_BLOCK = _STRIPE * _STRIPES
 
 
-@compiled
+@light_entry(lambda _, starts, ends, __: int((ends - starts).sum()))
 def first_damaged(
     data: NDArray[np.uint8],
     starts: NDArray[np.int64],
@@ -93,7 +93,7 @@ def first_damaged(
     return -1
 
 
-@compiled
+@part
 def masked_crc32c(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     """The masked CRC-32C, eight bytes at a time."""
     crc = _WORD
@@ -114,7 +114,7 @@ def masked_crc32c(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     return ((crc >> np.uint64(15) | crc << np.uint64(17)) + _CRC_MASK) & _WORD
 
 
-@compiled
+@part
 def read32(data: NDArray[np.uint8], at: int) -> np.uint64:
     """A u32, little endian."""
     return (
@@ -125,13 +125,13 @@ def read32(data: NDArray[np.uint8], at: int) -> np.uint64:
     )
 
 
-@compiled
+@part
 def read64(data: NDArray[np.uint8], at: int) -> np.uint64:
     """A u64, little endian."""
     return read32(data, at) | read32(data, at + 4) << np.uint64(32)
 
 
-@compiled
+@part
 def swapped(value: np.uint64) -> np.uint64:
     """The bytes in reverse order."""
     reverse = np.uint64(0)
@@ -141,13 +141,13 @@ def swapped(value: np.uint64) -> np.uint64:
     return reverse
 
 
-@compiled
+@part
 def rotated(value: np.uint64, bits: int) -> np.uint64:
     """Rotated left."""
     return value << np.uint64(bits) | value >> np.uint64(64 - bits)
 
 
-@compiled
+@part
 def folded_product(a: np.uint64, b: np.uint64) -> np.uint64:
     """The two halves of the product of 128 bits, xored."""
     half = np.uint64(32)
@@ -159,14 +159,14 @@ def folded_product(a: np.uint64, b: np.uint64) -> np.uint64:
     return upper ^ (cross << half | low & _WORD)
 
 
-@compiled
+@part
 def avalanche(value: np.uint64) -> np.uint64:
     """The last step of most lengths."""
     value = (value ^ value >> np.uint64(37)) * _AVALANCHE_FACTOR
     return value ^ value >> np.uint64(32)
 
 
-@compiled
+@part
 def xxh64_avalanche(value: np.uint64) -> np.uint64:
     """The last step of the shortest lengths."""
     value = (value ^ value >> np.uint64(33)) * _P64_2
@@ -174,7 +174,7 @@ def xxh64_avalanche(value: np.uint64) -> np.uint64:
     return value ^ value >> np.uint64(32)
 
 
-@compiled
+@part
 def mixed(data: NDArray[np.uint8], at: int, secret: int) -> np.uint64:
     """16 bytes, mixed with as many of the secret."""
     return folded_product(
@@ -183,7 +183,7 @@ def mixed(data: NDArray[np.uint8], at: int, secret: int) -> np.uint64:
     )
 
 
-@compiled
+@part
 def xxh3(data: NDArray[np.uint8], start: int, end: int, lanes: NDArray[np.uint64]) -> np.uint64:
     """The hash of some bytes; the algorithm depends on their number."""
     size = end - start
@@ -196,7 +196,7 @@ def xxh3(data: NDArray[np.uint8], start: int, end: int, lanes: NDArray[np.uint64
     return _xxh3_16(data, start, end)
 
 
-@compiled
+@part
 def _xxh3_16(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     size = end - start
     if size > 8:
@@ -216,7 +216,7 @@ def _xxh3_16(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     return xxh64_avalanche(_KEYS[56] ^ _KEYS[64])
 
 
-@compiled
+@part
 def _xxh3_128(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     size = end - start
     value = np.uint64(size) * _P64_1
@@ -226,7 +226,7 @@ def _xxh3_128(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     return avalanche(value)
 
 
-@compiled
+@part
 def _xxh3_240(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     size = end - start
     value = np.uint64(size) * _P64_1
@@ -238,7 +238,7 @@ def _xxh3_240(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     return avalanche(value + mixed(data, end - 16, 136 - 17))
 
 
-@compiled
+@part
 def _xxh3_long(
     data: NDArray[np.uint8], start: int, end: int, lanes: NDArray[np.uint64]
 ) -> np.uint64:
@@ -259,7 +259,7 @@ def _xxh3_long(
     return avalanche(value)
 
 
-@compiled
+@part
 def _accumulate(data: NDArray[np.uint8], at: int, secret: int, lanes: NDArray[np.uint64]) -> None:
     for lane in range(_LANES):
         value = read64(data, at + 8 * lane)
@@ -268,7 +268,7 @@ def _accumulate(data: NDArray[np.uint8], at: int, secret: int, lanes: NDArray[np
         lanes[lane] += (keyed & _WORD) * (keyed >> np.uint64(32))
 
 
-@compiled
+@part
 def _scramble(lanes: NDArray[np.uint64]) -> None:
     for lane in range(_LANES):
         value = lanes[lane]

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray  # noqa: TC002  # NamedTuple evaluates annotations
 
 from savepoint_formats.program.kernel.key_rows import are_equal
-from savepoint_formats.program.kernel.memory import entry as compiled
+from savepoint_formats.program.kernel.machine_code import light_entry, part
 from savepoint_formats.program.kernel.memory import load_long, load_native_long
 from savepoint_formats.state_files.rocksdb.sst_kernel import (
+    ENTRY_WORK,
     OK,
     UNKNOWN,
     WORD_SIZE,
@@ -49,7 +50,7 @@ class Survivors(NamedTuple):
     operands: NDArray[np.int64]
 
 
-@compiled
+@part
 def compare_keys(entries: Entries, one: int, other: int) -> int:
     """Below 0, 0 or above 0 as the key of an entry is less than, equal to or above another's."""
     data, spans = entries.data, entries.spans
@@ -76,7 +77,7 @@ def compare_keys(entries: Entries, one: int, other: int) -> int:
     return int(size - other_size)
 
 
-@compiled
+@part
 def is_below(entries: Entries, entry: int, bound: NDArray[np.uint8]) -> bool:
     """Whether the key of an entry is less than a bound."""
     start, end = entries.spans[0, entry], entries.spans[1, entry]
@@ -87,7 +88,7 @@ def is_below(entries: Entries, entry: int, bound: NDArray[np.uint8]) -> bool:
     return bool(end - start < len(bound))
 
 
-@compiled
+@light_entry(lambda *_: ENTRY_WORK)
 def first_not_below(entries: Entries, first: int, last: int, bound: NDArray[np.uint8]) -> int:
     """The first of the sorted entries from ``first`` to ``last`` whose key is not below a bound."""
     while first < last:
@@ -99,7 +100,7 @@ def first_not_below(entries: Entries, first: int, last: int, bound: NDArray[np.u
     return first
 
 
-@compiled
+@part
 def has_same_key(entries: Entries, one: int, other: int) -> bool:
     """Whether two entries are of the same key."""
     data, spans = entries.data, entries.spans
@@ -109,7 +110,7 @@ def has_same_key(entries: Entries, one: int, other: int) -> bool:
     return are_equal(data.ctypes.data + spans[0, one], data.ctypes.data + spans[0, other], size)
 
 
-@compiled
+@light_entry(lambda _, __, ___, merged: ENTRY_WORK * len(merged))
 def merge_two(
     entries: Entries,
     one: NDArray[np.int64],
@@ -133,7 +134,7 @@ def merge_two(
             right += 1
 
 
-@compiled
+@light_entry(lambda _, survivors: ENTRY_WORK * len(survivors.order))
 def resolve(entries: Entries, survivors: Survivors) -> tuple[int, int, int]:
     """Finds the keys that are alive, and notes them in ``survivors``.
 
@@ -173,7 +174,7 @@ def resolve(entries: Entries, survivors: Survivors) -> tuple[int, int, int]:
     return OK, count, joined_size
 
 
-@compiled
+@light_entry(lambda _, survivors, *__: ENTRY_WORK * len(survivors.kept))
 def select(
     entries: Entries, survivors: Survivors, joined_at: int, selected: NDArray[np.int64]
 ) -> None:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray  # noqa: TC002  # NamedTuple evaluates annotations
 
-from savepoint_formats.program.kernel.memory import entry as compiled
+from savepoint_formats.program.kernel.machine_code import light_entry, part
 from savepoint_formats.program.kernel.memory import (
     load_byte,
     load_native_long,
@@ -44,6 +44,9 @@ BLOCK_TRAILER_SIZE = 5
 
 _HASH_INDEX = 1 << 31
 
+ENTRY_WORK = 64
+"""An entry is as much work as so many bytes."""
+
 
 class BlockBuffer(NamedTuple):
     """Blocks, one behind the other: block i is from ``borders[i]`` to ``borders[i + 1]``."""
@@ -60,13 +63,13 @@ class Entries(NamedTuple):
     trailers: NDArray[np.uint64]
 
 
-@compiled
+@part
 def wide(byte: np.unsignedinteger) -> int:
     """A number as numba's usual one; an unsigned and a signed one would make a float."""
     return np.int64(byte)  # type: ignore[return-value]
 
 
-@compiled
+@part
 def read_varint(data: NDArray[np.uint8], position: int, end: int) -> tuple[int, int]:
     """The number at ``position``, and where it ends; -1 if it has no end."""
     value = shift = 0
@@ -80,7 +83,7 @@ def read_varint(data: NDArray[np.uint8], position: int, end: int) -> tuple[int, 
     return 0, -1
 
 
-@compiled
+@part
 def read_u32(data: NDArray[np.uint8], position: int) -> int:
     """A u32, little endian."""
     return (
@@ -91,13 +94,13 @@ def read_u32(data: NDArray[np.uint8], position: int) -> int:
     )
 
 
-@compiled
+@part
 def read_trailer(data: NDArray[np.uint8], position: int) -> np.uint64:
     """The sequence number and type of an entry."""
     return np.uint64(load_native_long(data.ctypes.data + position))
 
 
-@compiled
+@part
 def read_long_sizes(data: NDArray[np.uint8], position: int, end: int) -> tuple[int, int, int, int]:
     """What ``read_entry_sizes`` does, for numbers of more than one byte."""
     shared, position = read_varint(data, position, end)
@@ -109,7 +112,7 @@ def read_long_sizes(data: NDArray[np.uint8], position: int, end: int) -> tuple[i
     return shared, unshared, size, position
 
 
-@compiled
+@part
 def read_entry_sizes(data: NDArray[np.uint8], position: int, end: int) -> tuple[int, int, int, int]:
     """The three numbers in front of an entry, and where they end; -1 if they have no end."""
     if position + 3 <= end:
@@ -120,7 +123,7 @@ def read_entry_sizes(data: NDArray[np.uint8], position: int, end: int) -> tuple[
     return read_long_sizes(data, position, end)
 
 
-@compiled
+@light_entry(lambda _, __, starts, ___, ____: ENTRY_WORK * len(starts))
 def read_content_sizes(
     data: NDArray[np.uint8],
     kinds: NDArray[np.uint8],
@@ -143,7 +146,7 @@ def read_content_sizes(
     return -1
 
 
-@compiled
+@part
 def entries_end(data: NDArray[np.uint8], start: int, end: int) -> tuple[int, int]:
     """A status, and where the restart points of the block from ``start`` to ``end`` begin."""
     if end - start < 4:
@@ -155,7 +158,7 @@ def entries_end(data: NDArray[np.uint8], start: int, end: int) -> tuple[int, int
     return (OK, limit) if limit >= start else (DAMAGED, end - 4)
 
 
-@compiled
+@light_entry(lambda blocks, _, __: blocks.data.size)
 def measure(
     blocks: BlockBuffer, first_entries: NDArray[np.int64], first_bytes: NDArray[np.int64]
 ) -> tuple[int, int]:
@@ -191,7 +194,7 @@ def measure(
     return OK, 0
 
 
-@compiled
+@part
 def copy(
     source: NDArray[np.uint8], start: int, size: int, target: NDArray[np.uint8], at: int
 ) -> None:
@@ -208,7 +211,7 @@ def copy(
     store_long(goal + last, load_native_long(origin + last))
 
 
-@compiled
+@light_entry(lambda _, entries: entries.data.size)
 def unpack(blocks: BlockBuffer, entries: Entries) -> None:
     """Writes the entries of blocks that were measured: key, trailer and value, one by one."""
     source, data, spans = blocks.data, entries.data, entries.spans
@@ -234,7 +237,7 @@ def unpack(blocks: BlockBuffer, entries: Entries) -> None:
             entry += 1
 
 
-@compiled
+@light_entry(lambda block, *_: block.size)
 def read_index(
     block: NDArray[np.uint8],
     has_deltas: bool,

@@ -17,6 +17,8 @@ from savepoint_formats.entries.frames import (
 )
 from savepoint_formats.errors import FormatError, TruncatedError
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 Entry = tuple[int, bytes, bytes]
 
 

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.key_rows import KeyRows
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 KEYS = st.binary(max_size=20) | st.sampled_from([b"a", b"aa", bytes(8), bytes(9), bytes(16)])
 
 

@@ -193,6 +193,7 @@ def expected(layout: Layout, values: list[Any]) -> list[int] | None:
         return None
 
 
+@pytest.mark.usefixtures("both_ways")
 @settings(max_examples=100)
 @given(KEYS, st.data())
 def test_a_column_has_the_hash_codes_of_its_values(key: Typed, data: st.DataObject) -> None:

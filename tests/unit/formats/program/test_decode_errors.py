@@ -15,6 +15,8 @@ from savepoint_formats.layout import Framed, Layout, MapOf, Repeated, Struct
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode, decode_sequence
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 
 @pytest.mark.parametrize("claim", [b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\0\0\0\x09"])
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 DATA = bytes(range(100))
 CHUNK = Chunk(np.frombuffer(DATA, np.uint8))
 

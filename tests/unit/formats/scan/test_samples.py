@@ -16,7 +16,10 @@ MODES = {
     "broadcast": StateKind.BROADCAST,
 }
 
-pytestmark = pytest.mark.parametrize("sample", samples(), ids=str)
+pytestmark = [
+    pytest.mark.usefixtures("both_ways"),
+    pytest.mark.parametrize("sample", samples(), ids=str),
+]
 
 
 def with_sorted_windows(row: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,7 @@ JAVA_LONG = "load_native_long = _load(64, is_big=True)"
 
 READ_TRAILER = """
 from savepoint_formats.state_files.rocksdb.sst_kernel import read_trailer as kernel
-tell(kernel, kernel(np.arange(8, dtype=np.uint8), 0))
+tell(kernel, np.arange(8, dtype=np.uint8), 0)
 """
 ALL = f"""
 {READ_TRAILER}
@@ -30,16 +31,18 @@ from savepoint_formats.state_files.rocksdb.merge_kernel import compare_keys as k
 from savepoint_formats.state_files.rocksdb.sst_kernel import Entries
 data = np.array([0] * 8 + [0] * 7 + [1], np.uint8)
 spans = np.array([[0, 8], [8, 16], [0, 0], [0, 0]], np.int64)
-tell(kernel, kernel(Entries(data, spans, np.zeros(2, np.uint64)), 0, 1) < 0)
+tell(kernel, Entries(data, spans, np.zeros(2, np.uint64)), 0, 1)
 from savepoint_formats.state_files.rocksdb.checksum_kernel import read32 as kernel
-tell(kernel, kernel(np.arange(4, dtype=np.uint8), 0))
-from savepoint_formats.program.kernel.spans import SpansJob, copy_spans as kernel
-tell(kernel, kernel(SpansJob(*[0] * len(SpansJob._fields))))
+tell(kernel, np.arange(4, dtype=np.uint8), 0)
+from savepoint_formats.program.kernel.spans import SpansJob, copy_spans
+tell(copy_spans.function, SpansJob(*[0] * len(SpansJob._fields)))
 """
 TELL = """
 import numpy as np
-def tell(kernel, answer):
-    print(answer, sum(kernel.stats.cache_hits.values()))
+from savepoint_formats.program.kernel.compiler import compiled
+def tell(function, *arguments):
+    kernel = compiled(function)
+    print(kernel(*arguments), sum(kernel.stats.cache_hits.values()))
 """
 
 
@@ -93,7 +96,9 @@ def test_the_revision_is_that_of_all_that_is_compiled() -> None:
     compiled = {
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.py")
-        if {"@entry", "@part", "@compiled"} & set(path.read_text(encoding="utf-8").split())
+        if re.search(
+            r"^@(entry|light_entry|part)\b", path.read_text(encoding="utf-8"), re.MULTILINE
+        )
     }
     assert {"program/kernel/walk.py", "state_files/rocksdb/merge_kernel.py"} < compiled
     assert compiled <= sources

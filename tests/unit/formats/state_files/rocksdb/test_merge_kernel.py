@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from support.kernel_ways import both_ways_of
 
 from savepoint_formats.state_files.rocksdb import merge_kernel, sst_kernel
 from savepoint_formats.state_files.rocksdb.sst_kernel import Entries
@@ -21,7 +22,7 @@ def entries_of(one: bytes, other: bytes) -> Entries:
 
 
 def sign(number: int) -> int:
-    return (number > 0) - (number < 0)
+    return int(number > 0) - int(number < 0)
 
 
 @given(KEYS, KEYS, KEYS, KEYS)
@@ -34,9 +35,11 @@ def test_the_order_of_keys_is_that_of_their_bytes(
     ]:
         entries = entries_of(left, right)
         expected = (left > right) - (left < right)
-        assert sign(merge_kernel.compare_keys(entries, 0, 1)) == expected
-        assert sign(merge_kernel.compare_keys(entries, 1, 0)) == -expected
-        assert merge_kernel.has_same_key(entries, 0, 1) == (left == right)
+        for compare_keys in both_ways_of(merge_kernel.compare_keys):
+            assert sign(compare_keys(entries, 0, 1)) == expected
+            assert sign(compare_keys(entries, 1, 0)) == -expected
+        for has_same_key in both_ways_of(merge_kernel.has_same_key):
+            assert has_same_key(entries, 0, 1) == (left == right)
 
 
 @given(st.binary(max_size=40), st.integers(0, 10), st.integers(0, 10))
@@ -44,6 +47,7 @@ def test_copied_bytes_are_those_of_the_source_and_no_others_change(
     data: bytes, at: int, behind: int
 ) -> None:
     source = np.frombuffer(b"?" + data + b"?", np.uint8)
-    target = np.full(at + len(data) + behind, 0x2E, np.uint8)
-    sst_kernel.copy(source, 1, len(data), target, at)
-    assert target.tobytes() == b"." * at + data + b"." * behind
+    for copy in both_ways_of(sst_kernel.copy):
+        target = np.full(at + len(data) + behind, 0x2E, np.uint8)
+        copy(source, 1, len(data), target, at)
+        assert target.tobytes() == b"." * at + data + b"." * behind

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocksdict import BottommostLevelCompaction, CompactOptions, Rdict
@@ -26,6 +27,8 @@ from support.rocksdb_databases import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+pytestmark = pytest.mark.usefixtures("both_ways")
 
 
 @both

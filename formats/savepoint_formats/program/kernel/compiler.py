@@ -1,0 +1,99 @@
+"""How numba compiles the kernel. Only this module imports it, when there is machine code to run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.core.typing.templates import infer_global
+from numba.extending import lower_builtin, type_callable
+
+from savepoint_formats.program.kernel.machine_code import PARTS
+from savepoint_formats.program.kernel.memory import LOADS, STORES, copy, wrapped
+from savepoint_formats.program.kernel.revision import with_revision
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from savepoint_formats.program.kernel.memory import Access
+
+_BYTE = ir.IntType(8)
+_LONG = ir.IntType(64)
+_RULES: Any = {"nogil": True, "error_model": "numpy"}
+_infer_global: Any = infer_global
+_lower_builtin: Any = lower_builtin
+_KNOWN: dict[Callable[..., Any], Any] = {}
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Numba's dispatcher of a function that Python calls.
+
+    Its machine code lies beside the sources or in the user's cache folder. Where neither can be
+    written, every process compiles for itself.
+    """
+    for found in PARTS:
+        if found not in _KNOWN:
+            # Where numba meets the function, it takes this dispatcher for it; it keeps no hold of it.
+            _KNOWN[found] = njit(**_RULES)(found)
+            _infer_global(found, types.Dispatcher(_KNOWN[found]))
+    try:
+        return njit(**_RULES, cache=True)(with_revision(function))
+    except RuntimeError:
+        return njit(**_RULES)(function)
+
+
+def _lower(function: Callable[..., Any], result: Any, code: Callable[..., Any]) -> None:
+    """Makes a function on memory known: what it returns, and the code for it."""
+    count = function.__code__.co_argcount
+    numbers = (types.int64,) * count
+    signature = result(*numbers)
+    if count == 1:
+        type_callable(function)(lambda _: lambda number: signature)  # noqa: ARG005 - names it
+    elif count == 2:
+        type_callable(function)(lambda _: lambda address, number: signature)  # noqa: ARG005
+    else:
+        type_callable(function)(lambda _: lambda target, source, size: signature)  # noqa: ARG005
+    _lower_builtin(function, *numbers)(code)
+
+
+def _lower_load(access: Access) -> None:
+    def code(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], ir.IntType(access.bits).as_pointer())
+        number = builder.load(pointer, align=1)
+        number = builder.bswap(number) if access.is_big else number
+        if access.bits == _LONG.width:
+            return number
+        return (builder.sext if access.is_signed else builder.zext)(number, _LONG)
+
+    _lower(access.function, types.int64, code)
+
+
+def _lower_store(access: Access) -> None:
+    def code(context: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], ir.IntType(access.bits).as_pointer())
+        number = arguments[1]
+        if access.bits < _LONG.width:
+            number = builder.trunc(number, ir.IntType(access.bits))
+        number = builder.bswap(number) if access.is_big else number
+        builder.store(number, pointer, align=1)
+        return context.get_dummy_value()
+
+    _lower(access.function, types.void, code)
+
+
+def _copy(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
+    memcpy: Any = cgutils.raw_memcpy
+    target = builder.inttoptr(arguments[0], _BYTE.as_pointer())
+    source = builder.inttoptr(arguments[1], _BYTE.as_pointer())
+    memcpy(builder, target, source, arguments[2], 1)
+    return context.get_dummy_value()
+
+
+for _access in LOADS:
+    _lower_load(_access)
+for _access in STORES:
+    _lower_store(_access)
+_lower(copy, types.void, _copy)
+_lower(wrapped, types.int64, lambda _, __, ___, arguments: arguments[0])

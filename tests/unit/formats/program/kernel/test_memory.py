@@ -1,0 +1,66 @@
+"""Memory is the same for Python and for machine code, and so is what numbers become in it."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+
+import savepoint_formats.program.kernel.compiler  # noqa: F401  # tells numba of memory
+from savepoint_formats.program.kernel.memory import LOADS, STORES, Access, copy, wrapped
+
+NUMBERS = [0, 1, -1, 0x7F, 0x80, 0x0102030405060708, -0x0102030405060708, (1 << 63) - 1, -(1 << 63)]
+
+
+def name(access: Access) -> str:
+    end = "big" if access.is_big else "little"
+    return f"{access.bits}-{end}-{'signed' if access.is_signed else 'unsigned'}"
+
+
+@cache
+def machine(function: Any) -> Any:
+    """Calls a function of memory out of machine code."""
+    arguments = ", ".join(inspect.signature(function).parameters)
+    return njit(eval(f"lambda {arguments}: function({arguments})", {"function": function}))
+
+
+@pytest.mark.parametrize("load", LOADS, ids=name)
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_load(load: Access, number: int) -> None:
+    data = np.frombuffer(b"?" + number.to_bytes(8, "big", signed=True), np.uint8)
+    place = data.ctypes.data + 1
+    size = load.bits // 8
+    order = "big" if load.is_big else "little"
+    expected = int.from_bytes(data[1 : 1 + size].tobytes(), order, signed=load.is_signed)  # type: ignore[arg-type]
+    assert load.function(place) == machine(load.function)(place) == expected
+
+
+@pytest.mark.parametrize("store", STORES, ids=name)
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_store_takes_the_lower_bits(store: Access, number: int) -> None:
+    size = store.bits // 8
+    order = "big" if store.is_big else "little"
+    lower = (number & (1 << store.bits) - 1).to_bytes(size, order)  # type: ignore[arg-type]
+    for run in (store.function, machine(store.function)):
+        data = np.full(10, 0x2E, np.uint8)
+        run(data.ctypes.data + 1, number)
+        assert data.tobytes() == b"." + lower + b"." * (9 - size)
+
+
+def test_a_copy() -> None:
+    for run in (copy, machine(copy)):
+        source, target = np.arange(5, dtype=np.uint8), np.zeros(5, np.uint8)
+        run(target.ctypes.data + 1, source.ctypes.data + 1, 3)
+        assert target.tolist() == [0, 1, 2, 3, 0]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("factor", [1, 31, -0x61C8864680B583EB])
+def test_a_product_wraps_around(number: int, factor: int) -> None:
+    product = machine(wrapped)(np.int64(number)) and wrapped(number * factor)
+    with np.errstate(over="ignore"):
+        assert product == int(np.int64(number) * np.int64(factor))
