@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -284,24 +283,16 @@ def test_an_unknown_serializer_of_operator_state_is_read_around(body: bytes) -> 
     assert found.layout() == opaque()
 
 
-def test_a_hundred_states_take_less_than_twenty_milliseconds() -> None:
-    data = keyed(TUPLE, *(state(f"state-{index}", map_of(LONG, STRING)) for index in range(100)))
-    parse(data)
-    best = min(seconds_of(data) for _ in range(5))
-    assert best < 0.02
-
-
 @pytest.mark.parametrize("body", [bytes(5_000), random.Random(4).randbytes(5_000)])
-def test_an_unknown_body_of_five_kilobytes_takes_less_than_two_seconds(body: bytes) -> None:
+def test_an_unknown_body_of_five_kilobytes_hides_no_state(body: bytes) -> None:
     states = [state(f"state-{index}", map_of(LONG, STRING)) for index in range(100)]
     states[99] = state("last", map_of(snapshot(UNKNOWN, body), LONG))
-    assert seconds_of(keyed(TUPLE, *states)) < 2
-
-
-def seconds_of(data: bytes) -> float:
-    start = time.process_time()
-    KeyedBackendHeader.parse(HeaderBytes(data, "file"))
-    return time.process_time() - start
+    header = parse(keyed(TUPLE, *states))
+    assert [one.name for one in header.states] == [
+        *(f"state-{index}" for index in range(99)),
+        "last",
+    ]
+    assert written(header) == keyed(TUPLE, *states)
 
 
 @pytest.mark.parametrize(
@@ -344,10 +335,8 @@ def test_every_cut_of_an_operator_header_is_noticed(cut: int) -> None:
 @pytest.mark.parametrize("data", [GOLDEN, keyed(map_of(LONG, STRING), state("a", TUPLE))])
 def test_no_flipped_byte_of_a_keyed_header_is_more_than_a_typed_error(data: bytes) -> None:
     for damaged in flipped(data):
-        start = time.process_time()
         with suppress(SavepointError):
             layouts(KeyedBackendHeader.parse(HeaderBytes(damaged, "file")))
-        assert time.process_time() - start < 1
 
 
 def test_no_flipped_byte_of_an_operator_header_is_more_than_a_typed_error() -> None:
