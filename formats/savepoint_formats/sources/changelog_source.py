@@ -6,6 +6,7 @@ state is read; whatever no change touches stays as it is.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -13,12 +14,13 @@ import numpy as np
 
 from savepoint_formats.entries.entry_spans import key_groups_at
 from savepoint_formats.key_groups.ranges import KeyGroupRange, prefix_size
+from savepoint_formats.layout import Framed, opaque_parts
 from savepoint_formats.sources.changed_part import ChangedPart, changed_part, remaining_part
 from savepoint_formats.sources.entry_decoders import EntryDecoders
 from savepoint_formats.sources.heap_source import HeapSource
 from savepoint_formats.sources.key_group_changes import WaitingChanges
 from savepoint_formats.state_files.changelog import StateRegistration, read_changes
-from savepoint_formats.state_files.state import State, StateKind, keyed_state
+from savepoint_formats.state_files.state import State, StateKind, key_layout, keyed_state
 from savepoint_formats.state_files.state_piece import pieces_of
 
 if TYPE_CHECKING:
@@ -63,8 +65,15 @@ class ChangelogSource:
 
     def batches(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[KeyedBatch]:
         """The entries of these states and key groups, batch by batch."""
-        waiting = self._waiting(key_groups, lambda state: state.name in names)
-        after = EntryDecoders(self._states(waiting), self._settings)
+        # Nobody can tell where an unknown key ends in an entry, but in a change.
+        is_framed = not self._bases and any(opaque_parts(self._key))
+        waiting = self._waiting(
+            key_groups, lambda state: state.name in names, has_framed_keys=is_framed
+        )
+        states = self._states(waiting)
+        if is_framed:
+            states = tuple(replace(state, key=Framed(key_layout(state))) for state in states)
+        after = EntryDecoders(states, self._settings)
         for base, groups, is_changed in self._runs(key_groups, waiting):
             if not is_changed:
                 yield from base.batches(names, groups)
@@ -119,10 +128,15 @@ class ChangelogSource:
         return prefix_size(self._settings.max_parallelism)
 
     def _waiting(
-        self, key_groups: KeyGroupRange, is_wanted: Callable[[State], bool]
+        self,
+        key_groups: KeyGroupRange,
+        is_wanted: Callable[[State], bool],
+        *,
+        has_framed_keys: bool = False,
     ) -> WaitingChanges:
         """The changes of the states that are wanted."""
-        changes, own = WaitingChanges(self._settings.kryo), self._own(key_groups)
+        changes = WaitingChanges(self._settings.kryo, has_framed_keys=has_framed_keys)
+        own = self._own(key_groups)
         applied = self._settings.applied
         for state, change in state_changes(self._directory, self._handle, own, self._key, applied):
             if is_wanted(state):

@@ -183,14 +183,16 @@ class WaitingChanges:
 
     Args:
         kryo: What is known of the Kryo that wrote object graphs.
+        has_framed_keys: Whether keys have their size in front in identities.
 
     Attributes:
         states: Name -> each state that is changed, as it was when it was last changed.
     """
 
-    def __init__(self, kryo: KryoDialect | None) -> None:
+    def __init__(self, kryo: KryoDialect | None, *, has_framed_keys: bool = False) -> None:
         self.states: dict[str, State] = {}
         self._kryo = kryo
+        self._has_framed_keys = has_framed_keys
         self._readers: dict[str, EditReader] = {}
         self._unread: dict[int, list[StateChange]] = {}
         self._read: dict[int, KeyGroupChanges] = {}
@@ -226,5 +228,7 @@ class WaitingChanges:
         """What reads the changes of a state; a name may come to mean another state."""
         reader = self._readers.get(state.name)
         if reader is None or reader.state is not state:
-            reader = self._readers[state.name] = EditReader(state, self._kryo)
+            reader = self._readers[state.name] = EditReader(
+                state, self._kryo, has_framed_keys=self._has_framed_keys
+            )
         return reader

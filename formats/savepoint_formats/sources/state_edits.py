@@ -36,7 +36,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import FormatError, UndecodableError
-from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, opaque_parts
+from savepoint_formats.layout import Framed, Layout, MapOf, Nullable, Repeated, opaque_parts
 from savepoint_formats.state_files.changelog import StateChangeOperation as Operation
 from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
 from savepoint_formats.values.state_entries import is_ambiguous, length_suffix
@@ -92,14 +92,20 @@ class EditReader:
     Args:
         state: The state.
         kryo: What is known of the Kryo that wrote object graphs.
+        has_framed_keys: Whether keys have their size in front in identities, as otherwise nobody
+            could tell there where they end.
     """
 
-    def __init__(self, state: State, kryo: KryoDialect | None) -> None:
+    def __init__(
+        self, state: State, kryo: KryoDialect | None, *, has_framed_keys: bool = False
+    ) -> None:
         self.state = state
         self._kryo = kryo
         self._key = key_layout(state)
         self._namespace = namespace_layout(state)
-        self._has_suffixes = is_ambiguous(self._key, self._namespace)
+        self._has_framed_keys = has_framed_keys
+        key = Framed(self._key) if has_framed_keys else self._key
+        self._has_suffixes = is_ambiguous(key, self._namespace)
         self._has_unknown_key = any(opaque_parts(self._key))
 
     def edits(self, change: KeyedChange) -> Iterator[Edit]:
@@ -141,6 +147,8 @@ class EditReader:
         return edit
 
     def _identity(self, key: bytes, namespace: bytes) -> bytes:
+        if self._has_framed_keys:
+            key = len(key).to_bytes(4, "big") + key
         if not self._has_suffixes:
             return key + namespace
         return key + length_suffix(len(key)) + namespace + length_suffix(len(namespace))

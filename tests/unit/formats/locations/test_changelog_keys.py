@@ -5,17 +5,21 @@ from __future__ import annotations
 import pytest
 from support.changelog_jobs import TIMERS, plain_base, put, registrations
 from support.hand_made import (
+    LONG,
+    STRING,
+    VOID,
     change,
     changelog,
     encoded,
     in_memory,
+    map_of,
     operator_with,
     registration,
     rows,
 )
 
 from savepoint_formats.errors import UndecodableError
-from savepoint_formats.layout import Opaque, Text
+from savepoint_formats.layout import Long, Opaque, Text
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.tables.catalog import OperatorCatalog
 
@@ -45,6 +49,17 @@ class TestKeys:
         assert state.key.reason.startswith(
             "no file of the operator names the serializer of its keys; tell their type by key_types"
         )
+
+    def test_of_unknown_type_do_not_hide_what_a_map_or_a_window_has(self) -> None:
+        key, window = encoded(Text(), "a"), encoded(Text(), "w")
+        counts = (-1, registration(5, "counts", "MAP", map_of(STRING, LONG), VOID))
+        put = (0, change(6, 5, key, b"\0", encoded(Text(), "u"), encoded(Long(), 3)))
+        (row,) = rows(operator_with(changelog(in_memory([counts, put]))), "keyed_state")
+        assert (row["key"]["bytes"], row["counts"]) == (key, [("u", 3)])
+        of_windows = (-1, registration(5, "sum", "VALUE", LONG, STRING))
+        put = (0, change(1, 5, key, window, encoded(Long(), 3)))
+        (row,) = rows(operator_with(changelog(in_memory([of_windows, put]))), "window_state")
+        assert (row["key"]["bytes"], row["namespace"], row["sum"]) == (key, "w", 3)
 
     def test_of_unknown_type_must_have_one_possible_end(self) -> None:
         # Its text has a zero in it, behind which lies what may be an empty text.
