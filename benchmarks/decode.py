@@ -27,7 +27,7 @@ from savepoint_formats.entries.key_rows import KeyRows
 from savepoint_formats.layout import BinaryRow, Framed, Layout, LogicalType, Nullable, Struct
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
-from savepoint_formats.values.values import write_value
+from savepoint_formats.values.value_writer import write_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

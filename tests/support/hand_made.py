@@ -29,7 +29,7 @@ from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.tables.catalog import OperatorCatalog
 from savepoint_formats.tables.tables import tables_of
 from savepoint_formats.values.state_entries import EntryWriter, entry_key
-from savepoint_formats.values.values import write_value
+from savepoint_formats.values.value_writer import write_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.entry_spans import EntrySpans, key_groups_at
+from savepoint_formats.entries.entry_spans import EntrySpans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from savepoint_formats.key_groups.ranges import KeyGroupRange
@@ -59,12 +57,6 @@ class EntryChunk:
         spans = (self.key_starts, self.key_ends, self.value_starts, self.value_ends)
         for key_start, key_end, start, end in zip(*(s.tolist() for s in spans), strict=True):
             yield data[key_start:key_end], data[start:end]
-
-    def key_group_borders(self) -> NDArray[np.int64]:
-        """The index of the first entry of each key group covered, and the number of entries."""
-        groups = key_groups_at(Chunk(self.data), self.key_starts, self.prefix_size)
-        wanted = np.arange(self.key_groups.start, self.key_groups.end + 2)
-        return np.searchsorted(groups, wanted)
 
 
 def key_group_prefix(key_group: int, prefix_size: int) -> bytes:

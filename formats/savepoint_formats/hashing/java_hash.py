@@ -54,7 +54,7 @@ from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
 from savepoint_formats.values.kinds import moments, times, unbounded
 from savepoint_formats.values.kinds.scalars import canonical, unscaled_at
 from savepoint_formats.values.map_entries import pairs_of
-from savepoint_formats.values.values import write_value
+from savepoint_formats.values.value_writer import write_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 MAX_PARALLELISM = 1 << 15
 """The largest number of key groups: a prefix of two bytes, with its top bit free."""
 
-_DEFAULT_LOWER_BOUND = 1 << 7
 _ONE_BYTE_PREFIX_BOUND = 1 << 7
 
 _WORD = 0xFFFFFFFF
@@ -140,31 +139,14 @@ def finish_words(states: NDArray[np.uint32]) -> NDArray[np.uint32]:
     return states ^ states >> np.uint32(16)
 
 
-def subtask_of(key_group: int, parallelism: int, max_parallelism: int) -> int:
-    """The index of the subtask that owns the key group."""
-    _check_parallelism(parallelism, max_parallelism)
-    if not 0 <= key_group < max_parallelism:
-        raise ValueError(f"key group {key_group}, expected 0 to {max_parallelism - 1}")
-    return key_group * parallelism // max_parallelism
-
-
 def subtasks_of(
     key_groups: NDArray[np.uint16], parallelism: int, max_parallelism: int
 ) -> NDArray[np.int32]:
-    """The subtask of each key group; a column's form of ``subtask_of``."""
+    """The index of the subtask that owns each key group."""
     _check_parallelism(parallelism, max_parallelism)
     if len(key_groups) and int(key_groups.max()) >= max_parallelism:
         raise ValueError(f"key group {key_groups.max()}, expected 0 to {max_parallelism - 1}")
     return key_groups.astype(np.int32) * np.int32(parallelism) // np.int32(max_parallelism)
-
-
-def default_max_parallelism(parallelism: int) -> int:
-    """The number of key groups that Flink chooses for an operator if nobody else does."""
-    if not 1 <= parallelism <= MAX_PARALLELISM:
-        raise ValueError(f"parallelism {parallelism}, expected 1 to {MAX_PARALLELISM}")
-    wanted = parallelism + parallelism // 2
-    power_of_two = 1 << (wanted - 1).bit_length()
-    return min(max(power_of_two, _DEFAULT_LOWER_BOUND), MAX_PARALLELISM)
 
 
 def prefix_size(max_parallelism: int) -> int:

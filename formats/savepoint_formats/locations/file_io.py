@@ -7,12 +7,10 @@ where the same tail of its path lies beside, or above, the directory.
 
 from __future__ import annotations
 
-import os
 import posixpath
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 from pyarrow import fs
@@ -25,13 +23,13 @@ from savepoint_formats.errors import (
     TruncatedError,
     UnreachableError,
 )
+from savepoint_formats.locations.location import Location, is_local
 from savepoint_formats.locations.own_directories import OwnDirectories, is_below, real_path
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.locations.stores import (
     failures_told,
     path_in_store,
     path_of,
-    remote_file_system,
     scheme_of,
     store_of,
 )
@@ -56,49 +54,6 @@ MAX_METADATA_SIZE = 1 << 30
 # A checkpoint is <base>/<job>/chk-<n>; its files lie in <job>/shared, <job>/taskowned, or in a
 # sibling of <job>. Higher up, a file of the same tail would be another job's.
 _ANCESTORS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """A path on a file system; small and picklable."""
-
-    filesystem: fs.FileSystem
-    path: str
-
-    @classmethod
-    def of(cls, uri: str) -> Self:
-        """The location of a local path or a URI (``file:``, ``s3:``, ``hdfs:``, ``gs:``...).
-
-        Raises:
-            UnreachableError: The file system of this scheme is not known, or does not answer.
-        """
-        if scheme_of(uri) == "file":
-            path = urlsplit(uri).path if uri.startswith("file:") else uri
-            return cls(fs.LocalFileSystem(), os.path.abspath(path))
-        return cls(*remote_file_system(uri))
-
-    def file_size(self) -> int | None:
-        """The size in bytes of the file that is there; None if there is none.
-
-        Raises:
-            UnreachableError: The file system does not tell.
-        """
-        if "\0" in self.path:
-            # No file has such a path; it comes from a damaged handle.
-            return None
-        with failures_told(self.path):
-            info = self.filesystem.get_file_info(self.path)
-        return int(info.size) if info.type == fs.FileType.File else None
-
-
-def absolute(path: str) -> str:
-    """What leads to the same place as a local path, or a URI, whatever the working directory is."""
-    return os.path.abspath(path) if is_local(path) else path
-
-
-def is_local(path: str) -> bool:
-    """Whether it is a local path, which may be a relative one, and no URI."""
-    return scheme_of(path) == "file" and not path.startswith("file:")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from pyarrow import fs
 
-    from savepoint_formats.locations.file_io import Location
+    from savepoint_formats.locations.location import Location
 
 _CHECKPOINT = re.compile(r"chk-\d+")
 _SHARED = ("shared", "taskowned")

@@ -28,7 +28,8 @@ from savepoint_formats.errors import (
     SavepointExistsError,
     StateFileNotFoundError,
 )
-from savepoint_formats.locations.file_io import METADATA_FILE, Location, SnapshotDirectory
+from savepoint_formats.locations.file_io import METADATA_FILE, SnapshotDirectory
+from savepoint_formats.locations.location import Location
 from savepoint_formats.metadata import CheckpointMetadata, KeyGroupsStream, RelativeFile
 from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.new_snapshot.new_file import NewFile, refusals_told

@@ -14,7 +14,7 @@ from savepoint_formats.new_snapshot.synced import sync
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.locations.file_io import Location
+    from savepoint_formats.locations.location import Location
 
 _BUFFER_SIZE = 1 << 20
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pyarrow import fs
 
-    from savepoint_formats.locations.file_io import Location
+    from savepoint_formats.locations.location import Location
 
 _SIGN = "write"
 

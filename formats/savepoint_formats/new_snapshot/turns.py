@@ -27,7 +27,7 @@ from savepoint_formats.new_snapshot.written_names import unused_name, write_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from savepoint_formats.locations.file_io import Location
+    from savepoint_formats.locations.location import Location
 
 FLAG = "turn"
 

@@ -31,7 +31,7 @@ from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.statistics.distribution import SizeCounts, TimeCounts
 from savepoint_formats.values.state_entries import Delimited
 from savepoint_formats.values.undecoded import notes
-from savepoint_formats.values.values import has_null
+from savepoint_formats.values.value_writer import has_null
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import IndexedUnion, Layout, Tagged
     from savepoint_formats.values.kinds.codec import Value
-    from savepoint_formats.values.values import ValueReader, ValueWriter
+    from savepoint_formats.values.value_writer import ValueWriter
+    from savepoint_formats.values.values import ValueReader
 
 
 def read_tagged(layout: Tagged, reader: ValueReader) -> dict[str, Value]:

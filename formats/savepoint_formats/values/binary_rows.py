@@ -35,10 +35,18 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import TruncatedError, UndecodableError, ValueOutOfRangeError
 from savepoint_formats.layout import LogicalType
 from savepoint_formats.values.arrow_types import ROW_KINDS
+from savepoint_formats.values.binary_pieces import (
+    SLOT,
+    inline_or_piece,
+    padded,
+    piece,
+    slot_piece,
+    write_inline_or_piece,
+    write_piece,
+)
 from savepoint_formats.values.kinds import moments, times, unbounded
 from savepoint_formats.values.kinds.codec import MAX_DEPTH, NullError, fitting
 from savepoint_formats.values.kinds.scalars import canonical, unscaled_at, variant_parts
@@ -48,13 +56,11 @@ from savepoint_formats.values.map_entries import pairs_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.values.kinds.codec import Value
 
-_SLOT = 8
 _KIND_BITS = 8
 _WORD_BITS = 64
-_INLINE = 0x80
-_MAX_INLINE_SIZE = 7
 _MAX_LONG_DIGITS = 18
 _DECIMAL_SIZE = 16
 _MILLIS_PER_DAY = 86_400_000
@@ -88,14 +94,14 @@ def read_row(types: Sequence[LogicalType], row: DataInputView, depth: int = 0) -
     """The fields of the row that fills the view; the row's kind is behind them."""
     _check_depth(depth, row)
     nulls = null_size(len(types))
-    _check_size(row, nulls + _SLOT * len(types))
+    _check_size(row, nulls + SLOT * len(types))
     kind = row.buffer[0]
     if kind >= len(ROW_KINDS):
         raise row.error(f"a row of kind {kind}, expected 0 to 3")
     fields = [
         None
         if _bit(row.buffer, index + _KIND_BITS)
-        else _read_slot(one, row, nulls + _SLOT * index, depth)
+        else _read_slot(one, row, nulls + SLOT * index, depth)
         for index, one in enumerate(types)
     ]
     return [*fields, ROW_KINDS[kind]]
@@ -104,13 +110,13 @@ def read_row(types: Sequence[LogicalType], row: DataInputView, depth: int = 0) -
 def write_row(types: Sequence[LogicalType], fields: Sequence[Value], kind: str = "+I") -> bytes:
     """The mirror of ``read_row``, as ``RowDataSerializer`` writes a row."""
     nulls = null_size(len(types))
-    row = bytearray(nulls + _SLOT * len(types))
+    row = bytearray(nulls + SLOT * len(types))
     row[0] = ROW_KINDS.index(kind)
     for index, (one, value) in enumerate(zip(types, fields, strict=True)):
         if value is None:
             _set_null(one, row, index + _KIND_BITS)
         else:
-            _write_slot(one, value, row, nulls + _SLOT * index)
+            _write_slot(one, value, row, nulls + SLOT * index)
     return bytes(row)
 
 
@@ -136,7 +142,7 @@ def write_array(element: LogicalType, values: Sequence[Value]) -> bytes:
     """The mirror of ``read_array``."""
     start = 4 + (len(values) + 31) // 32 * 4
     size = element_size(element)
-    array = bytearray(_padded(start + size * len(values)))
+    array = bytearray(padded(start + size * len(values)))
     _INT.pack_into(array, 0, len(values))
     for index, value in enumerate(values):
         if value is None:
@@ -152,9 +158,9 @@ def read_map(
     """The entries of the map that fills the view."""
     _check_size(entries, 4)
     (key_size,) = _INT.unpack_from(entries.buffer)
-    keys = read_array(key, _piece(entries, 4, key_size), depth)
+    keys = read_array(key, piece(entries, 4, key_size), depth)
     rest = entries.end - 4 - key_size
-    values = read_array(value, _piece(entries, 4 + key_size, rest), depth)
+    values = read_array(value, piece(entries, 4 + key_size, rest), depth)
     if len(keys) != len(values):
         raise entries.error(f"a map of {len(keys)} keys and {len(values)} values")
     if None in keys:
@@ -174,33 +180,33 @@ def write_map(
 def element_size(element: LogicalType) -> int:
     """The bytes of an array's slot."""
     number = _NUMBERS.get(_stored(element).root)
-    return number.size if number else _SLOT
+    return number.size if number else SLOT
 
 
 def _read_slot(sql: LogicalType, section: DataInputView, position: int, depth: int) -> Value:
     match sql.root, sql.children:
         case (("CHAR" | "VARCHAR"), _):
-            return utf8_text(_inline_or_piece(section, position))
+            return utf8_text(inline_or_piece(section, position))
         case (("BINARY" | "VARBINARY"), _):
-            return _inline_or_piece(section, position).read_rest()
+            return inline_or_piece(section, position).read_rest()
         case "DECIMAL", _:
             return _read_decimal(sql, section, position)
         case root, _ if root in _TIMESTAMPS:
             return _read_timestamp(sql, section, position)
         case (("ROW" | "STRUCTURED_TYPE"), types):
-            return _read_nested_row(sql, types, _slot_piece(section, position), depth)
+            return _read_nested_row(sql, types, slot_piece(section, position), depth)
         case "ARRAY", (element,):
-            return read_array(element, _slot_piece(section, position), depth + 1)
+            return read_array(element, slot_piece(section, position), depth + 1)
         case "MAP", (key, value):
-            return read_map(key, value, _slot_piece(section, position), depth + 1)
+            return read_map(key, value, slot_piece(section, position), depth + 1)
         case "MULTISET", (element,):
-            return read_map(element, _COUNTS, _slot_piece(section, position), depth + 1)
+            return read_map(element, _COUNTS, slot_piece(section, position), depth + 1)
         case "DISTINCT_TYPE", (source,):
             return _read_slot(source, section, position, depth + 1)
         case "RAW", _:
-            return _slot_piece(section, position).read_rest()
+            return slot_piece(section, position).read_rest()
         case "VARIANT", _:
-            return _read_variant(_slot_piece(section, position))
+            return _read_variant(slot_piece(section, position))
         case _:
             return _read_number(sql, section, position)
 
@@ -208,27 +214,27 @@ def _read_slot(sql: LogicalType, section: DataInputView, position: int, depth: i
 def _write_slot(sql: LogicalType, value: Value, section: bytearray, position: int) -> None:
     match sql.root, sql.children:
         case (("CHAR" | "VARCHAR"), _):
-            _write_inline_or_piece(_fitting(sql, value).encode("utf-8"), section, position)
+            write_inline_or_piece(_fitting(sql, value).encode("utf-8"), section, position)
         case (("BINARY" | "VARBINARY"), _):
-            _write_inline_or_piece(_fitting(sql, value), section, position)
+            write_inline_or_piece(_fitting(sql, value), section, position)
         case "DECIMAL", _:
             _write_decimal(sql, value, section, position)
         case root, _ if root in _TIMESTAMPS:
             _write_timestamp(sql, value, section, position)
         case (("ROW" | "STRUCTURED_TYPE"), types):
-            _write_piece(write_row(types, [value[one] for one in sql.names]), section, position)
+            write_piece(write_row(types, [value[one] for one in sql.names]), section, position)
         case "ARRAY", (element,):
-            _write_piece(write_array(element, value), section, position)
+            write_piece(write_array(element, value), section, position)
         case "MAP", (key, item):
-            _write_piece(write_map(key, item, pairs_of(value)), section, position)
+            write_piece(write_map(key, item, pairs_of(value)), section, position)
         case "MULTISET", (element,):
-            _write_piece(write_map(element, _COUNTS, pairs_of(value)), section, position)
+            write_piece(write_map(element, _COUNTS, pairs_of(value)), section, position)
         case "DISTINCT_TYPE", (source,):
             _write_slot(source, value, section, position)
         case "RAW", _:
-            _write_piece(value, section, position)
+            write_piece(value, section, position)
         case "VARIANT", _:
-            _write_piece(_write_variant(value), section, position)
+            write_piece(_write_variant(value), section, position)
         case _:
             _write_number(sql, value, section, position)
 
@@ -285,7 +291,7 @@ def _read_decimal(sql: LogicalType, section: DataInputView, position: int) -> Va
     if sql.precision <= _MAX_LONG_DIGITS:
         (unscaled,) = _LONG.unpack_from(section.buffer, position)
     else:
-        unscaled = unbounded.from_twos_complement(_slot_piece(section, position).read_rest())
+        unscaled = unbounded.from_twos_complement(slot_piece(section, position).read_rest())
     if abs(unscaled) >= 10**sql.precision:
         raise section.error(f"a decimal of more than {sql.precision} digits", ValueOutOfRangeError)
     return unbounded.decimal(unscaled, sql.scale)
@@ -306,7 +312,7 @@ def _read_timestamp(sql: LogicalType, section: DataInputView, position: int) -> 
         (millis,), nanos = _LONG.unpack_from(section.buffer, position), 0
     else:
         nanos, offset = _TWO_INTS.unpack_from(section.buffer, position)
-        (millis,) = _LONG.unpack(_piece(section, offset, _LONG.size).buffer)
+        (millis,) = _LONG.unpack(piece(section, offset, _LONG.size).buffer)
     is_utc = sql.root == "TIMESTAMP_WITH_LOCAL_TIME_ZONE"
     return moments.timestamp_of(millis, nanos, sql.precision, section, is_utc=is_utc)
 
@@ -315,7 +321,7 @@ def _write_timestamp(sql: LogicalType, value: Value, section: bytearray, positio
     millis, nanos = moments.millis_and_nanos(value, sql.precision)
     data = _LONG.pack(fitting(millis, 64))
     if sql.precision <= 3:
-        section[position : position + _SLOT] = data
+        section[position : position + SLOT] = data
     else:
         _TWO_INTS.pack_into(section, position, nanos, len(section))
         section += data
@@ -337,48 +343,6 @@ def _read_variant(content: DataInputView) -> dict[str, bytes]:
 def _write_variant(value: dict[str, bytes | None]) -> bytes:
     metadata, content = variant_parts(value)
     return len(metadata).to_bytes(4, "big") + metadata + content
-
-
-def _inline_or_piece(section: DataInputView, position: int) -> DataInputView:
-    last = section.buffer[position + _SLOT - 1]
-    if not last & _INLINE:
-        return _slot_piece(section, position)
-    size = last & ~_INLINE
-    if size > _MAX_INLINE_SIZE:
-        raise section.error(f"an inline value of {size} bytes, expected 7 at most")
-    return _piece(section, position, size)
-
-
-def _write_inline_or_piece(data: bytes, section: bytearray, position: int) -> None:
-    if len(data) > _MAX_INLINE_SIZE:
-        _write_piece(data, section, position)
-        return
-    section[position : position + len(data)] = data
-    section[position + _SLOT - 1] = _INLINE | len(data)
-
-
-def _slot_piece(section: DataInputView, position: int) -> DataInputView:
-    size, offset = _TWO_INTS.unpack_from(section.buffer, position)
-    return _piece(section, offset, size)
-
-
-def _write_piece(data: bytes, section: bytearray, position: int) -> None:
-    _TWO_INTS.pack_into(section, position, len(data), len(section))
-    section += data.ljust(_padded(len(data)), b"\0")
-
-
-def _piece(section: DataInputView, offset: int, size: int) -> DataInputView:
-    if not 0 <= offset <= offset + size <= section.end:
-        raise section.error(
-            f"a value of {size} bytes at {offset}, in {section.end} bytes", TruncatedError
-        )
-    return DataInputView(
-        section.buffer[offset : offset + size], section.path, section.base + offset
-    )
-
-
-def _padded(size: int) -> int:
-    return (size + _SLOT - 1) // _SLOT * _SLOT
 
 
 def _bit(buffer: memoryview, index: int) -> int:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
     from savepoint_formats.layout import Layout, MaskedStruct
     from savepoint_formats.values.kinds.codec import Value
-    from savepoint_formats.values.values import ValueReader, ValueWriter
+    from savepoint_formats.values.value_writer import ValueWriter
+    from savepoint_formats.values.values import ValueReader
 
 _HIGHEST = 0x80
 

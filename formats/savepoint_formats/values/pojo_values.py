@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.layout import Layout
     from savepoint_formats.values.kinds.codec import Value
-    from savepoint_formats.values.values import ValueReader, ValueWriter
+    from savepoint_formats.values.value_writer import ValueWriter
+    from savepoint_formats.values.values import ValueReader
 
 _ADVICE = (
     ": read it as bytes, with undescribed_subclasses='bytes' (--undescribed-subclasses bytes),"

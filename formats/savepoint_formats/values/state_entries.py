@@ -25,7 +25,8 @@ from savepoint_formats.layout import VARIABLE, Layout, Struct, node, serializer_
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds.codec import NullError
 from savepoint_formats.values.kryo.values import take_rest
-from savepoint_formats.values.values import ValueReader, ValueWriter, has_null
+from savepoint_formats.values.value_writer import ValueWriter, has_null
+from savepoint_formats.values.values import ValueReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

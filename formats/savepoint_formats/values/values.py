@@ -14,38 +14,32 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.counts import MAX_EMPTY_ELEMENTS, can_be_empty
-from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.java.stream import read_java_object
 from savepoint_formats.values import binary_rows
 from savepoint_formats.values.alternatives import (
     read_tagged,
     read_union,
-    write_tagged,
-    write_union,
 )
 from savepoint_formats.values.arrow_types import (
     ROW_KIND,
-    ROW_KINDS,
     is_nullable_key,
 )
 from savepoint_formats.values.kinds import moments, scalars
-from savepoint_formats.values.kinds.codec import MAX_DEPTH, NullError
+from savepoint_formats.values.kinds.codec import MAX_DEPTH
 from savepoint_formats.values.kinds.scalars import SCALARS
 from savepoint_formats.values.kryo.values import DescribedObject, read_kryo_value, take_rest
-from savepoint_formats.values.map_entries import pairs_of
 from savepoint_formats.values.masks import (
     read_masked_list,
     read_masked_struct,
-    write_masked_list,
-    write_masked_struct,
 )
-from savepoint_formats.values.pojo_values import read_pojo, write_pojo
+from savepoint_formats.values.pojo_values import read_pojo
 from savepoint_formats.values.undecoded import JAVA_REASON
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
+    from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.layout import Layout
     from savepoint_formats.values.kinds.codec import Value
     from savepoint_formats.values.kryo.dialect import KryoDialect
@@ -67,15 +61,6 @@ def read_value(layout: Layout, view: DataInputView, kryo: KryoDialect | None = N
         UndecodableError: They are one that its Arrow type cannot hold.
     """
     return ValueReader(view, kryo).read(layout)
-
-
-def write_value(layout: Layout, value: Value, view: DataOutputView) -> None:
-    """Writes a value as Flink does; the mirror of ``read_value``.
-
-    Raises:
-        ValueError: The value is none of the layout, or one that only Java can write.
-    """
-    ValueWriter(view).write(layout, value)
 
 
 class ValueReader:
@@ -267,176 +252,3 @@ class ValueReader:
             return self.undecoded(f"an object of Java: {error.message}")
         data = bytes(self.view.buffer[start : self.view.position])
         return {"bytes": data, "reason": JAVA_REASON}
-
-
-class ValueWriter:
-    """Writes values; the mirror of ``ValueReader``."""
-
-    def __init__(self, view: DataOutputView) -> None:
-        self.view = view
-        self.is_lost = False
-
-    def write(self, layout: Layout, value: Value) -> None:
-        """Writes the next value."""
-        scalar = SCALARS.get(type(layout))
-        if scalar is None:
-            self._write_composite(layout, value)
-        elif value is None and not scalar.is_nullable:
-            raise NullError(f"null, which {type(layout).__name__} has not")
-        else:
-            scalar.write(value, self.view)
-
-    def _write_composite(  # noqa: PLR0912, PLR0915 - the table of layouts
-        self, layout: Layout, value: Value
-    ) -> None:
-        if value is None and not isinstance(layout, _WITH_NULL):
-            raise NullError(f"null, which {type(layout).__name__} has not")
-        view = self.view
-        match layout:
-            case layouts.Nullable():
-                self._nullable(layout, value)
-            case layouts.Repeated(element):
-                view.write_int(len(value))
-                self._elements(element, value)
-            case layouts.MapOf(key, item):
-                self._map(key, item, value)
-            case layouts.Struct(names, fields):
-                self.fields(names, fields, value)
-            case layouts.MaskedStruct():
-                write_masked_struct(layout, value, self)
-            case layouts.MaskedRepeated(element):
-                write_masked_list(element, value, self)
-            case layouts.Tagged():
-                write_tagged(layout, value, self, has_null)
-            case layouts.Pojo():
-                write_pojo(layout, value, self)
-            case layouts.Ttl(inner):
-                moments.write_timestamp_millis(value["timestamp"], view)
-                self.write(inner, value["value"])
-            case layouts.Framed(inner):
-                self._framed(inner, value)
-            case layouts.Varying(inner):
-                self.write(inner, value)
-            case layouts.Enum():
-                scalars.write_enum(layout, value, view)
-            case layouts.Marker():
-                scalars.write_marker(layout, value, view)
-            case layouts.FixedBytes():
-                scalars.write_fixed_bytes(layout, value, view)
-            case layouts.DecimalData():
-                scalars.write_decimal_data(layout, value, view)
-            case layouts.TimestampData():
-                moments.write_timestamp_data(layout, value, view)
-            case layouts.BinaryRow(names, types):
-                kind = value.get(ROW_KIND) or ROW_KINDS[0]
-                row = [value[name] for name in names]
-                view.write_bytes(binary_rows.write_row(types, row, kind))
-            case layouts.BinaryArray(element_type):
-                view.write_bytes(binary_rows.write_array(element_type, value))
-            case layouts.BinaryMap(key_type, value_type):
-                pairs = pairs_of(value)
-                view.write_bytes(binary_rows.write_map(key_type, value_type, pairs))
-            case layouts.BlockRepeated(element):
-                self._block(element, value)
-            case layouts.BlockMap(item):
-                entry = layouts.Struct(_ENTRY, (layouts.Utf8(), item))
-                pairs = pairs_of(value)
-                self._block(entry, [dict(zip(entry.names, pair, strict=True)) for pair in pairs])
-            case layouts.IndexedUnion():
-                write_union(layout, value, self)
-            case layouts.Kryo() | layouts.JavaObject() | layouts.Opaque():
-                self._raw(layout, value)
-            case _:
-                raise TypeError(f"{layout!r} is no layout")
-
-    def fields(
-        self, names: Sequence[str], fields: Sequence[Layout], values: dict[str, Value]
-    ) -> None:
-        """The fields of a struct, one behind the other."""
-        for name, field in zip(names, fields, strict=True):
-            if self.is_lost:
-                break
-            self.write(field, values[name])
-
-    def _elements(self, element: Layout, values: Iterable[Value]) -> None:
-        for value in values:
-            self.write(element, value)
-            self.expect_all("elements")
-
-    def _nullable(self, layout: layouts.Nullable, value: Value) -> None:
-        self.view.write_bool((value is None) == layout.is_null)
-        if value is None:
-            self.view.write_bytes(bytes(layout.padding))
-        else:
-            self.write(layout.inner, value)
-
-    def _map(self, key: Layout, item: Layout, value: Value) -> None:
-        pairs = pairs_of(value)
-        self.view.write_int(len(pairs))
-        for pair in pairs:
-            self.fields(_ENTRY, (key, item), dict(zip(_ENTRY, pair, strict=True)))
-            self.expect_all("entries")
-
-    def _framed(self, inner: Layout, value: Value) -> None:
-        outer, self.view = self.view, DataOutputView()
-        self.write(inner, value)
-        content, self.view = self.view.to_bytes(), outer
-        self.is_lost = False
-        self.write(layouts.Bytes(), content)
-
-    def _block(self, element: Layout, values: Sequence[Value]) -> None:
-        if values:
-            self.view.write_varint(len(values))
-            self._elements(element, values)
-        self.view.write_varint(0)
-
-    def _raw(self, layout: Layout, value: Value) -> None:
-        data = value.get("bytes") if isinstance(value, dict) else None
-        if not isinstance(data, bytes):
-            raise ValueError(f"{value!r}: only Java can write a {type(layout).__name__}")
-        self.view.write_bytes(data)
-        self.is_lost = _takes_rest(layout, value)
-
-    def copy(self, data: bytes) -> None:
-        """Writes what could not be decoded, with all that lay behind it."""
-        self.view.write_bytes(data)
-        self.is_lost = True
-
-    def expect_all(self, what: str) -> None:
-        """Raises ``ValueError`` if others were among the bytes of the last value, uncounted."""
-        if self.is_lost:
-            raise ValueError(f"{what} of which one could not be decoded: nobody knows how many")
-
-
-def _takes_rest(layout: Layout, value: dict[str, Value]) -> bool:
-    """Whether the bytes of a value are those up to the end of what holds it."""
-    if not isinstance(layout, layouts.JavaObject):
-        return isinstance(layout, layouts.Opaque) or value.get("reason") is not None
-    view = DataInputView(value["bytes"])
-    try:
-        read_java_object(view)
-    except FormatError:
-        return True
-    return view.remaining > 0
-
-
-_WITH_NULL = (
-    layouts.Nullable,
-    layouts.Marker,
-    layouts.Pojo,
-    layouts.Framed,
-    layouts.Varying,
-    layouts.IndexedUnion,
-)
-
-
-def has_null(layout: Layout) -> bool:
-    """Whether null is a value of the layout."""
-    match layout:
-        case layouts.Framed(inner) | layouts.Varying(inner):
-            return has_null(inner)
-        case layouts.IndexedUnion(_, branches):
-            return any(map(has_null, branches))
-        case _:
-            scalar = SCALARS.get(type(layout))
-            return isinstance(layout, _WITH_NULL) or (scalar is not None and scalar.is_nullable)

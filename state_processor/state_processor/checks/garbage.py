@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 from pyarrow import fs
 
 from savepoint_formats.errors import RefusedError, SavepointError, SavepointNotFoundError
-from savepoint_formats.locations.file_io import METADATA_FILE, Location
+from savepoint_formats.locations.file_io import METADATA_FILE
+from savepoint_formats.locations.location import Location
 from savepoint_formats.locations.own_directories import is_below, real_path
 from savepoint_formats.locations.stores import failures_told, path_of
 from savepoint_formats.metadata.references import stream_references

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from savepoint_formats.errors import TableFileError
-from savepoint_formats.locations.file_io import Location
+from savepoint_formats.locations.location import Location
 from savepoint_formats.new_snapshot.new_file import refusals_told
 from state_processor.files.avro_file import write_avro
 from state_processor.files.csv_file import write_csv

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, TableFileError
-from savepoint_formats.locations.file_io import Location
+from savepoint_formats.locations.location import Location
 from state_processor.files.avro_file import avro_file_schema, read_avro
 from state_processor.files.csv_file import csv_schema, read_csv
 from state_processor.files.json_lines_file import json_lines_schema, read_json_lines

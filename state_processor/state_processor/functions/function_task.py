@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.values.values import write_value
+from savepoint_formats.values.value_writer import write_value
 from state_processor.functions.backends import TimerService, state_backend
 from state_processor.functions.execution_options import SORTED_INPUTS
 from state_processor.functions.keyed_runtime_context import KeyedRuntimeContext

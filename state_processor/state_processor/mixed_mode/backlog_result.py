@@ -22,7 +22,8 @@ from pyarrow import fs
 from pyspark.sql import functions as F
 
 from savepoint_formats.errors import SavepointExistsError
-from savepoint_formats.locations.file_io import METADATA_FILE, Location
+from savepoint_formats.locations.file_io import METADATA_FILE
+from savepoint_formats.locations.location import Location
 from state_processor.functions.backends.timers import MIN_WATERMARK
 from state_processor.mixed_mode.backlog_rows import COUNT_NAMES, COUNTS, OUTPUT
 from state_processor.savepoint.savepoint import Savepoint

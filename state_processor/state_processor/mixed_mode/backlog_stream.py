@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from pyarrow import fs
 
 from savepoint_formats.errors import SavepointNotFoundError
-from savepoint_formats.locations.file_io import Location
+from savepoint_formats.locations.location import Location
 from state_processor.functions.backends.timers import MIN_WATERMARK
 from state_processor.mixed_mode.committed_batch import CommittedBatch
 from state_processor.mixed_mode.initial_state import key_rows_type

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pyarrow import fs
 
 from savepoint_formats.errors import SavepointNotFoundError
-from savepoint_formats.locations.file_io import Location
+from savepoint_formats.locations.location import Location
 from savepoint_formats.new_snapshot.new_file import refusals_told
 
 if TYPE_CHECKING:

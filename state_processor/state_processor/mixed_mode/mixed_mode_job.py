@@ -25,7 +25,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.locations.file_io import Location, absolute
+from savepoint_formats.locations.location import Location, absolute
 from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
 from state_processor.functions.function_rows import FunctionRows
 from state_processor.mixed_mode.backlog import Backlog

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from savepoint_formats.locations.file_io import absolute
+from savepoint_formats.locations.location import absolute
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from pyarrow import fs
 
-from savepoint_formats.locations.file_io import Location
+from savepoint_formats.locations.location import Location
 from state_processor.mixed_mode.committed_batch import CommittedBatch
 from state_processor.mixed_mode.stored_rows import stored_keys
 from state_processor.mixed_mode.wake_ups import wake_up

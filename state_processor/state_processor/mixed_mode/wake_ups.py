@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from pyspark.sql import functions as F
 
-from savepoint_formats.locations.file_io import Location
+from savepoint_formats.locations.location import Location
 from state_processor.functions.sorted_inputs import KEY
 from state_processor.mixed_mode.stored_backend import PROCESSING_TIMERS
 

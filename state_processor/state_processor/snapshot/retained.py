@@ -22,12 +22,8 @@ from pyarrow import fs
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import SavepointError, SavepointNotFoundError
-from savepoint_formats.locations.file_io import (
-    METADATA_FILE,
-    Location,
-    SnapshotDirectory,
-    is_local,
-)
+from savepoint_formats.locations.file_io import METADATA_FILE, SnapshotDirectory
+from savepoint_formats.locations.location import Location, is_local
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.locations.stores import failures_told, path_in_store, path_of, store_of
 from savepoint_formats.metadata import CheckpointMetadata

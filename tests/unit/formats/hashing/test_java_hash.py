@@ -35,7 +35,8 @@ from savepoint_formats.layout import (
     Tagged,
     Text,
 )
-from savepoint_formats.values.values import read_value, write_value
+from savepoint_formats.values.value_writer import write_value
+from savepoint_formats.values.values import read_value
 
 TEXT, INT, LONG = Text(), Int(), Long()
 BIG, DECIMAL = layouts.BigInteger(), layouts.BigDecimal()

@@ -11,13 +11,11 @@ from savepoint_formats.key_groups.ranges import (
     EMPTY,
     MAX_PARALLELISM,
     KeyGroupRange,
-    default_max_parallelism,
     key_group,
     key_groups_of,
     murmur,
     murmurs,
     prefix_size,
-    subtask_of,
     subtasks_of,
 )
 
@@ -97,17 +95,10 @@ def test_the_ranges_of_all_subtasks_cover_each_key_group_once(case: tuple[int, i
 def test_the_subtask_of_a_key_group_has_it_in_its_range(
     case: tuple[int, int], data: st.DataObject
 ) -> None:
-    group = data.draw(st.integers(0, case[1] - 1))
-    assert group in KeyGroupRange.of_subtask(subtask_of(group, *case), *case)
-
-
-@given(parallelisms(), st.data())
-def test_a_column_of_key_groups_has_the_subtasks_of_each(
-    case: tuple[int, int], data: st.DataObject
-) -> None:
     groups = data.draw(st.lists(st.integers(0, case[1] - 1)))
     found = subtasks_of(np.array(groups, np.uint16), *case)
-    assert found.tolist() == [subtask_of(group, *case) for group in groups]
+    for group, subtask in zip(groups, found.tolist(), strict=True):
+        assert group in KeyGroupRange.of_subtask(subtask, *case)
 
 
 def test_a_subtasks_range_is_rounded_as_in_flink() -> None:
@@ -136,31 +127,21 @@ def test_an_impossible_range_is_refused(start: int, end: int) -> None:
         KeyGroupRange(start, end)
 
 
-@pytest.mark.parametrize(
-    ("parallelism", "expected"),
-    [(1, 128), (85, 128), (86, 256), (171, 256), (1000, 2048), (21846, 32768), (32768, 32768)],
-)
-def test_the_default_max_parallelism_is_that_of_flink(parallelism: int, expected: int) -> None:
-    assert default_max_parallelism(parallelism) == expected
-
-
 def test_a_prefix_is_one_byte_up_to_128_key_groups() -> None:
     assert [prefix_size(count) for count in (1, 128, 129, MAX_PARALLELISM)] == [1, 1, 2, 2]
 
 
 @pytest.mark.parametrize("count", [-1, 0, MAX_PARALLELISM + 1])
 def test_an_impossible_max_parallelism_is_refused(count: int) -> None:
-    for call in (prefix_size, default_max_parallelism, lambda m: key_group(1, m)):
+    for call in (prefix_size, lambda m: key_group(1, m)):
         with pytest.raises(ValueError, match="parallelism"):
             call(count)
 
 
-@pytest.mark.parametrize("arguments", [(4, 5, 4), (0, 0, 4), (4, 2, 4), (-1, 2, 4)])
-def test_a_key_group_or_parallelism_out_of_bounds_is_refused(
-    arguments: tuple[int, int, int],
-) -> None:
+@pytest.mark.parametrize("arguments", [(5, 4), (0, 4)])
+def test_a_parallelism_out_of_bounds_is_refused(arguments: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="expected"):
-        subtask_of(*arguments)
+        subtasks_of(np.array([0], np.uint16), *arguments)
 
 
 def test_a_column_with_a_key_group_out_of_bounds_is_refused() -> None:

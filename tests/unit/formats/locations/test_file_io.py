@@ -14,7 +14,8 @@ from savepoint_formats.errors import (
     StateFileNotFoundError,
     TruncatedError,
 )
-from savepoint_formats.locations.file_io import SnapshotDirectory, absolute
+from savepoint_formats.locations.file_io import SnapshotDirectory
+from savepoint_formats.locations.location import absolute
 from savepoint_formats.metadata import (
     EmptySegment,
     FileStream,

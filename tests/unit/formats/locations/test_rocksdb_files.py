@@ -11,7 +11,8 @@ from pyarrow import fs
 from support.rocksdb_databases import SMALL, STATE, Reader, both, make, numbered, put, table_options
 
 from savepoint_formats.errors import FormatError, StateFileNotFoundError
-from savepoint_formats.locations.file_io import Location, SnapshotDirectory
+from savepoint_formats.locations.file_io import SnapshotDirectory
+from savepoint_formats.locations.location import Location
 from savepoint_formats.metadata import LocalFile, SegmentStream
 from savepoint_formats.state_files.rocksdb.directory import RocksDbDirectory
 from savepoint_formats.state_files.rocksdb.states import RocksDbState

@@ -13,7 +13,8 @@ import pytest
 
 from savepoint_formats.errors import NotASavepointError, SavepointError, UnreachableError
 from savepoint_formats.locations import stores
-from savepoint_formats.locations.file_io import Location, SnapshotDirectory
+from savepoint_formats.locations.file_io import SnapshotDirectory
+from savepoint_formats.locations.location import Location
 from savepoint_formats.locations.stores import scheme_of
 from savepoint_formats.metadata import RelativeFile
 from savepoint_formats.new_snapshot.directory import NewSnapshot

@@ -22,7 +22,8 @@ from savepoint_formats.errors import (
     SavepointExistsError,
     StateFileNotFoundError,
 )
-from savepoint_formats.locations.file_io import Location, SnapshotDirectory
+from savepoint_formats.locations.file_io import SnapshotDirectory
+from savepoint_formats.locations.location import Location
 from savepoint_formats.metadata import (
     CheckpointMetadata,
     RelativeFile,

@@ -12,7 +12,7 @@ import pytest
 from pyarrow import fs
 
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.locations.file_io import Location
+from savepoint_formats.locations.location import Location
 from savepoint_formats.new_snapshot.signs_of_life import is_sign, living, sign_of_life
 from savepoint_formats.new_snapshot.turns import FLAG, raised_flag, turn_of
 from savepoint_formats.new_snapshot.written_names import unused_id, unused_name, write_of

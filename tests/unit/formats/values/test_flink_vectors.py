@@ -24,7 +24,7 @@ from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import SavepointError, UndecodableError, UnstableHashError
 from savepoint_formats.hashing.java_hash import bytes_hash, java_hash
 from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_formats.values.values import write_value
+from savepoint_formats.values.value_writer import write_value
 
 EVERY_VECTOR = pytest.mark.parametrize(
     "vector", VECTORS, ids=[f"{one['name']} {one['flink']}" for one in VECTORS]

@@ -13,7 +13,8 @@ from support.any_layout import ANY
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_formats.values.values import read_value, write_value
+from savepoint_formats.values.value_writer import write_value
+from savepoint_formats.values.values import read_value
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import Layout

@@ -6,7 +6,6 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 from support.rocksdb_databases import (
     SMALL,
@@ -21,6 +20,8 @@ from support.rocksdb_databases import (
     table_options,
 )
 
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.entries.entry_spans import key_groups_at
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
 
@@ -118,21 +119,14 @@ def test_a_key_group_is_split_only_if_it_is_too_big_for_a_chunk(tmp_path: Path) 
     assert set(split) == {KeyGroupRange(2, 2)}
 
 
-def test_key_group_borders_divide_a_chunk(tmp_path: Path) -> None:
-    files = make(tmp_path, put(numbered([0, 2, 3], 7))).of_groups(0, 5)
-    with RocksDbState(files.directory, files.handle, 128) as state:
-        (chunk,) = state.chunks(STATE)
-    assert chunk.key_group_borders().tolist() == [0, 7, 7, 14, 21, 21, 21]
-    assert len(chunk) == 21
-
-
 def test_many_empty_key_groups_are_one_chunk(tmp_path: Path) -> None:
     files = make(tmp_path, put(numbered([7, 20_000], 2, width=2)))
     files = replace(files, max_parallelism=32768).of_groups(0, 32767)
     with RocksDbState(files.directory, files.handle, 32768) as state:
         (chunk,) = state.chunks(STATE)
     assert chunk.key_groups == KeyGroupRange(0, 32767)
-    assert np.flatnonzero(np.diff(chunk.key_group_borders())).tolist() == [7, 20_000]
+    groups = key_groups_at(Chunk(chunk.data), chunk.key_starts, chunk.prefix_size)
+    assert groups.tolist() == [7, 7, 20_000, 20_000]
 
 
 @pytest.mark.parametrize("version", [5, 6])

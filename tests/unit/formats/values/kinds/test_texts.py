@@ -19,7 +19,8 @@ from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds.texts import column_text, rows_of_halves
-from savepoint_formats.values.values import ValueReader, ValueWriter
+from savepoint_formats.values.value_writer import ValueWriter
+from savepoint_formats.values.values import ValueReader
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import Layout

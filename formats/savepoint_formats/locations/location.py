@@ -1,0 +1,59 @@
+"""A path on a file system: local, or in a store."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Self
+from urllib.parse import urlsplit
+
+from pyarrow import fs
+
+from savepoint_formats.locations.stores import (
+    failures_told,
+    remote_file_system,
+    scheme_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A path on a file system; small and picklable."""
+
+    filesystem: fs.FileSystem
+    path: str
+
+    @classmethod
+    def of(cls, uri: str) -> Self:
+        """The location of a local path or a URI (``file:``, ``s3:``, ``hdfs:``, ``gs:``...).
+
+        Raises:
+            UnreachableError: The file system of this scheme is not known, or does not answer.
+        """
+        if scheme_of(uri) == "file":
+            path = urlsplit(uri).path if uri.startswith("file:") else uri
+            return cls(fs.LocalFileSystem(), os.path.abspath(path))
+        return cls(*remote_file_system(uri))
+
+    def file_size(self) -> int | None:
+        """The size in bytes of the file that is there; None if there is none.
+
+        Raises:
+            UnreachableError: The file system does not tell.
+        """
+        if "\0" in self.path:
+            # No file has such a path; it comes from a damaged handle.
+            return None
+        with failures_told(self.path):
+            info = self.filesystem.get_file_info(self.path)
+        return int(info.size) if info.type == fs.FileType.File else None
+
+
+def absolute(path: str) -> str:
+    """What leads to the same place as a local path, or a URI, whatever the working directory is."""
+    return os.path.abspath(path) if is_local(path) else path
+
+
+def is_local(path: str) -> bool:
+    """Whether it is a local path, which may be a relative one, and no URI."""
+    return scheme_of(path) == "file" and not path.startswith("file:")
