@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,12 +60,24 @@ def raised_in_a_task(spark: SparkSession, error: BaseException) -> BaseException
     return caught.value
 
 
+def line_of(error: SavepointError) -> str:
+    """The last line of the traceback of an error, of which alone Spark's text depends on it."""
+    return "".join(traceback.format_exception_only(error)).strip()
+
+
 def test_every_error_of_the_tree_comes_back_as_itself(spark: SparkSession) -> None:
-    found = {kind: raised_in_a_task(spark, error_of(kind)) for kind in OURS}
-    assert {kind.__name__: type(one).__name__ for kind, one in found.items()} == {
-        kind.__name__: kind.__name__ for kind in OURS
-    }
-    assert [str(one) for one in found.values()] == [str(error_of(kind)) for kind in found]
+    told = {}
+    for base in (SavepointError, FormatError):
+        found = raised_in_a_task(spark, error_of(base))
+        assert (type(found), str(found)) == (base, str(error_of(base)))
+        told[base] = str(found.__cause__)
+        assert line_of(error_of(base)) in told[base]
+    for kind in OURS:
+        base = FormatError if issubclass(kind, FormatError) else SavepointError
+        text = told[base].replace(line_of(error_of(base)), line_of(error_of(kind)))
+        with pytest.raises(kind) as caught, typed_errors():
+            raise PySparkException(text)
+        assert (type(caught.value), str(caught.value)) == (kind, str(error_of(kind)))
 
 
 def test_an_error_of_others_stays_an_error_of_spark(spark: SparkSession) -> None:
