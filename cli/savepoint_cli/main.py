@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli import audit, checks, garbage, inspect, local, modify, read, transfer
+from savepoint_cli import audit, checks, garbage, inspect, kafka, local, modify, read, transfer
 from savepoint_formats.errors import SavepointError, SavepointWarning
 from savepoint_formats.printable import printable
 
@@ -62,6 +62,7 @@ for command in (
     audit.key,
     checks.diff,
     garbage.gc,
+    kafka.kafka,
     audit.snapshots,
     audit.history,
     read.show,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.errors import UnknownUidWarning
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.audit.key_state import KeyState
     from state_processor.audit.statistics import SavepointStatistics
+    from state_processor.checks.kafka_state import KafkaState
     from state_processor.checks.savepoint_diff import SavepointDiff
     from state_processor.checks.verification import Depth, Verification
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
@@ -276,6 +277,48 @@ class Savepoint(Snapshot):
         if table is not None:
             self.table(table)
         return SavepointDiff(self, other, table, with_times)
+
+    def kafka(self) -> KafkaState:
+        """The state of Kafka sources and sinks: topics, partitions, offsets, transactions.
+
+        Raises:
+            SavepointError: A file of such an operator is gone or damaged.
+
+        Example:
+            >>> for one in savepoint.kafka().offsets:
+            ...     print(one.operator, one.topic, one.partition, one.offset)
+        """
+        from state_processor.checks.kafka_state import KafkaState  # noqa: PLC0415  # numba is slow
+
+        return KafkaState.of(self)
+
+    def set_kafka_offsets(
+        self, offsets: Iterable[Mapping[str, Any]], *, operator: str | None = None
+    ) -> SavepointWriter:
+        """A savepoint whose Kafka sources go on elsewhere.
+
+        Args:
+            offsets: Of each partition that moves a dict of ``topic``, ``partition`` and ``offset``:
+                that of the next record, or ``earliest``, ``latest`` or ``committed``; and
+                ``stopping_offset``, if the source has an end. Other partitions stay.
+            operator: The uid or hash of the source; by default all that read the partition.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            StateNotFoundError: There is no Kafka source that has partitions.
+            RefusedError: No source reads a partition, or its state is compressed.
+            ValueError: An offset lacks something, or is none.
+
+        Example:
+            >>> moved = savepoint.set_kafka_offsets([{"topic": "t", "partition": 0, "offset": 42}])
+            >>> moved.write("s3://jobs/earlier")
+        """
+        from state_processor.checks.kafka_state import with_offsets  # noqa: PLC0415  # numba is slow
+
+        operators = with_offsets(self, offsets, operator)
+        records = tuple(one.record for one in operators)
+        metadata = replace(self.metadata, operators=records)
+        return replace(self, metadata=metadata, _operators=operators).writer()
 
     def writer(self) -> SavepointWriter:
         """What writes a savepoint that is based on this one; as yet a copy of it."""

@@ -1,0 +1,65 @@
+"""The command about Kafka: where sources go on, and what sinks have begun."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from savepoint_cli.inspect import inspection, open_savepoint
+from savepoint_cli.local import usage_errors
+from savepoint_cli.modify import write_savepoint
+
+if TYPE_CHECKING:
+    from savepoint_cli.output import Output
+
+
+@click.command()
+@inspection
+@click.option(
+    "--set-offsets",
+    "offsets",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A CSV file with the columns topic, partition, offset. Needs --out.",
+)
+@click.option("--out", help="Where the savepoint is written that starts at these offsets.")
+@click.option("--operator", help="With --set-offsets: the only source to change, by uid or hash.")
+@click.option("--overwrite", is_flag=True, help="Replace a savepoint that lies at --out.")
+def kafka(
+    output: Output,
+    path: str,
+    offsets: Path | None,
+    out: str | None,
+    operator: str | None,
+    overwrite: bool,
+    **uids: Any,
+) -> None:
+    """Show the Kafka state of the savepoint at PATH: topics, partitions, offsets, transactions.
+
+    With --set-offsets a savepoint is written whose sources go on elsewhere. An offset is that of
+    the next record, or earliest, latest or committed. Partitions that the file does not name stay
+    where they are.
+
+    \b
+    savepoint kafka s3://jobs/orders/savepoint-1a2b
+    savepoint kafka s3://jobs/orders/savepoint-1a2b --set-offsets offsets.csv --out s3://jobs/replay
+    """
+    if (offsets is None) != (out is None):
+        raise click.UsageError("--set-offsets needs --out, and --out needs --set-offsets")
+    savepoint = open_savepoint(path, **uids)
+    if offsets is None or out is None:
+        found = savepoint.kafka()
+        output.page(
+            found,
+            ("Offsets", found.offsets),
+            ("Partitions", found.partitions),
+            ("Transactions", found.transactions),
+        )
+        return
+    with offsets.open(newline="", encoding="utf-8-sig") as file:
+        rows = list(csv.DictReader(file))
+    with usage_errors():
+        writer = savepoint.set_kafka_offsets(rows, operator=operator)
+    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=False)

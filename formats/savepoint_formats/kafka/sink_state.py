@@ -1,0 +1,161 @@
+"""The state of a Kafka sink: what its writers began, and what its committer has yet to commit.
+
+Kafka's connector: ``KafkaWriterStateSerializer``, ``KafkaCommittableSerializer``. Flink:
+``CommittableCollectorSerializer``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Self
+
+from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.errors import UnsupportedVersionError
+from savepoint_formats.kafka.versioned import Versioned, versioned_list
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MAGIC = 0xB91F252C - (1 << 32)
+_COMMITTABLE_VERSION = 1
+
+
+class TransactionOwnership(IntEnum):
+    """Who may write to the transactional ids of a writer."""
+
+    IMPLICIT_BY_SUBTASK_ID = 0
+    EXPLICIT_BY_WRITER_STATE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointTransaction:
+    """A transaction that was flushed for a checkpoint, and may be committed or not."""
+
+    transactional_id: str
+    checkpoint_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaWriter:
+    """The state of a writer, an element of ``writer_raw_states``.
+
+    | bytes | field                                                        | in version |
+    |-------|--------------------------------------------------------------|------------|
+    | utf   | prefix of transactional ids                                  | 1, 2       |
+    | i32   | owned subtask, -1 for all of its prefix                      | 2          |
+    | i32   | number of owned subtasks                                     | 2          |
+    | i32   | ownership                                                    | 2          |
+    | i32 n | transactions: utf transactional id, i64 checkpoint           | 2          |
+
+    In the state it is ``Versioned``. Version 1 is that of releases before 4.0.
+    """
+
+    prefix: str
+    owned_subtask: int | None = None
+    owned_subtasks: int | None = None
+    ownership: TransactionOwnership | None = None
+    transactions: tuple[CheckpointTransaction, ...] = ()
+
+    @classmethod
+    def of(cls, element: bytes, path: str) -> Self:
+        """Raises ``FormatError`` if the element is none."""
+        found = Versioned.whole(element, path)
+        view = DataInputView(found.data, path)
+        if found.version not in (1, 2):
+            raise view.error(f"a writer of version {found.version}", UnsupportedVersionError)
+        prefix = view.read_utf()
+        if found.version == 1:
+            view.expect_end()
+            return cls(prefix)
+        subtask, subtasks, number = view.read_int(), view.read_int(), view.read_int()
+        if number not in (0, 1):
+            raise view.error(f"an ownership {number}, expected 0 or 1")
+        count = view.read_count(10)
+        transactions = tuple(
+            CheckpointTransaction(view.read_utf(), view.read_long()) for _ in range(count)
+        )
+        view.expect_end()
+        return cls(prefix, subtask, subtasks, TransactionOwnership(number), transactions)
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaCommittable:
+    """A transaction that is to be committed.
+
+    | bytes | field            |
+    |-------|------------------|
+    | i16   | epoch            |
+    | i64   | producer id      |
+    | utf   | transactional id |
+    """
+
+    epoch: int
+    producer_id: int
+    transactional_id: str
+
+    @classmethod
+    def of(cls, found: Versioned, path: str) -> Self:
+        """Raises ``FormatError`` if the bytes are none."""
+        view = DataInputView(found.data, path)
+        if found.version != _COMMITTABLE_VERSION:
+            message = f"a committable of version {found.version}"
+            raise view.error(message, UnsupportedVersionError)
+        committable = cls(view.read_short(), view.read_long(), view.read_utf())
+        view.expect_end()
+        return committable
+
+
+@dataclass(frozen=True, slots=True)
+class PendingTransaction:
+    """A committable, and the checkpoint that it is of; None where that is not told."""
+
+    checkpoint_id: int | None
+    committable: KafkaCommittable
+
+
+def pending_transactions(element: bytes, path: str) -> tuple[PendingTransaction, ...]:
+    """The transactions of an element of ``streaming_committer_raw_states``.
+
+    | version | data                                                                               |
+    |---------|------------------------------------------------------------------------------------|
+    | 1       | i32 version, i32 n: i32 size, a committable                                        |
+    | 2       | i32 ``B91F252C``, a list of checkpoints                                            |
+
+    A list has a version, see ``versioned_list``, on which it depends what an item is:
+
+    | item       | data                                                                            |
+    |------------|---------------------------------------------------------------------------------|
+    | checkpoint | i64 id; from version 1 on i32 number of subtasks; a list of subtasks            |
+    | subtask    | from version 1 on i32 subtask; a list of requests; numbers                      |
+    | request    | a ``Versioned`` committable; i32 retries; i32 state                             |
+
+    Raises:
+        FormatError: The element is none of a Kafka sink.
+    """
+    found = Versioned.whole(element, path)
+    view = DataInputView(found.data, path)
+    if found.version == 1:
+        committables = [KafkaCommittable.of(one, path) for one in versioned_list(view)]
+        view.expect_end()
+        return tuple(PendingTransaction(None, one) for one in committables)
+    if found.version != 2 or view.read_int() != _MAGIC:
+        raise view.error(f"a committer of version {found.version}", UnsupportedVersionError)
+    checkpoints = tuple(versioned_list(view))
+    view.expect_end()
+    return tuple(one for checkpoint in checkpoints for one in _of_checkpoint(checkpoint, path))
+
+
+def _of_checkpoint(checkpoint: Versioned, path: str) -> Iterator[PendingTransaction]:
+    view = DataInputView(checkpoint.data, path)
+    checkpoint_id = view.read_long()
+    if checkpoint.version:
+        view.read_int()  # how many subtasks there are
+    for subtask in versioned_list(view):
+        requests = DataInputView(subtask.data, path)
+        if subtask.version:
+            requests.read_int()  # which subtask it is
+        # Behind the requests are numbers, other ones in other versions of Flink.
+        for request in versioned_list(requests):
+            committable = Versioned.read(DataInputView(request.data, path))
+            yield PendingTransaction(checkpoint_id, KafkaCommittable.of(committable, path))

@@ -1,0 +1,177 @@
+"""The state of a Kafka source: the splits of its readers, and the partitions of its coordinator.
+
+Kafka's connector: ``KafkaPartitionSplitSerializer``, ``KafkaSourceEnumStateSerializer``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Self
+
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
+from savepoint_formats.errors import UnsupportedVersionError
+from savepoint_formats.kafka.versioned import Versioned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SPLIT_VERSION = 0
+NO_STOPPING_OFFSET = -(1 << 63)
+LATEST, EARLIEST, COMMITTED = -1, -2, -3
+
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSplit:
+    """A partition, and where its reader goes on.
+
+    | bytes    | field           | meaning                                                       |
+    |----------|-----------------|---------------------------------------------------------------|
+    | utf      | topic           |                                                               |
+    | i32      | partition       |                                                               |
+    | i64      | offset          | of the next record; -1 latest, -2 earliest, -3 committed      |
+    | i64      | stopping_offset | of the first record that is not read; Long.MIN_VALUE for none |
+
+    In the state it is ``Versioned``, of version 0.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    stopping_offset: int = NO_STOPPING_OFFSET
+
+    @classmethod
+    def of(cls, element: bytes, path: str) -> Self:
+        """The split of an element of the state ``SourceReaderState``.
+
+        Raises:
+            FormatError: It is none.
+        """
+        found = Versioned.whole(element, path)
+        view = DataInputView(found.data, path)
+        if found.version != SPLIT_VERSION:
+            raise view.error(f"a split of version {found.version}", UnsupportedVersionError)
+        split = cls(_topic(view), _partition(view), view.read_long(), view.read_long())
+        view.expect_end()
+        return split
+
+    def to_bytes(self) -> bytes:
+        """The element of the state."""
+        view, whole = DataOutputView(), DataOutputView()
+        view.write_utf(self.topic)
+        view.write_int(self.partition)
+        view.write_long(self.offset)
+        view.write_long(self.stopping_offset)
+        Versioned(SPLIT_VERSION, view.to_bytes()).write(whole)
+        return whole.to_bytes()
+
+
+class AssignmentStatus(IntEnum):
+    """Whether a partition has a reader."""
+
+    ASSIGNED = 0
+    UNASSIGNED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaPartition:
+    """A partition that the coordinator knows."""
+
+    topic: str
+    partition: int
+    status: AssignmentStatus
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaEnumerator:
+    """The state of a coordinator.
+
+    | bytes   | field               | meaning                                        |
+    |---------|---------------------|------------------------------------------------|
+    | i32     | coordinator version | 0 or 1; in 0, what Flink itself keeps follows  |
+    | i32     | version             | of what follows                                |
+    | i32, …  | data                | size, bytes                                    |
+
+    The data, by its version:
+
+    | version | data                                                                                |
+    |---------|-------------------------------------------------------------------------------------|
+    | 0       | i32 version of splits, i32 n readers: i32 reader, i32 m splits: i32 size, the split |
+    | 1       | i32 n partitions, all assigned: utf topic, i32 partition                            |
+    | 2       | i32 n partitions: utf topic, i32 partition, i32 status; bool is_discovered          |
+
+    Attributes:
+        version: Of the data.
+        partitions: The partitions that it knows.
+        is_discovered: Whether it looked for partitions at least once.
+    """
+
+    version: int
+    partitions: tuple[KafkaPartition, ...]
+    is_discovered: bool
+
+    @classmethod
+    def of(cls, state: bytes, path: str) -> Self:
+        """What the state of a coordinator says.
+
+        Raises:
+            FormatError: It is none of a Kafka source.
+        """
+        view = DataInputView(state, path)
+        coordinator = view.read_int()
+        if coordinator not in (0, 1):
+            raise view.error(f"a coordinator of version {coordinator}", UnsupportedVersionError)
+        found = Versioned.read(view)
+        if coordinator:
+            view.expect_end()
+        inner = DataInputView(found.data, path)
+        match found.version:
+            case 0:
+                partitions, is_discovered = tuple(_assigned(inner)), True
+            case 1:
+                partitions, is_discovered = tuple(_partitions(inner, has_status=False)), True
+            case 2:
+                partitions = tuple(_partitions(inner, has_status=True))
+                is_discovered = inner.read_strict_bool()
+            case _:
+                message = f"an enumerator of version {found.version}"
+                raise inner.error(message, UnsupportedVersionError)
+        inner.expect_end()
+        return cls(found.version, partitions, is_discovered)
+
+
+def _partitions(view: DataInputView, *, has_status: bool) -> Iterator[KafkaPartition]:
+    for _ in range(view.read_count(6)):
+        topic, partition = _topic(view), _partition(view)
+        status = view.read_int() if has_status else 0
+        if status not in (0, 1):
+            raise view.error(f"an assignment status {status}, expected 0 or 1")
+        yield KafkaPartition(topic, partition, AssignmentStatus(status))
+
+
+def _assigned(view: DataInputView) -> Iterator[KafkaPartition]:
+    version = view.read_int()
+    for _ in range(view.read_count(8)):
+        view.read_int()
+        for _ in range(view.read_count(4)):
+            data, whole = view.read_bytes(view.read_count()), DataOutputView()
+            Versioned(version, data).write(whole)
+            split = KafkaSplit.of(whole.to_bytes(), view.path)
+            yield KafkaPartition(split.topic, split.partition, AssignmentStatus.ASSIGNED)
+
+
+def _topic(view: DataInputView) -> str:
+    topic = view.read_utf()
+    if not _TOPIC.fullmatch(topic):
+        raise view.error(f"{topic!r}, which is no name of a topic")
+    return topic
+
+
+def _partition(view: DataInputView) -> int:
+    partition = view.read_int()
+    if partition < 0:
+        raise view.error(f"partition {partition}")
+    return partition

@@ -1,0 +1,124 @@
+"""What Kafka's connector wrote is read, and written in the same bytes."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from support.kafka_states import (
+    BOUNDED_SPLIT,
+    COLLECTORS,
+    COMMITTABLE,
+    EARLIEST_SPLIT,
+    ENUMERATOR,
+    PARTITIONS_1,
+    SPLIT,
+    WRITERS,
+    coordinator,
+)
+
+from savepoint_formats.errors import FormatError, UnsupportedVersionError
+from savepoint_formats.kafka.sink_state import (
+    CheckpointTransaction,
+    KafkaCommittable,
+    KafkaWriter,
+    PendingTransaction,
+    TransactionOwnership,
+    pending_transactions,
+)
+from savepoint_formats.kafka.source_state import (
+    AssignmentStatus,
+    KafkaEnumerator,
+    KafkaPartition,
+    KafkaSplit,
+)
+from savepoint_formats.kafka.versioned import Versioned
+
+ORDERS = KafkaPartition("orders", 3, AssignmentStatus.ASSIGNED)
+
+
+@pytest.mark.parametrize(
+    ("data", "split"),
+    [
+        (SPLIT, KafkaSplit("orders", 3, 42)),
+        (BOUNDED_SPLIT, KafkaSplit("orders", 3, 42, 99)),
+        (EARLIEST_SPLIT, KafkaSplit("orders", 3, -2)),
+    ],
+)
+def test_splits(data: bytes, split: KafkaSplit) -> None:
+    assert KafkaSplit.of(data, "split") == split
+    assert split.to_bytes() == data
+
+
+def test_a_coordinator_of_the_present_version() -> None:
+    payments = KafkaPartition("payments", 0, AssignmentStatus.UNASSIGNED)
+    found = KafkaEnumerator.of(coordinator(ENUMERATOR), "coordinator")
+    assert (found.version, found.is_discovered) == (2, True)
+    assert set(found.partitions) == {ORDERS, payments}
+
+
+def test_coordinators_of_former_versions() -> None:
+    first = struct.pack(">ii", 1, len(PARTITIONS_1)) + PARTITIONS_1
+    assert KafkaEnumerator.of(coordinator(first), "one") == KafkaEnumerator(1, (ORDERS,), True)
+    split = Versioned.whole(SPLIT, "split").data
+    assignments = struct.pack(">iiiii", 0, 1, 5, 1, len(split)) + split
+    zeroth = struct.pack(">iii", 0, 0, len(assignments)) + assignments + b"readers"
+    assert KafkaEnumerator.of(zeroth, "zero") == KafkaEnumerator(0, (ORDERS,), True)
+
+
+def test_writers_of_each_release() -> None:
+    assert KafkaWriter.of(WRITERS["3.4.0-1.20"], "writer") == KafkaWriter("prefix")
+    assert KafkaWriter.of(WRITERS["4.0.1-2.0"], "writer") == KafkaWriter(
+        "prefix",
+        1,
+        4,
+        TransactionOwnership.EXPLICIT_BY_WRITER_STATE,
+        (CheckpointTransaction("prefix-0-5", 5),),
+    )
+
+
+@pytest.mark.parametrize("release", list(COLLECTORS))
+def test_committers_of_each_release(release: str) -> None:
+    (found,) = pending_transactions(COLLECTORS[release], "committer")
+    assert found == PendingTransaction(1, KafkaCommittable(2, 7, "prefix-0-1"))
+
+
+def test_committers_of_flink_1_14() -> None:
+    data = Versioned.whole(COMMITTABLE, "committable").data
+    inner = struct.pack(">iii", 1, 1, len(data)) + data
+    legacy = struct.pack(">ii", 1, len(inner)) + inner
+    (found,) = pending_transactions(legacy, "committer")
+    assert found == PendingTransaction(None, KafkaCommittable(2, 7, "prefix-0-1"))
+
+
+@pytest.mark.parametrize("size", range(0, len(SPLIT), 5))
+def test_what_is_cut_is_an_error(size: int) -> None:
+    for read, whole in (
+        (KafkaSplit.of, SPLIT),
+        (KafkaWriter.of, WRITERS["4.0.1-2.0"]),
+        (pending_transactions, COLLECTORS["4.0.1-2.0"]),
+        (KafkaEnumerator.of, coordinator(ENUMERATOR)),
+    ):
+        with pytest.raises(FormatError):
+            read(whole[:size], "cut")
+        with pytest.raises(FormatError):
+            read(whole + b"\0", "longer")
+
+
+def test_what_is_no_name_of_a_topic_is_an_error() -> None:
+    with pytest.raises(FormatError, match="no name of a topic"):
+        KafkaSplit.of(KafkaSplit("a b", 0, 0).to_bytes(), "split")
+    with pytest.raises(FormatError, match="partition -1"):
+        KafkaSplit.of(KafkaSplit("a", -1, 0).to_bytes(), "split")
+
+
+def test_versions_that_are_not_known() -> None:
+    for read, data in (
+        (KafkaSplit.of, b"\0\0\0\x07" + SPLIT[4:]),
+        (KafkaWriter.of, b"\0\0\0\x07" + WRITERS["4.0.1-2.0"][4:]),
+        (pending_transactions, b"\0\0\0\x07" + COLLECTORS["4.0.1-2.0"][4:]),
+        (KafkaEnumerator.of, b"\0\0\0\x07" + ENUMERATOR),
+        (KafkaEnumerator.of, coordinator(b"\0\0\0\x07" + ENUMERATOR[4:])),
+    ):
+        with pytest.raises(UnsupportedVersionError):
+            read(data, "unknown")
