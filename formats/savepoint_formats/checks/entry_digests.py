@@ -49,9 +49,9 @@ class EntryDigest:
         """How many rows of a table the entries make."""
         if not self.rows:  # each entry is a row of its own
             return sum(count for count, _, _ in self.sums.values())
-        keys = np.concatenate([np.zeros((0, 2), np.uint64), *self.rows])
-        keys = keys[np.lexsort((keys[:, 1], keys[:, 0]))]
-        return int((keys[1:] != keys[:-1]).any(axis=1).sum()) + min(len(keys), 1)
+        # One half of the hashes will do to count: 64 bits of some million keys hardly ever clash.
+        keys = np.sort(np.concatenate([one[:, 0] for one in self.rows]))
+        return int((keys[1:] != keys[:-1]).sum()) + min(len(keys), 1)
 
 
 class EntryDigests:

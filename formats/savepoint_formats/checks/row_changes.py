@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from savepoint_formats.checks.row_hashes import Hashes
 
+    _Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HashedRows:
@@ -59,23 +61,42 @@ class RowChanges:
     @classmethod
     def of(cls, before: HashedRows, after: HashedRows) -> Self:
         """Compares rows; of several with the same key, each has at most one that it becomes."""
-        (order_a, rank_a), (order_b, rank_b) = before.in_order(), after.in_order()
-        keys = np.concatenate([before.keys[order_a], after.keys[order_b]])
-        ranks = np.concatenate([rank_a, rank_b])
-        merged = np.lexsort((ranks, keys[:, 1], keys[:, 0]))
-        same = (keys[merged[1:]] == keys[merged[:-1]]).all(axis=1)
-        same &= ranks[merged[1:]] == ranks[merged[:-1]]
-        (firsts,) = np.nonzero(same)
-        # The order is stable, so that rows of the first table come first.
-        left, right = merged[firsts], merged[firsts + 1] - len(before)
+        pairs = _pairs_of_distinct(before.keys, after.keys)
+        pairs_a, pairs_b = _pairs(before, after) if pairs is None else pairs
         is_paired_a, is_paired_b = np.zeros(len(before), np.bool_), np.zeros(len(after), np.bool_)
-        is_paired_a[left], is_paired_b[right] = True, True
-        pairs_a, pairs_b = order_a[left], order_b[right]
+        is_paired_a[pairs_a], is_paired_b[pairs_b] = True, True
         is_updated = (before.values[pairs_a] != after.values[pairs_b]).any(axis=1)
         return cls(
-            deleted=np.sort(order_a[~is_paired_a]),
-            inserted=np.sort(order_b[~is_paired_b]),
+            deleted=np.flatnonzero(~is_paired_a),
+            inserted=np.flatnonzero(~is_paired_b),
             before=pairs_a[is_updated],
             after=pairs_b[is_updated],
-            unchanged=int(len(left) - is_updated.sum()),
+            unchanged=int(len(pairs_a) - is_updated.sum()),
         )
+
+
+def _pairs_of_distinct(before: Hashes, after: Hashes) -> _Pairs | None:
+    """The rows of both that have the same key; None if one of them has a key twice."""
+    orders = [np.argsort(keys[:, 0]) for keys in (before, after)]
+    firsts = [keys[order, 0] for keys, order in zip((before, after), orders, strict=True)]
+    if any((one[1:] == one[:-1]).any() for one in firsts):
+        return None
+    places = np.searchsorted(firsts[1], firsts[0])
+    (left,) = np.nonzero(np.append(firsts[1], 0)[places] == firsts[0])
+    left = left[places[left] < len(after)]
+    pairs_a, pairs_b = orders[0][left], orders[1][places[left]]
+    is_same = before[pairs_a, 1] == after[pairs_b, 1]
+    return pairs_a[is_same], pairs_b[is_same]
+
+
+def _pairs(before: HashedRows, after: HashedRows) -> _Pairs:
+    """The same, where keys may be there several times: the first is paired with the first."""
+    (order_a, rank_a), (order_b, rank_b) = before.in_order(), after.in_order()
+    keys = np.concatenate([before.keys[order_a], after.keys[order_b]])
+    ranks = np.concatenate([rank_a, rank_b])
+    merged = np.lexsort((ranks, keys[:, 1], keys[:, 0]))
+    same = (keys[merged[1:]] == keys[merged[:-1]]).all(axis=1)
+    same &= ranks[merged[1:]] == ranks[merged[:-1]]
+    (firsts,) = np.nonzero(same)
+    # The order is stable, so that rows of the first table come first.
+    return order_a[merged[firsts]], order_b[merged[firsts + 1] - len(before)]

@@ -1,0 +1,143 @@
+"""What it takes to verify a savepoint, and to compare two, beside a full read into Arrow, in one process.
+
+    python benchmarks/checks.py [--keys 1000000 5000000] [--rounds 3]
+
+The savepoints are made once, without Spark: a count and a name per key. One has the count of every
+hundredth key changed, another has the keys in other key groups. All ways go over them in turn, on one
+thread, with the files in the system's cache. The best round of each is told. What they count is checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from savepoint_formats.bytes.data_view import DataOutputView
+from savepoint_formats.entries.stored_entries import StoredEntries, runs
+from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.key_groups.ranges import KeyGroupRange, key_groups_of, prefix_size
+from savepoint_formats.metadata import CheckpointMetadata, OperatorState, RelativeFile, SubtaskState
+from savepoint_formats.program.spans import large_binary
+from savepoint_formats.snapshots import constructed
+from savepoint_formats.state_files.canonical_file import CanonicalFile
+from savepoint_formats.state_files.header import KeyedBackendHeader, KeyedStateType, StateMetaInfo
+from state_processor import Savepoint, Types
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+UID = "customers"
+TABLE = f"{UID}.keyed_state"
+STEP = 100
+"""Of so many keys, one has another count in the changed savepoint."""
+
+
+def column(values: np.ndarray) -> pa.LargeBinaryArray:
+    """A row of bytes per value."""
+    count, width = values.shape
+    return large_binary(np.arange(count + 1, dtype=np.int64) * width, values.ravel())
+
+
+def make(path: Path, keys: int, max_parallelism: int = 128, step: int = 0) -> None:
+    """Writes a savepoint of so many keys, if it is not there."""
+    if (path / "_metadata").exists():
+        return
+    path.mkdir(parents=True)
+    numbers = np.arange(keys, dtype=np.int64)
+    stored = np.zeros((keys, 9), np.uint8)  # the key, and a namespace that there is not
+    stored[:, :8] = numbers.astype(">i8").view(np.uint8).reshape(keys, 8)
+    counts = numbers * 7 + (numbers % step == 0 if step else 0)
+    names = np.char.add("customer-", np.char.zfill(numbers.astype("U11"), 11)).astype("S20")
+    texts = np.full((keys, 21), 21, np.uint8)  # one more than the number of letters, then these
+    texts[:, 1:] = names.view(np.uint8).reshape(keys, 20)
+    values = (counts.astype(">i8").view(np.uint8).reshape(keys, 8), texts)
+    groups = key_groups_of(numbers.astype(np.int32), max_parallelism)
+    sections: dict[int, list[pa.Buffer]] = {}
+    for state, value in enumerate(values):
+        entries = StoredEntries(column(stored), column(np.ascontiguousarray(value)))
+        found = runs(entries, groups, state, prefix_size(max_parallelism))
+        pairs = zip(found.column("key_group").to_pylist(), found.column("run"), strict=True)
+        for group, run in pairs:
+            sections.setdefault(group, []).append(run.as_buffer())
+    infos = tuple(
+        StateMetaInfo.of_keys(name, KeyedStateType.VALUE, constructed.void_namespace(), of.snapshot)
+        for name, of in (("count", Types.LONG()), ("name", Types.STRING()))
+    )
+    header = KeyedBackendHeader.of(Types.LONG().snapshot, infos)
+    key_groups = KeyGroupRange(0, max_parallelism - 1)
+    with (path / "state").open("wb") as output:
+        file = CanonicalFile.write(output, header, key_groups, sorted(sections.items()))
+    subtask = SubtaskState(0, managed_keyed_state=file.handle(RelativeFile("state", file.size)))
+    operator = OperatorState(OperatorId.from_uid(UID), 1, max_parallelism, (subtask,))
+    view = DataOutputView()
+    CheckpointMetadata.new((operator,)).write(view)
+    (path / "_metadata").write_bytes(view.to_bytes())
+
+
+def measure(folder: Path, keys: int, rounds: int) -> None:
+    """Lets all ways go over the savepoints in turn."""
+    make(folder / "before", keys)
+    make(folder / "same", keys)
+    make(folder / "changed", keys, step=STEP)
+    make(folder / "regrouped", keys, max_parallelism=300)
+    size = (folder / "before" / "state").stat().st_size
+
+    def opened(name: str) -> Savepoint:
+        return Savepoint.open(str(folder / name), uids=[UID])
+
+    def read() -> int:
+        return sum(batch.num_rows for batch in opened("before").scan(TABLE).batches())
+
+    def verified() -> int:
+        found = opened("before").verify()
+        assert found.is_whole
+        return found.entries // 2
+
+    def compared(name: str, updated: int) -> int:
+        (found,) = opened("before").diff(opened(name)).tables
+        assert (found.inserted, found.deleted, found.updated) == (0, 0, updated)
+        return found.updated + found.unchanged
+
+    ways: dict[str, Callable[[], int]] = {
+        "read into Arrow": read,
+        "verify": verified,
+        "diff, the same bytes": lambda: compared("same", 0),
+        "diff, 1 % updated": lambda: compared("changed", -(-keys // STEP)),
+        "diff, other key groups": lambda: compared("regrouped", 0),
+    }
+    best: dict[str, float] = {}
+    for _ in range(rounds + 1):  # the first one loads machine code
+        for name, way in ways.items():
+            started = time.perf_counter()
+            assert way() == keys, name
+            seconds = time.perf_counter() - started
+            best[name] = min(best.get(name, seconds), seconds)
+    print(f"{keys:,} keys, {size / 1e6:,.0f} MB each")
+    for name, seconds in best.items():
+        print(
+            f"{name:24} {seconds:6.2f} s  {seconds / best['read into Arrow']:5.1f} times the read"
+        )
+
+
+def main() -> None:
+    """Makes what is not there, measures, prints."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--keys", type=int, nargs="+", default=[1_000_000], help="sizes")
+    parser.add_argument("--rounds", type=int, default=3, help="readings of each")
+    folder = Path.home() / ".cache" / "savepoint-benchmarks"
+    parser.add_argument("--folder", type=Path, default=folder, help="where savepoints are kept")
+    options = parser.parse_args()
+    for keys in options.keys:
+        measure(options.folder / f"checks-{keys}", keys, options.rounds)
+
+
+if __name__ == "__main__":
+    main()
