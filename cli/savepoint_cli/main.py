@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savepoint_cli import audit, checks, garbage, inspect, kafka, local, modify, read, transfer
+from savepoint_cli.progress import compiling
 from savepoint_formats.errors import SavepointError, SavepointWarning
 from savepoint_formats.printable import printable
+from savepoint_formats.program.kernel.machine_code import watch_compilation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +22,7 @@ class SavepointGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Runs a command; anything but a ``SavepointError`` is a fault of ours, and shows."""
+        watch_compilation(compiling)
         with warnings.catch_warnings():
             warnings.simplefilter("always", SavepointWarning)
             warnings.showwarning = _show(warnings.showwarning)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from threading import Event, Thread
+from threading import Event, Thread, Timer
 from typing import TYPE_CHECKING
 
+import click
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import (
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from state_processor.snapshot.session import TaskCount
 
 _POLL_SECONDS = 0.25
+_PATIENCE_SECONDS = 2.0
 
 
 @contextmanager
@@ -54,6 +56,25 @@ def steps(title: str, count: int) -> Iterator[Callable[[], None]]:
     with _shown(shown):
         task = shown.add_task(escape(title), total=count)
         yield lambda: shown.advance(task)
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Says that machine code is made, where that takes longer than a person waits silently."""
+    if not Console(stderr=True).is_terminal:
+        yield
+        return
+    timer = Timer(_PATIENCE_SECONDS, _say_compiling)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _say_compiling() -> None:
+    click.echo("Compiling for large tables (once per machine)...", err=True)
 
 
 @contextmanager

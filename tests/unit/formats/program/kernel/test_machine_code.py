@@ -115,3 +115,34 @@ def imported(path: Path) -> set[str]:
             names = [f"{place}/{one.name}" for one in node.names] if is_package else [place]
             found |= {f"{name}.py" for name in names}
     return found
+
+
+def test_a_process_that_can_keep_nothing_compiles_once(package: Path) -> None:
+    """As in a container: the package cannot be written, and there is no folder for a cache."""
+    script = (
+        "import numpy as np\n"
+        "from savepoint_formats.bytes.chunk import Chunk\n"
+        "from savepoint_formats.entries.frames import FramesStart, frames\n"
+        "from savepoint_formats.program.kernel import find_frames\n"
+        "from savepoint_formats.program.kernel.machine_code import ALLOWANCE\n"
+        "ALLOWANCE.left = 0\n"
+        "chunk = Chunk(np.frombuffer(b'\\xff' * 2, np.uint8))\n"
+        "found = [frames(chunk, FramesStart(0), 1).is_end for _ in range(2)]\n"
+        "print(*found, len(find_frames.machine.signatures))\n"
+    )
+    # A folder cannot be made where a file lies; that holds for root too.
+    kernel = package / PACKAGE.name / "program" / "kernel"
+    blocked = package / "file"
+    blocked.touch()
+    (kernel / "__pycache__").touch()
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environment |= {
+        "HOME": str(blocked),
+        "XDG_CACHE_HOME": str(blocked),
+        "PYTHONPATH": str(package),
+    }
+    printed = subprocess.run(
+        [sys.executable, "-c", script], env=environment, check=True, capture_output=True, text=True
+    ).stdout
+    assert printed.split() == ["True", "True", "1"]
+    assert not list(package.rglob("*.nbi"))

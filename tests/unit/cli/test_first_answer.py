@@ -1,0 +1,57 @@
+"""A first answer loads what it needs, and what takes long says so."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    "sample", ["currency-2.2.1-hashmap-canonical", "currency-2.2.1-rocksdb-native"]
+)
+def test_the_rows_of_a_sample_need_neither_spark_nor_machine_code(
+    samples: Path, sample: str
+) -> None:
+    program = (
+        "import sys; from savepoint_cli.main import main;"
+        f"main(['show', {str(samples / sample)!r}, 'summarize.keyed_state', '-n', '2'],"
+        " standalone_mode=False);"
+        "assert not {'pyspark', 'numba', 'llvmlite'} & set(sys.modules)"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    ).stdout
+    assert "summarize.keyed_state" in printed
+
+
+@pytest.mark.parametrize(("seconds", "is_said"), [(0.0, True), (60.0, False)])
+def test_a_terminal_is_told_of_a_long_compilation(seconds: float, is_said: bool) -> None:
+    program = (
+        "import time; from savepoint_cli import progress;"
+        f"progress._PATIENCE_SECONDS = {seconds};\n"
+        "with progress.compiling(): time.sleep(0.5)"
+    )
+    terminal, end = pty.openpty()
+    subprocess.run([sys.executable, "-c", program], check=True, stderr=end)
+    os.write(end, b".\n")
+    os.close(end)
+    shown = os.read(terminal, 1000)
+    os.close(terminal)
+    assert (b"once per machine" in shown) == is_said
+
+
+def test_a_pipe_is_not(capfd: pytest.CaptureFixture[str]) -> None:
+    program = (
+        "import time; from savepoint_cli import progress; progress._PATIENCE_SECONDS = 0.0;\n"
+        "with progress.compiling(): time.sleep(0.5)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert capfd.readouterr().err == ""
