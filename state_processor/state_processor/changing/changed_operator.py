@@ -90,6 +90,11 @@ class ChangedOperator:
         """Whether its keyed state is local as it is."""
         return any(one.scope.is_local for one in self.operator.catalog.states)
 
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing but its key groups changes."""
+        return self == ChangedOperator(self.operator, hash_code=self.hash_code)
+
     def with_merged(self, merge: Mapping[str, Merge]) -> Self:
         """The operator with its local state as ordinary one; see ``SavepointWriter.merge_local``."""
         return replace(self, merged=merged_instances(self.operator, merge))

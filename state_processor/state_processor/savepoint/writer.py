@@ -114,7 +114,7 @@ class SavepointWriter(StateChanges):
         Raises:
             ValueError: There is no transformation, or there are two of keyed state or of one name;
                 or not 1 <= parallelism <= max parallelism <= 32768.
-            OperatorExistsError: It was added or overwritten before.
+            OperatorExistsError: It was added or overwritten before, or its states were changed.
 
         Example:
             >>> writer.with_operator("totals", transformation).write("s3://jobs/new")
@@ -124,6 +124,11 @@ class SavepointWriter(StateChanges):
         if found is not None and found.is_made_anew:
             raise OperatorExistsError(
                 f"operator {found.name} is made already: give all of its state to one with_operator"
+            )
+        if found is not None and found.change is not None and not found.change.is_same:
+            raise OperatorExistsError(
+                f"operator {found.name} was changed before, which would be lost: give all of its"
+                " state to with_operator, or change states alone"
             )
         if max_parallelism is None:
             max_parallelism = found.max_parallelism if found else self.max_parallelism
