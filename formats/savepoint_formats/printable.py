@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import html
 import re
-from typing import TYPE_CHECKING
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -73,6 +74,27 @@ def html_table(title: str, names: Sequence[str], rows: Iterable[Sequence[object]
     )
     table = "".join(f"<tr>{line}</tr>" for line in cells)
     return f"<p>{html_printable(title)}</p><table>{table}</table>"
+
+
+def call_text(made: Any) -> str:
+    """The call that makes a dataclass, without the arguments that are as by default.
+
+    Args:
+        made: An instance, whose values have short texts of their own.
+
+    Example:
+        >>> call_text(ReadOptions(keys=("a",)))
+        "ReadOptions(keys=('a',))"
+    """
+    arguments = []
+    for one in fields(made):
+        value = getattr(made, one.name)
+        is_first = one.default is MISSING and one.default_factory is MISSING
+        if is_first:
+            arguments.append(repr(value))
+        elif value != (one.default if one.default_factory is MISSING else one.default_factory()):
+            arguments.append(f"{one.name}={value!r}")
+    return f"{type(made).__name__}({', '.join(arguments)})"
 
 
 def _escaped(character: str, keep: str) -> str:

@@ -11,25 +11,30 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from savepoint_formats.errors import (
-    RescaleError,
     SchemaChangeError,
     StateExistsError,
     StateNotFoundError,
 )
-from savepoint_formats.metadata import OperatorState, SubtaskState
 from savepoint_formats.new_snapshot.copying import copied
+from savepoint_formats.snapshots.class_names import class_names
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.local_state import as_keyed
 from savepoint_formats.state_files.state import StateKind
 from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
 from state_processor.changing.changed_table import ChangedTable
 from state_processor.changing.hash_codes import hash_code_of
-from state_processor.changing.header_changes import HeaderChanges
+from state_processor.changing.header_changes import HeaderChanges, RenamedElements
+from state_processor.changing.kept_state import (
+    expect_rescalable,
+    joined,
+    without_keyed_state,
+    without_operator_state,
+)
 from state_processor.changing.key_choice import encoded_keys, keys_where
-from state_processor.changing.named_classes import expect_not_named
-from state_processor.changing.renamed_rows import RenamedElements
+from state_processor.changing.named_classes import expect_not_named, snapshots_of
 from state_processor.changing.stored_elements import StoredElements
 from state_processor.changing.stored_rows import StoredKeyedRows, check_passage
+from state_processor.changing.value_changes import ValueChanges
 from state_processor.local_state.local_merges import merged_instances
 from state_processor.local_state.local_write import LocalKeyedPlan, MergedPlan
 from state_processor.types.column_types import column_of, expect_frame
@@ -48,6 +53,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_formats.metadata import OperatorState
     from savepoint_formats.pass_through.merged_instances import MergedInstances
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
@@ -138,6 +144,25 @@ class ChangedOperator:
         """The operator with a class of Java under another name."""
         return replace(self, headers=self.headers.with_class(rename))
 
+    def renames(self, rename: ClassRename) -> bool:
+        """Whether serializers change with the name of a class.
+
+        Raises:
+            SchemaChangeError: One has the name where it cannot be changed.
+        """
+        snapshots = map(self.headers.snapshot, snapshots_of(self.operator))
+        # All of them are tried, for each may have the name where it cannot be changed.
+        changes = [rename.of(snapshot) != snapshot for snapshot in snapshots]
+        return any(changes)
+
+    def class_names(self) -> frozenset[str]:
+        """All classes of Java that serializers name."""
+        return class_names(map(self.headers.snapshot, snapshots_of(self.operator)))
+
+    def values(self, spark: SparkSession, state: str) -> ValueChanges:
+        """What can be changed of the values of a state."""
+        return ValueChanges(self, spark, state)
+
     def table_of(self, spark: SparkSession, state: State) -> ChangedTable:
         """The table that shows a state, as changed so far."""
         tables = (one for one in self.operator.tables if state in one.states)
@@ -209,7 +234,7 @@ class ChangedOperator:
         """
         record = self.operator.record
         if (record.parallelism, record.max_parallelism) != (parallelism, max_parallelism):
-            self._expect_rescalable()
+            expect_rescalable(self.operator)
         if any(state.kind.is_keyed for state in self.operator.catalog.states):
             types, written = StoredTypes.of(self.operator), self._written()
             names = frozenset(one.name for one in types.states if one.name not in written)
@@ -228,21 +253,21 @@ class ChangedOperator:
             context.max_parallelism,
         )
         if is_rescaled:
-            self._expect_rescalable()
+            expect_rescalable(self.operator)
         kept = record
         plan = OperatorPlan()
         if is_rescaled or self._touches(is_keyed=True):
-            kept = _without_keyed_state(kept)
+            kept = without_keyed_state(kept)
             plan = replace(plan, keyed=self._keyed(context.spark))
         if is_rescaled or self._touches(is_keyed=False):
-            kept = _without_operator_state(kept)
+            kept = without_operator_state(kept)
             plan = replace(plan, operator_states=self._elements(context.spark))
         names = [rename.old for rename in self.headers.classes]
         expect_not_named(context.spark, self.operator, names)
         written = self.headers.plan(plan).write(context)
         if is_rescaled:
             return replace(written, coordinator_state=record.coordinator_state)
-        return _joined(copied(kept, self.operator.directory, context.target), written)
+        return joined(copied(kept, self.operator.directory, context.target), written)
 
     def _touches(self, *, is_keyed: bool) -> bool:
         """Whether keyed state, or operator state, is not all as it was."""
@@ -327,22 +352,6 @@ class ChangedOperator:
                 return RenamedElements(rows, replace(rows.state, element=snapshot))
         return rows
 
-    def _expect_rescalable(self) -> None:
-        """Raises ``RescaleError`` for state of which nobody knows how it is spread."""
-        what = {
-            StateKind.RAW_KEYED: "raw keyed state",
-            StateKind.RAW_OPERATOR: "raw operator state",
-        }
-        kinds = [state.kind for state in self.operator.catalog.states]
-        found = [words for kind, words in what.items() if kind in kinds]
-        if any(one.input_channels or one.output_channels for one in self.operator.record.subtasks):
-            found.append("records in flight (of an unaligned checkpoint)")
-        if found:
-            raise RescaleError(
-                f"operator {self.operator.name} has {' and '.join(found)}, which only Flink can"
-                " spread over other subtasks: rescale a canonical savepoint of the job"
-            )
-
 
 def _without_keys(plan: OperatorPlan, keys: DataFrame) -> OperatorPlan:
     """What is made of rows, without those of some keys."""
@@ -355,30 +364,3 @@ def _without_keys(plan: OperatorPlan, keys: DataFrame) -> OperatorPlan:
         for rows in plan.keyed.rows
     )
     return replace(plan, keyed=replace(plan.keyed, rows=tuple(rows)))
-
-
-def _without_keyed_state(record: OperatorState) -> OperatorState:
-    # Raw timers are keyed state too, and go into the new files as managed ones.
-    subtasks = (
-        replace(subtask, managed_keyed_state=None, raw_keyed_state=None)
-        for subtask in record.subtasks
-    )
-    return replace(record, subtasks=tuple(subtasks))
-
-
-def _without_operator_state(record: OperatorState) -> OperatorState:
-    subtasks = (replace(subtask, managed_operator_state=None) for subtask in record.subtasks)
-    return replace(record, subtasks=tuple(subtasks))
-
-
-def _joined(kept: OperatorState, written: OperatorState) -> OperatorState:
-    """The record of what was kept, with what was written in its gaps."""
-    subtasks = {subtask.index: subtask for subtask in kept.subtasks}
-    for new in written.subtasks:
-        old = subtasks.get(new.index, SubtaskState(new.index))
-        subtasks[new.index] = replace(
-            old,
-            managed_keyed_state=new.managed_keyed_state or old.managed_keyed_state,
-            managed_operator_state=new.managed_operator_state or old.managed_operator_state,
-        )
-    return replace(kept, subtasks=tuple(subtasks[index] for index in sorted(subtasks)))

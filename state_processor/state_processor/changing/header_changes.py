@@ -9,15 +9,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.snapshots import SerializerEntry
-from state_processor.changing.renamed_rows import RenamedElements, RenamedRows
 from state_processor.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, Row
+
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
     from savepoint_formats.state_files.header import StateMetaInfo
-    from state_processor.writing.keyed_write import KeyedPlan
-    from state_processor.writing.operator_rows import ElementRows
+    from state_processor.writing.handed_runs import RunSource
+    from state_processor.writing.keyed_write import KeyedPlan, RunRows
+    from state_processor.writing.operator_rows import ElementRows, NewOperatorState
 
 
 @dataclass(frozen=True)
@@ -85,3 +89,42 @@ class HeaderChanges:
             key=None if state.key is None else self.snapshot(state.key),
         )
         return RenamedElements(found, renamed)
+
+
+@dataclass(frozen=True)
+class RenamedRows:
+    """Rows of keyed state.
+
+    Attributes:
+        rows: The rows.
+        old_names: New name of a state -> the one that the rows know it by.
+    """
+
+    rows: RunRows
+    old_names: Mapping[str, str]
+
+    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
+        """The runs; see ``RunRows``."""
+        known = {self.old_names.get(name, name): number for name, number in ids.items()}
+        return self.rows.runs(known, max_parallelism)
+
+    def duplicates(self, limit: int) -> list[Row]:
+        """See ``RunRows``."""
+        return self.rows.duplicates(limit)
+
+
+@dataclass(frozen=True)
+class RenamedElements:
+    """Elements of operator state.
+
+    Attributes:
+        rows: The elements.
+        state: The state that they become.
+    """
+
+    rows: ElementRows
+    state: NewOperatorState
+
+    def elements(self, index: int, parallelism: int) -> DataFrame:
+        """The elements; see ``ElementRows``."""
+        return self.rows.elements(index, parallelism)

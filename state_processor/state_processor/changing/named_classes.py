@@ -1,6 +1,6 @@
-"""Whether the bytes of an operator's state name a class of Java, which then can't be renamed.
+"""Which classes of Java an operator names: its serializers, and the bytes of its values.
 
-Kryo writes the name of a class that is not registered, a POJO serializer that of a subclass that is
+A class that bytes name can't be renamed. Kryo writes the name of a class that is not registered, a POJO serializer that of a subclass that is
 not, and Java's serialization every name. Only states that may hold such values are looked through.
 """
 
@@ -16,19 +16,39 @@ from pyspark.sql import functions as F
 from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.layout import JavaObject, Kryo, Layout, Opaque, Pojo, parts
 from savepoint_formats.snapshots.class_names import is_named_in
+from savepoint_formats.state_files.header import HeaderBytes, OperatorBackendHeader
 from state_processor.changing.stored_elements import StoredElements
 from state_processor.changing.stored_rows import StoredKeyedRows
 from state_processor.snapshot.task_errors import typed_errors
+from state_processor.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.state import State
     from state_processor.snapshot.operator import Operator
 
 _FOUND = "state STRING"
+
+
+def snapshots_of(operator: Operator) -> Iterator[TypeSerializerSnapshot]:
+    """The serializers of all states, as the headers of the files have them."""
+    if any(state.kind.is_keyed for state in operator.catalog.states):
+        types = StoredTypes.of(operator)
+        yield types.key
+        for info in types.states:
+            yield from (entry.snapshot for _, entry in info.serializers)
+    for subtask in operator.record.subtasks:
+        handle = subtask.managed_operator_state
+        if handle is None or not handle.states:
+            continue
+        header = HeaderBytes.of_operator_state(operator.directory, handle)
+        parsed = OperatorBackendHeader.parse(header)
+        for info in (*parsed.list_states, *parsed.broadcast_states):
+            yield from (entry.snapshot for _, entry in info.serializers)
 
 
 def expect_not_named(spark: SparkSession, operator: Operator, names: Iterable[str]) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _HASH = re.compile("[0-9a-f]{32}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PlannedOperator:
     """An operator of the savepoint that is to be written.
 
@@ -42,6 +42,9 @@ class PlannedOperator:
     max_parallelism: int
     source: Operator | None = None
     transformation: StateTransformation | None = None
+
+    def __repr__(self) -> str:
+        return f"PlannedOperator({self.name!r}, {self.action})"
 
     def __post_init__(self) -> None:
         """Raises ``ValueError`` if the parallelism is none that Flink allows."""

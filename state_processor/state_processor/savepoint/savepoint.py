@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.errors import UnknownUidWarning
+from state_processor.savepoint.changes import SavepointChanges
 from state_processor.savepoint.writer import SavepointWriter
 from state_processor.snapshot.session import tasks_at_once
 from state_processor.snapshot.snapshot import Snapshot
@@ -29,15 +30,14 @@ if TYPE_CHECKING:
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
     from state_processor.snapshot.key_types import GivenType
     from state_processor.sql.scan_dataset import Times
-    from state_processor.writing.write_context import StateTransformation
 
 
 @dataclass(frozen=True, repr=False)
-class Savepoint(Snapshot):
+class Savepoint(SavepointChanges, Snapshot):
     """A savepoint or checkpoint; holds no data, and needs no Spark.
 
-    What is read of it, the methods of ``Snapshot`` say. The methods here give another savepoint,
-    which ``write`` writes.
+    ``open`` and ``load`` open one; ``describe``, ``tables``, ``schema``, ``files`` and ``scan`` say
+    and read what is in it. All methods of ``SavepointChanges`` give a writer of another savepoint.
     """
 
     @classmethod
@@ -323,26 +323,3 @@ class Savepoint(Snapshot):
     def writer(self) -> SavepointWriter:
         """What writes a savepoint that is based on this one; as yet a copy of it."""
         return SavepointWriter.of(self, None)
-
-    def with_operator(
-        self,
-        uid: str,
-        *transformations: StateTransformation,
-        parallelism: int | None = None,
-        max_parallelism: int | None = None,
-    ) -> SavepointWriter:
-        """A savepoint with one more operator, or one overwritten.
-
-        See ``SavepointWriter.with_operator``.
-        """
-        return self.writer().with_operator(
-            uid, *transformations, parallelism=parallelism, max_parallelism=max_parallelism
-        )
-
-    def remove_operator(self, uid: str) -> SavepointWriter:
-        """A savepoint without one of the operators; see ``SavepointWriter.remove_operator``."""
-        return self.writer().remove_operator(uid)
-
-    def rename_operator(self, uid: str, new_uid: str) -> SavepointWriter:
-        """A savepoint whose operator has another uid; see ``SavepointWriter.rename_operator``."""
-        return self.writer().rename_operator(uid, new_uid)

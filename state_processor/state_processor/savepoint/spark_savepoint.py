@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from savepoint_formats.errors import StateNotFoundError
-from savepoint_formats.printable import html_printable
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.tables import KEYED_STATE, TIMERS, WINDOW_STATE
@@ -16,15 +15,12 @@ from state_processor.reading.data_source import FORMAT, SavepointDataSource, pat
 from state_processor.reading.keyed_reader import KeyedReaderJob
 from state_processor.reading.metadata_function import register_metadata_function
 from state_processor.reading.per_key import ReaderPlan, keys_of_function, row_types, to_dataframe
-from state_processor.reading.sql_views import create_view, drop_view
 from state_processor.reading.window_reader import WindowReaderJob
 from state_processor.savepoint.merged_rows import read_merged
+from state_processor.savepoint.registered_views import create_views, unread_views
 from state_processor.savepoint.savepoint import Savepoint
-from state_processor.savepoint.state_changes import StateChanges
 from state_processor.savepoint.writer import SavepointWriter
 from state_processor.snapshot.key_types import key_types_json
-from state_processor.sql.sql_tables import SqlTables
-from state_processor.types.schema import exported_schema
 from state_processor.types.source_options import SourceOptions
 
 if TYPE_CHECKING:
@@ -34,7 +30,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.scan.read_options import ReadArguments, UndescribedSubclasses
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
@@ -48,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class SparkSavepoint(StateChanges, Savepoint):
+class SparkSavepoint(Savepoint):
     """A savepoint whose tables are read as DataFrames.
 
     Attributes:
@@ -88,28 +83,6 @@ class SparkSavepoint(StateChanges, Savepoint):
         """What writes a savepoint that is based on this one; as yet a copy of it."""
         return SavepointWriter.of(self, self.spark)
 
-    def with_state(
-        self, uid: str, name: str, data: DataFrame, *, ttl_times: Literal["now"] | None = None
-    ) -> SavepointWriter:
-        """A savepoint with a state replaced; see ``SavepointWriter.with_state``."""
-        return self.writer().with_state(uid, name, data, ttl_times=ttl_times)
-
-    def remove_state(self, uid: str, name: str) -> SavepointWriter:
-        """A savepoint without one of the states; see ``SavepointWriter.remove_state``."""
-        return self.writer().remove_state(uid, name)
-
-    def rescale(
-        self,
-        *,
-        max_parallelism: int | None = None,
-        parallelism: int | None = None,
-        hash_codes: Mapping[str, HashKeys | str] | None = None,
-    ) -> SavepointWriter:
-        """A savepoint of other key groups and subtasks; see ``SavepointWriter.rescale``."""
-        return self.writer().rescale(
-            max_parallelism=max_parallelism, parallelism=parallelism, hash_codes=hash_codes
-        )
-
     def read_table(self, table: str, **options: Unpack[TableArguments]) -> DataFrame:
         """Any table by its full name.
 
@@ -134,20 +107,8 @@ class SparkSavepoint(StateChanges, Savepoint):
         operator, found = self.table(table)
         # Told here, an error is what it is; from the data source it comes as one of Spark's.
         operator.scan(found, asked.read).check()
-        given = self._source_options(table, asked)
+        given = self.source_options(table, asked)
         return self.spark.read.format(FORMAT).options(**given).load(self.directory.absolute_uri)
-
-    def _source_options(self, table: str, asked: SourceOptions) -> dict[str, str]:
-        """The options of the data source, as texts."""
-        given = {"table": table, **path_options(self.directory.rules)}
-        if self.uids:
-            given["uids"] = json.dumps(self.uids)
-        if self.kryo.classes:
-            given["kryoClasses"] = kryo_classes_json(self.kryo.classes)
-        keys = {one.id: one.key_type for one in self.operators() if one.key_type is not None}
-        if keys:
-            given["keyTypes"] = key_types_json(keys)
-        return {**given, **asked.texts()}
 
     def read_list_state(self, uid: str, name: str, **options: Unpack[ReadArguments]) -> DataFrame:
         """A list state of an operator, a row per element.
@@ -386,38 +347,22 @@ class SparkSavepoint(StateChanges, Savepoint):
             >>> savepoint.register()
             >>> spark.sql("SELECT key, total FROM summarize.keyed_state").show()
         """
-        self.warn_of_unread_tables()
         asked = ReadOptions(nanoseconds=nanoseconds, undescribed_subclasses=undescribed_subclasses)
-        names: dict[str, str] = {}
-        for found in SqlTables(self.operators()):
-            name, operator, full = found.spark_sql, found.operator, found.full_name
-            if found.problem is not None:
-                # A view of another savepoint would answer in its place.
-                drop_view(self.spark, name)
-                continue
-            names[name], table = full, operator.table(found.table)
-            options = {
-                **self._source_options(full, SourceOptions(asked)),
-                "savepoint": self.directory.absolute_uri,
-            }
-            schema = exported_schema(operator.scan(table, asked).schema, nanoseconds)
-            create_view(self.spark, name, schema, options)
-        return names
+        self.warn_of_unread_tables()
+        return create_views(self, asked)
 
     def unread_views(self) -> dict[str, str]:
         """Name in SQL -> why ``register`` left it out."""
-        return {
-            found.spark_sql: str(found.problem)
-            for found in SqlTables(self.operators())
-            if found.problem is not None
-        }
+        return unread_views(self)
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        rows = "".join(
-            f"<tr><td>{html_printable(table.table)}</td><td>{html_printable(', '.join(table.columns))}</td>"
-            f"<td>{html_printable(', '.join(table.kinds))}</td></tr>"
-            for table in self.tables()
-        )
-        head = "<tr><th>table</th><th>columns</th><th>kind of state</th></tr>"
-        return f"<p>{html_printable(repr(self))}</p><table>{head}{rows}</table>"
+    def source_options(self, table: str, options: SourceOptions) -> dict[str, str]:
+        """The options of the data source that reads a table as it is read here, as texts."""
+        given = {"table": table, **path_options(self.directory.rules)}
+        if self.uids:
+            given["uids"] = json.dumps(self.uids)
+        if self.kryo.classes:
+            given["kryoClasses"] = kryo_classes_json(self.kryo.classes)
+        keys = {one.id: one.key_type for one in self.operators() if one.key_type is not None}
+        if keys:
+            given["keyTypes"] = key_types_json(keys)
+        return {**given, **options.texts()}

@@ -13,11 +13,13 @@ from savepoint_formats.errors import ClassNotNamedError
 from savepoint_formats.snapshots.class_names import ClassRename
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import Column
 
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from state_processor.changing.changed_operator import ChangedOperator
+    from state_processor.changing.value_changes import ValueChanges
     from state_processor.local_state.local_merges import Merge
     from state_processor.savepoint.writer import SavepointWriter
     from state_processor.types.types import TypeInformation
@@ -54,17 +56,19 @@ class StateChanges:
         Example:
             >>> savepoint.rename_class("shop.Customer", "shop.Client").write("s3://jobs/renamed")
         """
-        from state_processor.changing.class_rename import named_classes, renames  # noqa: PLC0415  # as below
-
         writer, rename = self.writer(), ClassRename(old, new)
         planned = writer.operators if uid is None else (writer.operator(uid),)
-        operators = [one for one in planned if one.source is not None and one.change is not None]
-        found = [one for one in operators if renames(one.change, rename)]
-        if not found:
-            known = ", ".join(sorted(named_classes(one.change for one in operators))) or "none"
-            raise ClassNotNamedError(f"no serializer names class {old}; they name: {known}")
-        for one in found:
-            writer = writer.changed(one.name, lambda operator: operator.with_class(rename))
+        changes = {one.name: one.change for one in planned if one.source is not None}
+        operators = {name: change for name, change in changes.items() if change is not None}
+        # All of them are tried, for each may have the name where it cannot be changed.
+        named = [name for name, operator in operators.items() if operator.renames(rename)]
+        if not named:
+            known = frozenset().union(*(one.class_names() for one in operators.values()))
+            raise ClassNotNamedError(
+                f"no serializer names class {old}; they name: {', '.join(sorted(known)) or 'none'}"
+            )
+        for name in named:
+            writer = writer.changed(name, lambda operator: operator.with_class(rename))
         return writer
 
     def rename_state(self, uid: str, old: str, new: str) -> SavepointWriter:
@@ -105,9 +109,7 @@ class StateChanges:
         Example:
             >>> savepoint.rename_field("stateful", "customer", "address.zip", "postcode")
         """
-        from state_processor.savepoint.field_changes import FieldChanges  # noqa: PLC0415  # Spark is slow
-
-        return FieldChanges(self.writer(), uid, state).rename(old, new)
+        return self._with_values(uid, state, lambda values: values.with_renamed_field(old, new))
 
     def add_field(
         self,
@@ -136,9 +138,9 @@ class StateChanges:
         Example:
             >>> savepoint.add_field("stateful", "customer", "vip", Types.BOOLEAN(), False)
         """
-        from state_processor.savepoint.field_changes import FieldChanges  # noqa: PLC0415  # Spark is slow
-
-        return FieldChanges(self.writer(), uid, state).add(name, field_type, value)
+        return self._with_values(
+            uid, state, lambda values: values.with_field(name, field_type, value)
+        )
 
     def drop_field(self, uid: str, state: str, name: str) -> SavepointWriter:
         """Leaves a field of the POJOs, or of the rows of SQL, in a state out.
@@ -148,9 +150,7 @@ class StateChanges:
         Example:
             >>> savepoint.drop_field("stateful", "customer", "tags").write("s3://jobs/smaller")
         """
-        from state_processor.savepoint.field_changes import FieldChanges  # noqa: PLC0415  # Spark is slow
-
-        return FieldChanges(self.writer(), uid, state).drop(name)
+        return self._with_values(uid, state, lambda values: values.without_field(name))
 
     def widen_field(
         self, uid: str, state: str, name: str, field_type: TypeInformation | str
@@ -171,9 +171,9 @@ class StateChanges:
         Example:
             >>> savepoint.widen_field("stateful", "customer", "purchases", Types.LONG())
         """
-        from state_processor.savepoint.field_changes import FieldChanges  # noqa: PLC0415  # Spark is slow
-
-        return FieldChanges(self.writer(), uid, state).widen(name, field_type)
+        return self._with_values(
+            uid, state, lambda values: values.with_widened_field(name, field_type)
+        )
 
     def update_state(
         self,
@@ -208,9 +208,9 @@ class StateChanges:
             >>> from pyspark.sql.functions import abs
             >>> savepoint.update_state("summarize", "total", abs("total"), where="count > 1")
         """
-        from state_processor.savepoint.field_changes import with_values  # noqa: PLC0415  # Spark is slow
-
-        return with_values(self.writer(), uid, state, expression, where, nanoseconds)
+        return self._with_values(
+            uid, state, lambda values: values.with_values(expression, where, nanoseconds)
+        )
 
     def delete_keys(self, uid: str, where: Column | str) -> SavepointWriter:
         """Leaves keys of an operator out: all their states, windows and timers.
@@ -230,9 +230,9 @@ class StateChanges:
         Example:
             >>> savepoint.delete_keys("summarize", "total = 0").write("s3://jobs/cleaned")
         """
-        from state_processor.savepoint.field_changes import without_keys  # noqa: PLC0415  # Spark is slow
-
-        return without_keys(self.writer(), uid, where)
+        writer = self.writer()
+        spark = writer.session()
+        return writer.changed(uid, lambda operator: operator.without_keys(spark, where))
 
     def merge_local(self, uid: str, merge: Mapping[str, Merge] | None = None) -> SavepointWriter:
         """Makes ordinary keyed state of the local one of an operator, for Flink to restore.
@@ -262,3 +262,11 @@ class StateChanges:
             >>> merged.write("s3://jobs/for-flink")
         """
         return self.writer().changed(uid, lambda operator: operator.with_merged(merge or {}))
+
+    def _with_values(
+        self, uid: str, state: str, change: Callable[[ValueChanges], ChangedOperator]
+    ) -> SavepointWriter:
+        """The savepoint with a change of the values of a state."""
+        writer = self.writer()
+        spark = writer.session()
+        return writer.changed(uid, lambda operator: change(operator.values(spark, state)))

@@ -11,42 +11,37 @@ before Flink 1.11 no file is named relative to its directory.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.errors import OperatorExistsError, OperatorNotFoundError
-from savepoint_formats.hashing.hash_shapes import HashShape
-from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from savepoint_formats.errors import OperatorNotFoundError
 from savepoint_formats.new_snapshot.copying import no_progress
 from savepoint_formats.new_snapshot.directory import WriteMode
+from savepoint_formats.printable import html_table
+from state_processor.savepoint.changes import SavepointChanges
 from state_processor.savepoint.planned_operator import (
     PlannedOperator,
-    combined,
     expect_parallelism,
-    identity,
 )
-from state_processor.savepoint.state_changes import StateChanges
 from state_processor.savepoint.write import SavepointWrite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-    from savepoint_formats.hashing.key_hash import HashKeys
-    from savepoint_formats.key_groups.operator_id import OperatorId
     from savepoint_formats.new_snapshot.copying import Progress
     from state_processor.changing.changed_operator import ChangedOperator
     from state_processor.savepoint.savepoint import Savepoint
     from state_processor.savepoint.written import PlannedSavepoint, WrittenSavepoint
-    from state_processor.writing.write_context import StateTransformation
 
 _DEFAULT_MAX_PARALLELISM = 128
 
 
-@dataclass(frozen=True, slots=True)
-class SavepointWriter(StateChanges):
+@dataclass(frozen=True, slots=True, repr=False)
+class SavepointWriter(SavepointChanges):
     """A savepoint that is to be written; nothing happens before ``write``.
 
     Each method gives another writer, and leaves this one as it is.
@@ -68,6 +63,17 @@ class SavepointWriter(StateChanges):
     operators: tuple[PlannedOperator, ...]
     parallelism: int
     max_parallelism: int
+
+    def __repr__(self) -> str:
+        source = "nothing" if self.source is None else repr(self.source.path)
+        counts = Counter(one.action.partition(" ")[0] for one in self.operators)
+        actions = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
+        return f"SavepointWriter(of {source}, operators: {actions or 'none'})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        rows = ((one.name, one.action) for one in self.operators)
+        return html_table(repr(self), ("operator", "action"), rows)
 
     def __post_init__(self) -> None:
         """Raises ``ValueError`` if the parallelism is none that Flink allows."""
@@ -95,93 +101,6 @@ class SavepointWriter(StateChanges):
         """The writer itself, as that of a savepoint is what writes a copy of it."""
         return self
 
-    def with_operator(
-        self,
-        uid: str,
-        *transformations: StateTransformation,
-        parallelism: int | None = None,
-        max_parallelism: int | None = None,
-    ) -> Self:
-        """Adds an operator, or overwrites all state of the one that there is.
-
-        Args:
-            uid: Its uid, or the hash of one.
-            transformations: What makes its state: one of keyed state at most, and any of operator
-                state.
-            parallelism: The number of subtasks; by default that of the operator, if there is one.
-            max_parallelism: The number of key groups; likewise.
-
-        Raises:
-            ValueError: There is no transformation, or there are two of keyed state or of one name;
-                or not 1 <= parallelism <= max parallelism <= 32768.
-            OperatorExistsError: It was added or overwritten before, or its states were changed.
-
-        Example:
-            >>> writer.with_operator("totals", transformation).write("s3://jobs/new")
-        """
-        operator_id, known = identity(uid)
-        found = next((one for one in self.operators if one.operator_id == operator_id), None)
-        if found is not None and found.is_made_anew:
-            raise OperatorExistsError(
-                f"operator {found.name} is made already: give all of its state to one with_operator"
-            )
-        if found is not None and found.change is not None and not found.change.is_same:
-            raise OperatorExistsError(
-                f"operator {found.name} was changed before, which would be lost: give all of its"
-                " state to with_operator, or change states alone"
-            )
-        if max_parallelism is None:
-            max_parallelism = found.max_parallelism if found else self.max_parallelism
-        if parallelism is None:
-            parallelism = min(found.parallelism if found else self.parallelism, max_parallelism)
-        added = PlannedOperator(
-            operator_id,
-            known or (found.uid if found else None),
-            parallelism,
-            max_parallelism,
-            found.source if found else None,
-            combined(transformations),
-        )
-        if found is not None:
-            return self._with(found, added)
-        return replace(self, operators=(*self.operators, added))
-
-    def remove_operator(self, uid: str) -> Self:
-        """Leaves an operator and its state out.
-
-        Flink restores such a savepoint to a job that has the operator, which then begins empty.
-
-        Args:
-            uid: Its uid, or the hash of one.
-
-        Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
-
-        Example:
-            >>> savepoint.remove_operator("sink").write("s3://jobs/new")
-        """
-        return self._with(self.operator(uid))
-
-    def rename_operator(self, uid: str, new_uid: str) -> Self:
-        """Gives the state of an operator to another uid.
-
-        Args:
-            uid: The present uid, or the hash of one.
-            new_uid: The uid that the operator has in the new job, or the hash of one.
-
-        Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
-            OperatorExistsError: Another operator has the new uid.
-
-        Example:
-            >>> savepoint.rename_operator("sum", "totals").write("s3://jobs/new")
-        """
-        planned = self.operator(uid)
-        operator_id, known = identity(new_uid)
-        if operator_id != planned.operator_id:
-            self._expect_unused(operator_id, new_uid)
-        return self._with(planned, replace(planned, operator_id=operator_id, uid=known))
-
     def operator(self, uid: str) -> PlannedOperator:
         """The operator of this uid, or this hash of a uid, as it is planned.
 
@@ -193,100 +112,6 @@ class SavepointWriter(StateChanges):
                 return planned
         path = "the new savepoint" if self.source is None else self.source.path
         raise OperatorNotFoundError.among(path, uid, (one.name for one in self.operators))
-
-    def with_state(
-        self, uid: str, name: str, data: DataFrame, *, ttl_times: Literal["now"] | None = None
-    ) -> Self:
-        """Replaces one state of an operator; its other states pass through as the bytes they are.
-
-        Args:
-            uid: The operator's uid, or the hash of one.
-            name: The state: keyed, list, union or broadcast.
-            data: Rows as the state's table has them. Keyed state: columns ``key``, ``namespace``
-                if it has one, and one of the state's name; a column ``key_group`` gives the key
-                groups of keys whose hash code cannot be computed. List and union state: column
-                ``value``. Broadcast state: columns ``key`` and ``value``.
-            ttl_times: ``now`` makes the time of writing that of the last access of values with
-                TTL. By default the column has the times, as it is read ``with_times=True``.
-
-        Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
-            StateNotFoundError: It has no such state; the message lists those there are.
-            ColumnNotFoundError: A column is missing.
-            ColumnTypeError: A column has another type than the state.
-            ValueError: The column lacks the times of a state with TTL.
-
-        Example:
-            >>> totals = savepoint.read_keyed_state("summarize", columns=["key", "total"])
-            >>> corrected = totals.withColumn("total", abs("total"))
-            >>> savepoint.with_state("summarize", "total", corrected).write("s3://jobs/corrected")
-        """
-        return self.changed(uid, lambda operator: operator.with_rows(name, data, ttl_times))
-
-    def remove_state(self, uid: str, name: str) -> Self:
-        """Leaves one state of an operator out; its other states pass through.
-
-        Args:
-            uid: The operator's uid, or the hash of one.
-            name: The state; timers of a service are a state of each time domain.
-
-        Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
-            StateNotFoundError: It has no such state; the message lists those there are.
-
-        Example:
-            >>> savepoint.remove_state("summarize", "count").write("s3://jobs/new")
-        """
-        return self.changed(uid, lambda operator: operator.without(name))
-
-    def rescale(
-        self,
-        *,
-        max_parallelism: int | None = None,
-        parallelism: int | None = None,
-        hash_codes: Mapping[str, HashKeys | str] | None = None,
-    ) -> Self:
-        """Spreads the state of all operators over other key groups and subtasks.
-
-        Keys are hashed anew if max parallelism changes; values pass through as the bytes that
-        they are. Lists are spread over the new subtasks; union and broadcast state is as before.
-        Local key groups are assigned in order and evenly; a subtask that gets several instances of
-        a key has them in one list.
-
-        Args:
-            max_parallelism: The new number of key groups; as before by default.
-            parallelism: The new number of subtasks; as before by default.
-            hash_codes: Operator -> how its keys are hashed, for classes that have a ``hashCode``
-                of their own: the text of its shape, such as ``Objects.hash(id, name)``, or what
-                gives the Java hash codes, as i32, of an Arrow array of keys. Where nothing is
-                given, the shape is inferred from the key groups that the keys lie in.
-
-        Raises:
-            OperatorNotFoundError: ``hash_codes`` names no operator of the savepoint.
-            ValueError: They are not 1 <= parallelism <= max parallelism <= 32768; or a text of
-                ``hash_codes`` is that of no shape.
-
-        ``write`` raises ``UnstableHashError`` if the hash code of keys can be neither computed nor
-        inferred, or does not explain the key group of every key that there is, and
-        ``RescaleError`` if an operator has state that only Flink can spread anew.
-
-        Example:
-            >>> savepoint.rescale(max_parallelism=1024).write("s3://jobs/wider")
-        """
-        functions = {self.operator(uid).operator_id: one for uid, one in (hash_codes or {}).items()}
-        for shape in functions.values():
-            if isinstance(shape, str):
-                HashShape.parse(shape)
-        operators = tuple(
-            planned.rescaled(max_parallelism, parallelism, functions.get(planned.operator_id))
-            for planned in self.operators
-        )
-        return replace(
-            self,
-            operators=operators,
-            parallelism=parallelism or min(self.parallelism, max_parallelism or MAX_PARALLELISM),
-            max_parallelism=max_parallelism or self.max_parallelism,
-        )
 
     @property
     def needs_session(self) -> bool:
@@ -344,18 +169,24 @@ class SavepointWriter(StateChanges):
         write = SavepointWrite(self.spark, self.source, self.operators)
         return write.run(path, mode, on_progress)
 
-    def _expect_unused(self, operator_id: OperatorId, uid: str) -> None:
-        if any(planned.operator_id == operator_id for planned in self.operators):
-            raise OperatorExistsError(
-                f"there is an operator {uid!r} already; remove it first, or choose another uid"
-            )
+    def session(self) -> SparkSession:
+        """The session.
 
-    def _with(self, planned: PlannedOperator, *others: PlannedOperator) -> Self:
-        """The writer with other operators, or none, in the place of one."""
-        parts = (others if one is planned else (one,) for one in self.operators)
-        return replace(self, operators=tuple(chain.from_iterable(parts)))
+        Raises:
+            ValueError: There is none.
+        """
+        if self.spark is None:
+            raise ValueError(
+                "state is changed by Spark: open the savepoint with Savepoint.load(spark, path)"
+            )
+        return self.spark
 
     def changed(self, uid: str, change: Callable[[ChangedOperator], ChangedOperator]) -> Self:
         """The writer with an operator changed, perhaps once more."""
         planned = self.operator(uid)
-        return self._with(planned, planned.changed(change))
+        return self.replaced(planned, planned.changed(change))
+
+    def replaced(self, planned: PlannedOperator, *others: PlannedOperator) -> Self:
+        """The writer with other operators, or none, in the place of one."""
+        parts = (others if one is planned else (one,) for one in self.operators)
+        return replace(self, operators=tuple(chain.from_iterable(parts)))

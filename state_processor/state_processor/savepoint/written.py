@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from savepoint_formats.printable import html_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class WrittenOperator:
     """An operator of a savepoint that was written, or is to be.
 
@@ -26,8 +32,11 @@ class WrittenOperator:
     size: int | None
     hash_code: str | None = None
 
+    def __repr__(self) -> str:
+        return f"WrittenOperator({self.operator!r}, {self.action})"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class PlannedSavepoint:
     """A savepoint that is about to be written.
 
@@ -50,8 +59,18 @@ class PlannedSavepoint:
     left_out: tuple[str, ...]
     operators: tuple[WrittenOperator, ...]
 
+    def __repr__(self) -> str:
+        count = len(self.operators)
+        return (
+            f"PlannedSavepoint({self.path!r}, {count} operators, {self.copied_size} bytes to copy)"
+        )
 
-@dataclass(frozen=True, slots=True)
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return html_table(repr(self), *_operators(self.operators))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class WrittenSavepoint:
     """A savepoint that was written.
 
@@ -73,3 +92,18 @@ class WrittenSavepoint:
     seconds: float
     left_out: tuple[str, ...]
     operators: tuple[WrittenOperator, ...]
+
+    def __repr__(self) -> str:
+        count = len(self.operators)
+        return f"WrittenSavepoint({self.path!r}, {count} operators, {self.size} bytes)"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return html_table(repr(self), *_operators(self.operators))
+
+
+def _operators(operators: Iterable[WrittenOperator]) -> tuple[tuple[str, ...], list[list[object]]]:
+    """The names of columns, and a row per operator."""
+    names = ("operator", "action", "files", "size")
+    rows = [[getattr(one, name) for name in names] for one in operators]
+    return names, [["" if value is None else value for value in row] for row in rows]

@@ -34,127 +34,95 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.changing.changed_operator import ChangedOperator
     from state_processor.changing.changed_table import ChangedTable
-    from state_processor.savepoint.writer import SavepointWriter
 
 Edit = Callable[["TypeSerializerSnapshot"], StructEdit]
 
 
 @dataclass(frozen=True)
-class FieldChanges:
-    """The fields of a state's values.
+class ValueChanges:
+    """The values of a state, of which each method gives the operator with others.
 
     Attributes:
-        writer: What writes the savepoint.
-        uid: The operator.
-        state: The state.
+        operator: The operator as changed so far.
+        spark: The session.
+        name: The state, by the name that it has now.
     """
 
-    writer: SavepointWriter
-    uid: str
-    state: str
+    operator: ChangedOperator
+    spark: SparkSession
+    name: str
 
-    def rename(self, old: str, new: str) -> SavepointWriter:
+    def with_values(
+        self, expression: Column | str, where: Column | str | None, nanoseconds: Nanoseconds
+    ) -> ChangedOperator:
+        """See ``StateChanges.update_state``."""
+        new = F.expr(expression) if isinstance(expression, str) else expression
+        condition = F.expr(where) if isinstance(where, str) else where
+
+        def change(table: ChangedTable, state: State) -> ChangedTable:
+            return table.with_nanoseconds(nanoseconds).with_values(state, new, condition)
+
+        return self._changed(change)
+
+    def with_renamed_field(self, old: str, new: str) -> ChangedOperator:
         """See ``StateChanges.rename_field``."""
-        return self._edited(lambda found: renamed_field(found, old, new))
+        return self._edited(lambda values: renamed_field(values, old, new))
 
-    def add(
+    def with_field(
         self, name: str, field_type: TypeInformation | str, value: Column | Any
-    ) -> SavepointWriter:
+    ) -> ChangedOperator:
         """See ``StateChanges.add_field``."""
         column = value if isinstance(value, Column) else F.lit(value)
         is_sql = isinstance(field_type, str)
         if value is None and is_sql and not parse_logical_type(str(field_type)).is_nullable:
             raise SchemaChangeError(f"field {name!r} of {field_type} cannot be null: give a value")
 
-        def edit(found: TypeSerializerSnapshot) -> StructEdit:
-            return added_field(found, name, _serializer(found, name, field_type))
+        def edit(values: TypeSerializerSnapshot) -> StructEdit:
+            return added_field(values, name, _serializer(values, name, field_type))
 
         return self._edited(edit, {name.rpartition(".")[2]: column})
 
-    def drop(self, name: str) -> SavepointWriter:
+    def without_field(self, name: str) -> ChangedOperator:
         """See ``StateChanges.drop_field``."""
-        return self._edited(lambda found: dropped_field(found, name))
+        return self._edited(lambda values: dropped_field(values, name))
 
-    def widen(self, name: str, field_type: TypeInformation | str) -> SavepointWriter:
+    def with_widened_field(self, name: str, field_type: TypeInformation | str) -> ChangedOperator:
         """See ``StateChanges.widen_field``."""
 
-        def edit(found: TypeSerializerSnapshot) -> StructEdit:
-            made = retyped_field(found, name, _serializer(found, name, field_type))
+        def edit(values: TypeSerializerSnapshot) -> StructEdit:
+            widened = retyped_field(values, name, _serializer(values, name, field_type))
             last = name.rpartition(".")[2]
-            before, after = (
-                _field_type(replace(made, snapshot=one), last) for one in (found, made.snapshot)
-            )
+            before = _field_type(replace(widened, snapshot=values), last)
+            after = _field_type(widened, last)
             if not fits(before, after):
                 raise SchemaChangeError(
-                    f"field {name!r} of state {self.state!r} is {before.simpleString()}, of which"
+                    f"field {name!r} of state {self.name!r} is {before.simpleString()}, of which"
                     f" {after.simpleString()} does not hold all values: add a field, and drop this"
                 )
-            return made
+            return widened
 
         return self._edited(edit)
 
-    def _edited(self, edit: Edit, new: Mapping[str, Column] | None = None) -> SavepointWriter:
+    def _edited(self, edit: Edit, new: Mapping[str, Column] | None = None) -> ChangedOperator:
         def change(table: ChangedTable, state: State) -> ChangedTable:
-            with within(f"state {self.state!r}", f"operator {self.uid}"):
-                made = edit(table.snapshot(state))
+            with within(f"state {self.name!r}", f"operator {self.operator.operator.name}"):
+                edited = edit(table.snapshot(state))
             for name, column in (new or {}).items():
-                _expect_fitting(table.data(), column, _field_type(made, name), name)
-            return table.with_fields(state, made, new or {})
+                _expect_fitting(table.data(), column, _field_type(edited, name), name)
+            return table.with_fields(state, edited, new or {})
 
-        return _changed(self.writer, self.uid, self.state, change)
+        return self._changed(change)
 
-
-def with_values(
-    writer: SavepointWriter,
-    uid: str,
-    state: str,
-    expression: Column | str,
-    where: Column | str | None,
-    nanoseconds: Nanoseconds,
-) -> SavepointWriter:
-    """See ``StateChanges.update_state``."""
-    new = F.expr(expression) if isinstance(expression, str) else expression
-    condition = F.expr(where) if isinstance(where, str) else where
-
-    def change(table: ChangedTable, found: State) -> ChangedTable:
-        return table.with_nanoseconds(nanoseconds).with_values(found, new, condition)
-
-    return _changed(writer, uid, state, change)
-
-
-def without_keys(writer: SavepointWriter, uid: str, where: Column | str) -> SavepointWriter:
-    """See ``StateChanges.delete_keys``."""
-    spark = _session(writer)
-    return writer.changed(uid, lambda operator: operator.without_keys(spark, where))
-
-
-def _changed(
-    writer: SavepointWriter,
-    uid: str,
-    name: str,
-    change: Callable[[ChangedTable, State], ChangedTable],
-) -> SavepointWriter:
-    """The savepoint with a change of the table that shows a state."""
-    spark = _session(writer)
-
-    def changed(operator: ChangedOperator) -> ChangedOperator:
-        state = operator.state(name)
+    def _changed(self, change: Callable[[ChangedTable, State], ChangedTable]) -> ChangedOperator:
+        """The operator with a change of the table that shows the state."""
+        state = self.operator.state(self.name)
         if state.kind is StateKind.TIMERS:
             raise SchemaChangeError(
-                f"state {name!r} holds timers, which have no values: delete their keys, or write"
-                " them anew"
+                f"state {self.name!r} holds timers, which have no values: delete their keys, or"
+                " write them anew"
             )
-        return operator.with_table(change(operator.table_of(spark, state), state))
-
-    return writer.changed(uid, changed)
-
-
-def _session(writer: SavepointWriter) -> SparkSession:
-    if writer.spark is None:
-        raise ValueError(
-            "state is changed by Spark: open the savepoint with Savepoint.load(spark, path)"
-        )
-    return writer.spark
+        table = self.operator.table_of(self.spark, state)
+        return self.operator.with_table(change(table, state))
 
 
 def _field_type(edit: StructEdit, name: str) -> DataType:

@@ -1,0 +1,60 @@
+"""What of an operator stays as it is when some of its state is written anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from savepoint_formats.errors import RescaleError
+from savepoint_formats.metadata import SubtaskState
+from savepoint_formats.state_files.state import StateKind
+
+if TYPE_CHECKING:
+    from savepoint_formats.metadata import OperatorState
+    from state_processor.snapshot.operator import Operator
+
+
+def expect_rescalable(operator: Operator) -> None:
+    """Raises ``RescaleError`` for state of which nobody knows how it is spread."""
+    what = {
+        StateKind.RAW_KEYED: "raw keyed state",
+        StateKind.RAW_OPERATOR: "raw operator state",
+    }
+    kinds = [state.kind for state in operator.catalog.states]
+    found = [words for kind, words in what.items() if kind in kinds]
+    if any(one.input_channels or one.output_channels for one in operator.record.subtasks):
+        found.append("records in flight (of an unaligned checkpoint)")
+    if found:
+        raise RescaleError(
+            f"operator {operator.name} has {' and '.join(found)}, which only Flink can"
+            " spread over other subtasks: rescale a canonical savepoint of the job"
+        )
+
+
+def without_keyed_state(record: OperatorState) -> OperatorState:
+    """The record without keyed state."""
+    # Raw timers are keyed state too, and go into the new files as managed ones.
+    subtasks = (
+        replace(subtask, managed_keyed_state=None, raw_keyed_state=None)
+        for subtask in record.subtasks
+    )
+    return replace(record, subtasks=tuple(subtasks))
+
+
+def without_operator_state(record: OperatorState) -> OperatorState:
+    """The record without managed operator state."""
+    subtasks = (replace(subtask, managed_operator_state=None) for subtask in record.subtasks)
+    return replace(record, subtasks=tuple(subtasks))
+
+
+def joined(kept: OperatorState, written: OperatorState) -> OperatorState:
+    """The record of what was kept, with what was written in its gaps."""
+    subtasks = {subtask.index: subtask for subtask in kept.subtasks}
+    for new in written.subtasks:
+        old = subtasks.get(new.index, SubtaskState(new.index))
+        subtasks[new.index] = replace(
+            old,
+            managed_keyed_state=new.managed_keyed_state or old.managed_keyed_state,
+            managed_operator_state=new.managed_operator_state or old.managed_operator_state,
+        )
+    return replace(kept, subtasks=tuple(subtasks[index] for index in sorted(subtasks)))

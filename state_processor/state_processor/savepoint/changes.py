@@ -1,0 +1,229 @@
+"""What can be changed of a savepoint that is to be written: its operators, states and key groups."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from savepoint_formats.errors import OperatorExistsError
+from savepoint_formats.hashing.hash_shapes import HashShape
+from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from state_processor.savepoint.planned_operator import PlannedOperator, combined, identity
+from state_processor.savepoint.state_changes import StateChanges
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame
+
+    from savepoint_formats.hashing.key_hash import HashKeys
+    from state_processor.savepoint.writer import SavepointWriter
+    from state_processor.writing.write_context import StateTransformation
+
+
+class SavepointChanges(StateChanges):
+    """The changes of a savepoint, of which each gives a writer; nothing happens before ``write``.
+
+    A savepoint has them, and so has the writer that each of them gives: later ones see what earlier
+    ones have changed.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def writer(self) -> SavepointWriter:
+        """What writes the savepoint, as changed so far."""
+
+    def with_operator(
+        self,
+        uid: str,
+        *transformations: StateTransformation,
+        parallelism: int | None = None,
+        max_parallelism: int | None = None,
+    ) -> SavepointWriter:
+        """Adds an operator, or overwrites all state of the one that there is.
+
+        Args:
+            uid: Its uid, or the hash of one.
+            transformations: What makes its state: one of keyed state at most, and any of operator
+                state.
+            parallelism: The number of subtasks; by default that of the operator, if there is one.
+            max_parallelism: The number of key groups; likewise.
+
+        Raises:
+            ValueError: There is no transformation, or there are two of keyed state or of one name;
+                or not 1 <= parallelism <= max parallelism <= 32768.
+            OperatorExistsError: It was added or overwritten before, or its states were changed.
+
+        Example:
+            >>> writer.with_operator("totals", transformation).write("s3://jobs/new")
+        """
+        writer, transformation = self.writer(), combined(transformations)
+        operator_id, known = identity(uid)
+        before = next((one for one in writer.operators if one.operator_id == operator_id), None)
+        if before is not None and before.is_made_anew:
+            raise OperatorExistsError(
+                f"operator {before.name} is made already: give all of its state to one"
+                " with_operator"
+            )
+        if before is not None and before.change is not None and not before.change.is_same:
+            raise OperatorExistsError(
+                f"operator {before.name} was changed before, which would be lost: give all of its"
+                " state to with_operator, or change states alone"
+            )
+        alike = before or writer
+        key_groups = alike.max_parallelism if max_parallelism is None else max_parallelism
+        subtasks = min(alike.parallelism, key_groups) if parallelism is None else parallelism
+        if before is None:
+            made = PlannedOperator(
+                operator_id, known, subtasks, key_groups, transformation=transformation
+            )
+            return replace(writer, operators=(*writer.operators, made))
+        made = replace(
+            before,
+            uid=known or before.uid,
+            parallelism=subtasks,
+            max_parallelism=key_groups,
+            transformation=transformation,
+        )
+        return writer.replaced(before, made)
+
+    def remove_operator(self, uid: str) -> SavepointWriter:
+        """Leaves an operator and its state out.
+
+        Flink restores such a savepoint to a job that has the operator, which then begins empty.
+
+        Args:
+            uid: Its uid, or the hash of one.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+
+        Example:
+            >>> savepoint.remove_operator("sink").write("s3://jobs/new")
+        """
+        writer = self.writer()
+        return writer.replaced(writer.operator(uid))
+
+    def rename_operator(self, uid: str, new_uid: str) -> SavepointWriter:
+        """Gives the state of an operator to another uid.
+
+        Args:
+            uid: The present uid, or the hash of one.
+            new_uid: The uid that the operator has in the new job, or the hash of one.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            OperatorExistsError: Another operator has the new uid.
+
+        Example:
+            >>> savepoint.rename_operator("sum", "totals").write("s3://jobs/new")
+        """
+        writer = self.writer()
+        planned = writer.operator(uid)
+        operator_id, known = identity(new_uid)
+        others = (one for one in writer.operators if one is not planned)
+        if any(one.operator_id == operator_id for one in others):
+            raise OperatorExistsError(
+                f"there is an operator {new_uid!r} already; remove it first, or choose another uid"
+            )
+        return writer.replaced(planned, replace(planned, operator_id=operator_id, uid=known))
+
+    def with_state(
+        self, uid: str, name: str, data: DataFrame, *, ttl_times: Literal["now"] | None = None
+    ) -> SavepointWriter:
+        """Replaces one state of an operator; its other states pass through as the bytes they are.
+
+        Args:
+            uid: The operator's uid, or the hash of one.
+            name: The state: keyed, list, union or broadcast.
+            data: Rows as the state's table has them. Keyed state: columns ``key``, ``namespace``
+                if it has one, and one of the state's name; a column ``key_group`` gives the key
+                groups of keys whose hash code cannot be computed. List and union state: column
+                ``value``. Broadcast state: columns ``key`` and ``value``.
+            ttl_times: ``now`` makes the time of writing that of the last access of values with
+                TTL. By default the column has the times, as it is read ``with_times=True``.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            StateNotFoundError: It has no such state; the message lists those there are.
+            ColumnNotFoundError: A column is missing.
+            ColumnTypeError: A column has another type than the state.
+            ValueError: The column lacks the times of a state with TTL.
+
+        Example:
+            >>> totals = savepoint.read_keyed_state("summarize", columns=["key", "total"])
+            >>> corrected = totals.withColumn("total", abs("total"))
+            >>> savepoint.with_state("summarize", "total", corrected).write("s3://jobs/corrected")
+        """
+        return self.writer().changed(
+            uid, lambda operator: operator.with_rows(name, data, ttl_times)
+        )
+
+    def remove_state(self, uid: str, name: str) -> SavepointWriter:
+        """Leaves one state of an operator out; its other states pass through.
+
+        Args:
+            uid: The operator's uid, or the hash of one.
+            name: The state; timers of a service are a state of each time domain.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            StateNotFoundError: It has no such state; the message lists those there are.
+
+        Example:
+            >>> savepoint.remove_state("summarize", "count").write("s3://jobs/new")
+        """
+        return self.writer().changed(uid, lambda operator: operator.without(name))
+
+    def rescale(
+        self,
+        *,
+        max_parallelism: int | None = None,
+        parallelism: int | None = None,
+        hash_codes: Mapping[str, HashKeys | str] | None = None,
+    ) -> SavepointWriter:
+        """Spreads the state of all operators over other key groups and subtasks.
+
+        Keys are hashed anew if max parallelism changes; values pass through as the bytes that
+        they are. Lists are spread over the new subtasks; union and broadcast state is as before.
+        Local key groups are assigned in order and evenly; a subtask that gets several instances of
+        a key has them in one list.
+
+        Args:
+            max_parallelism: The new number of key groups; as before by default.
+            parallelism: The new number of subtasks; as before by default.
+            hash_codes: Operator -> how its keys are hashed, for classes that have a ``hashCode``
+                of their own: the text of its shape, such as ``Objects.hash(id, name)``, or what
+                gives the Java hash codes, as i32, of an Arrow array of keys. Where nothing is
+                given, the shape is inferred from the key groups that the keys lie in.
+
+        Raises:
+            OperatorNotFoundError: ``hash_codes`` names no operator of the savepoint.
+            ValueError: They are not 1 <= parallelism <= max parallelism <= 32768; or a text of
+                ``hash_codes`` is that of no shape.
+
+        ``write`` raises ``UnstableHashError`` if the hash code of keys can be neither computed nor
+        inferred, or does not explain the key group of every key that there is, and
+        ``RescaleError`` if an operator has state that only Flink can spread anew.
+
+        Example:
+            >>> savepoint.rescale(max_parallelism=1024).write("s3://jobs/wider")
+        """
+        writer = self.writer()
+        given = {writer.operator(uid).operator_id: one for uid, one in (hash_codes or {}).items()}
+        for shape in given.values():
+            if isinstance(shape, str):
+                HashShape.parse(shape)
+        operators = tuple(
+            planned.rescaled(max_parallelism, parallelism, given.get(planned.operator_id))
+            for planned in writer.operators
+        )
+        most = max_parallelism or MAX_PARALLELISM
+        return replace(
+            writer,
+            operators=operators,
+            parallelism=parallelism or min(writer.parallelism, most),
+            max_parallelism=max_parallelism or writer.max_parallelism,
+        )
