@@ -49,6 +49,10 @@ class KryoClass:
     is_final: bool = False
     constants: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        members = self.constants or tuple(field.name for field in self.fields)
+        return f"KryoClass({self.class_name!r}, {', '.join(members) or 'no fields'})"
+
 
 @node
 class Kryo(Layout):

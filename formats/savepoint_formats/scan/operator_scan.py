@@ -28,12 +28,15 @@ PIECE_SIZE = 16 << 20
 """Bytes of a file that make one batch, unless a single element is larger."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class OperatorStateSplit:
     """The elements that one subtask has of a state."""
 
     subtask: int
     handle: OperatorStateHandle
+
+    def __repr__(self) -> str:
+        return f"OperatorStateSplit(subtask {self.subtask})"
 
     def element_count(self, state: str) -> int:
         """How many elements the subtask has of a state, which is a list or a union list."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RawKeyedSplit:
     """Some key groups of a handle of raw keyed state."""
 
@@ -42,21 +42,30 @@ class RawKeyedSplit:
     handle: KeyGroupsHandle
     key_groups: KeyGroupRange
 
+    def __repr__(self) -> str:
+        return f"RawKeyedSplit(subtask {self.subtask}, {self.key_groups})"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class RawOperatorSplit:
     """The raw operator state of a subtask."""
 
     subtask: int
     handle: OperatorStateHandle
 
+    def __repr__(self) -> str:
+        return f"RawOperatorSplit(subtask {self.subtask})"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class CoordinatorSplit:
     """The state of an operator's coordinator, which is no subtask's."""
 
     stream: InlineStream
     subtask: int = COORDINATOR
+
+    def __repr__(self) -> str:
+        return "CoordinatorSplit()"
 
 
 RawSplit = RawKeyedSplit | RawOperatorSplit | CoordinatorSplit

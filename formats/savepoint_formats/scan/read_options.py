@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, get_args
 
 from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.printable import call_text
 from savepoint_formats.sources.entry_source import PORTION_SIZE
 from savepoint_formats.values.kinds.nanoseconds import Nanoseconds, checked_nanoseconds
 
@@ -50,7 +51,7 @@ class ScanArguments(ReadArguments, total=False):
     merge: Mapping[str, str | MergeInstances] | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ReadOptions:
     """What of a table is read.
 
@@ -101,6 +102,9 @@ class ReadOptions:
             found = f"undescribed_subclasses is {self.undescribed_subclasses!r}"
             raise ValueError(f"{found}, expected one of {', '.join(known)}")
         self._check_columns()
+
+    def __repr__(self) -> str:
+        return call_text(self)
 
     def _check_columns(self) -> None:
         names = self.columns

@@ -32,13 +32,16 @@ SPLIT_SIZE = 64 << 20
 """Bytes of state that one split has, unless a single key group is larger."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class KeyedSplit:
     """Some key groups of a handle of keyed state."""
 
     subtask: int
     handle: KeyedStateHandle
     key_groups: KeyGroupRange
+
+    def __repr__(self) -> str:
+        return f"KeyedSplit(subtask {self.subtask}, key groups {self.key_groups})"
 
 
 Split = KeyedSplit | OperatorStateSplit | RawSplit

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class OperatorCatalog:
     """What an operator has.
 
@@ -67,6 +67,9 @@ class OperatorCatalog:
     keyed_size: int
     operator_size: int
     problems: tuple[CatalogProblem, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"OperatorCatalog({len(self.states)} states, {len(self.problems)} problems)"
 
     @classmethod
     def of(

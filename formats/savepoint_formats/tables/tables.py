@@ -62,13 +62,16 @@ class Column:
     layout: Layout
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Table:
     """A table of an operator, and the states that it shows."""
 
     name: str
     columns: tuple[Column, ...]
     states: tuple[State, ...]
+
+    def __repr__(self) -> str:
+        return f"Table({self.name!r}, {len(self.columns)} columns)"
 
     def with_open_pojos(self) -> Table:
         """The table as it is to who wants the bytes of POJOs that cannot be decoded."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from state_processor.writing.write_context import WriteContext
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class KeyedAggregation:
     """What rows are aggregated to; as an operator, keyed state of the accumulators.
 
@@ -46,6 +46,9 @@ class KeyedAggregation:
     aggregated: AggregatedRows
     encoded: DataFrame
     is_partial: bool
+
+    def __repr__(self) -> str:
+        return f"KeyedAggregation({self.encoded.columns})"
 
     def rows(self) -> DataFrame:
         """A row of each key: the columns of the key, the window, and a column of each result.

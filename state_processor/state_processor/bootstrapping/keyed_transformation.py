@@ -59,7 +59,7 @@ _MERGE_RULES: dict[str, Callable[[Column], Column]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class KeyedStateTransformation:
     """Rows that become keyed state.
 
@@ -76,6 +76,10 @@ class KeyedStateTransformation:
     states: tuple[NewState, ...] = ()
     merge_rules: tuple[tuple[str, str], ...] = ()
     timestamps: str | None = None
+
+    def __repr__(self) -> str:
+        names = [state.name for state in self.states]
+        return f"KeyedStateTransformation(key {list(self.key.columns)}, states {names})"
 
     def with_state(
         self,

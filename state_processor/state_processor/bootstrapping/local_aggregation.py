@@ -42,7 +42,7 @@ TABLE_SIZE = 64 << 20
 _SUBTASK = "subtask of rows"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LocalKeyedTransformation:
     """Rows with keys that stay in their partition.
 
@@ -55,6 +55,9 @@ class LocalKeyedTransformation:
     rows: KeyedInput
     table_size: int = TABLE_SIZE
     windows: str | None = None
+
+    def __repr__(self) -> str:
+        return f"LocalKeyedTransformation(key {list(self.rows.key.columns)})"
 
     def window(self, column: str) -> Self:
         """Rows that are of a window each, besides their key.
@@ -157,7 +160,7 @@ class LocalKeyedTransformation:
         return self.rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LocalAggregation:
     """Accumulators of the rows of each partition, one per key; as an operator, local keyed state.
 
@@ -171,6 +174,9 @@ class LocalAggregation:
 
     partial: AggregatedRows
     table_size: int
+
+    def __repr__(self) -> str:
+        return "LocalAggregation()"
 
     def key_by(self, *columns: str, key_type: TypeInformation | None = None) -> KeyedAggregation:
         """The accumulators, sent to the task of their key, and combined there.

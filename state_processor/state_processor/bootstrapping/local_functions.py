@@ -42,7 +42,7 @@ def local_rows(rows: KeyedInput, function: KeyedFunction, schema: StructType | s
     return _in_place(found).mapInArrow(OutputRun(found.task, arrow_schema).run, columns)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LocalFunctionTransformation:
     """What a function leaves of each key of a partition as local keyed state.
 
@@ -51,6 +51,9 @@ class LocalFunctionTransformation:
     """
 
     rows: FunctionRows
+
+    def __repr__(self) -> str:
+        return f"LocalFunctionTransformation(states {[one.new.name for one in self.rows.states]})"
 
     @classmethod
     def of(cls, rows: KeyedInput, function: KeyedFunction) -> Self:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from state_processor.writing.write_context import WriteContext
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LocalStateTransformation:
     """Rows that become local keyed state, one per subtask and key.
 
@@ -50,6 +50,10 @@ class LocalStateTransformation:
     key: Key
     subtask: str = SUBTASK
     states: tuple[NewState, ...] = ()
+
+    def __repr__(self) -> str:
+        names = [state.name for state in self.states]
+        return f"LocalStateTransformation(key {list(self.key.columns)}, states {names})"
 
     def with_state(
         self,

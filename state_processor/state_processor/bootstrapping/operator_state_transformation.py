@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from state_processor.writing.write_context import WriteContext
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OperatorStateTransformation:
     """Rows that become elements of one operator state.
 
@@ -33,6 +33,9 @@ class OperatorStateTransformation:
     """
 
     rows: tuple[ElementRows, ...]
+
+    def __repr__(self) -> str:
+        return f"OperatorStateTransformation(states {[one.state.name for one in self.rows]})"
 
     @classmethod
     def of_list(

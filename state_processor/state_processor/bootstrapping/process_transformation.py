@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from state_processor.writing.write_context import WriteContext
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FunctionStateTransformation:
     """What a function leaves of each key as state of a savepoint.
 
@@ -44,6 +44,9 @@ class FunctionStateTransformation:
     """
 
     rows: FunctionRows | BatchRows
+
+    def __repr__(self) -> str:
+        return f"FunctionStateTransformation(states {[one.new.name for one in self.rows.states]})"
 
     def write(self, context: WriteContext) -> OperatorState:
         """See ``StateTransformation``."""
@@ -54,7 +57,7 @@ class FunctionStateTransformation:
         return OperatorPlan(self.rows.plan())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class KeyedRowsTransformation:
     """Rows with keys, of one DataFrame or of two, that a function takes.
 
@@ -65,6 +68,10 @@ class KeyedRowsTransformation:
 
     inputs: tuple[KeyedInput, ...]
     options: ExecutionOptions = ExecutionOptions()  # noqa: RUF009  # it is frozen
+
+    def __repr__(self) -> str:
+        keys = [list(one.key.columns) for one in self.inputs]
+        return f"KeyedRowsTransformation(keys {keys})"
 
     def with_options(self, settings: Mapping[str, Setting]) -> Self:
         """The same, run in another way.

@@ -50,7 +50,7 @@ class OperatorTransformation:
         return OneInputStateTransformation(data)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OneInputStateTransformation:
     """A DataFrame that is to become state.
 
@@ -61,6 +61,9 @@ class OneInputStateTransformation:
 
     data: DataFrame
     timestamps: str | None = None
+
+    def __repr__(self) -> str:
+        return f"OneInputStateTransformation({self.data.columns})"
 
     def __post_init__(self) -> None:
         """Raises ``TypeError`` if the rows are no DataFrame of Spark."""

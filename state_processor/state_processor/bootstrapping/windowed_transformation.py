@@ -50,7 +50,7 @@ _TIMERS = "window-timers"
 _FIRES_AT = "window timers"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WindowedStateTransformation:
     """Rows of a key and a window each, which become the state of a window operator.
 
@@ -66,6 +66,9 @@ class WindowedStateTransformation:
     is_merging: bool
     is_processing_time: bool
     allowed_lateness_ms: int
+
+    def __repr__(self) -> str:
+        return f"WindowedStateTransformation({self.keyed!r})"
 
     @classmethod
     def of(

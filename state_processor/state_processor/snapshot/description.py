@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.metadata import FlinkVersionRange, KeyedHandleType
 from savepoint_formats.metadata.references import COORDINATOR, stream_references
+from savepoint_formats.printable import html_table
 from savepoint_formats.tables.tables import column_type
 from savepoint_formats.values.arrow_types import arrow_type, spark_type_name, visible_key_type
 from savepoint_formats.values.undecoded import notes
@@ -38,7 +39,7 @@ _KEYED_FORMATS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class StateDescription:
     """A state: its kind, and the types of its key, namespace and values.
 
@@ -54,6 +55,9 @@ class StateDescription:
     has_ttl: bool
     notes: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        return f"StateDescription({f'{self.operator}.{self.state}'!r}, {self.kind})"
+
     @classmethod
     def of(cls, operator: str, state: State) -> StateDescription:
         return cls(
@@ -68,7 +72,7 @@ class StateDescription:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class OperatorDescription:
     """An operator: what it is called, how it runs, which states it has. Sizes are in bytes."""
 
@@ -82,6 +86,9 @@ class OperatorDescription:
     operator_size: int
     states: tuple[StateDescription, ...]
     problems: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"OperatorDescription({self.uid or self.hash!r}, {len(self.states)} states)"
 
     @classmethod
     def of(cls, operator: Operator) -> OperatorDescription:
@@ -100,7 +107,7 @@ class OperatorDescription:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SavepointDescription:
     """A savepoint on one page. ``size`` is in bytes, with every file and inline state."""
 
@@ -112,6 +119,16 @@ class SavepointDescription:
     checkpoint_id: int
     size: int
     operators: tuple[OperatorDescription, ...]
+
+    def __repr__(self) -> str:
+        count = len(self.operators)
+        return f"SavepointDescription({self.path!r}, {self.kind}, Flink {self.flink}, {count} operators)"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        names = ("operator", "state", "kind", "key", "namespace", "value")
+        rows = ([getattr(state, name) or "" for name in names] for state in self.states())
+        return html_table(repr(self), names, rows)
 
     def states(self) -> tuple[StateDescription, ...]:
         """The states of all operators."""
@@ -151,7 +168,7 @@ def _keyed_formats(metadata: CheckpointMetadata) -> tuple[str, ...]:
     return tuple(sorted({_KEYED_FORMATS[handle.type] for handle in handles if handle is not None}))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TableDescription:
     """A table, by its full name, and what it shows.
 
@@ -164,6 +181,9 @@ class TableDescription:
     states: tuple[str, ...]
     kinds: tuple[str, ...]
     problems: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"TableDescription({self.table!r}, {len(self.columns)} columns)"
 
     @classmethod
     def of_operator(cls, operator: Operator) -> Iterator[TableDescription]:
@@ -180,7 +200,7 @@ class TableDescription:
             yield cls(f"{operator.name}.{name}", (), (), (), problems[name])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ColumnDescription:
     """A column of a table; ``notes`` say what of it is shown as bytes only, and why."""
 
@@ -188,6 +208,9 @@ class ColumnDescription:
     column: str
     type: str
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"ColumnDescription({f'{self.table}.{self.column}'!r}, {self.type})"
 
     @classmethod
     def of_table(cls, operator: Operator, table: Table) -> Iterator[ColumnDescription]:
@@ -200,7 +223,7 @@ class ColumnDescription:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class FileDescription:
     """A file, and who refers to it.
 
@@ -219,6 +242,10 @@ class FileDescription:
     is_missing: bool
     references: tuple[str, ...]
     problem: str = ""
+
+    def __repr__(self) -> str:
+        what = "missing" if self.is_missing else f"{self.size} bytes"
+        return f"FileDescription({self.path!r}, {what})"
 
 
 def describe_files(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Operator:
     """An operator of a savepoint: a namespace of tables.
 
@@ -39,6 +39,10 @@ class Operator:
     directory: SnapshotDirectory = field(repr=False)
     kryo: KryoDialect | None = field(default=None, repr=False)
     key_type: TypeSerializerSnapshot | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        facts = f"parallelism {self.record.parallelism}"
+        return f"Operator({self.name!r}, {facts}, max parallelism {self.record.max_parallelism})"
 
     @property
     def id(self) -> str:

@@ -22,6 +22,7 @@ from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.metadata import CheckpointMetadata, MetadataVersion
+from savepoint_formats.printable import html_table
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from state_processor.snapshot.description import (
     ColumnDescription,
@@ -155,6 +156,15 @@ class Snapshot:
             f"{type(self).__name__}({self.path!r}, checkpoint {self.metadata.checkpoint_id},"
             f" {len(self._operators)} operators)"
         )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the tables, operator by operator."""
+        names = ("table", "columns", "kind of state")
+        rows = (
+            (one.table, ", ".join(one.columns), ", ".join(one.kinds) or "; ".join(one.problems))
+            for one in self.tables()
+        )
+        return html_table(repr(self), names, rows)
 
     def describe(self) -> SavepointDescription:
         """What is in the savepoint, on one page. Reads the headers of all state files."""

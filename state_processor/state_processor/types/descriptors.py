@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
+from savepoint_formats.printable import call_text
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files.state import StateKind
 from state_processor.types.types import expect_type
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from state_processor.types.types import TypeInformation
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class StateDescriptor(ABC):
     """A state.
 
@@ -49,6 +50,9 @@ class StateDescriptor(ABC):
             given = getattr(self, one.name)
             if one.name.endswith("_type") and given is not None:
                 expect_type(given, f"{one.name} of state {self.name!r}")
+
+    def __repr__(self) -> str:
+        return call_text(self)
 
     @property
     @abstractmethod
@@ -84,7 +88,7 @@ class StateDescriptor(ABC):
         return constructed.ttl(snapshot) if self.has_ttl else snapshot
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ValueStateDescriptor(StateDescriptor):
     """A state of one value.
 
@@ -108,7 +112,7 @@ class ValueStateDescriptor(StateDescriptor):
         return self._timed(self._snapshot("value_type", self.value_type))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ListStateDescriptor(StateDescriptor):
     """A state of a list; as operator state, the list or union list of a subtask.
 
@@ -131,7 +135,7 @@ class ListStateDescriptor(StateDescriptor):
         return constructed.list_of(self.element)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MapStateDescriptor(StateDescriptor):
     """A state of a map; as operator state, broadcast state.
 
@@ -166,7 +170,7 @@ class MapStateDescriptor(StateDescriptor):
         return constructed.map_of(self.user_key, self.user_value)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ReducingStateDescriptor(StateDescriptor):
     """A state of one value, to which the job's function has reduced all that was added.
 
@@ -221,7 +225,7 @@ class AggregateFunction(Protocol):
         """The accumulator of all that two have."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AggregatingStateDescriptor(StateDescriptor):
     """A state of an accumulator, in which the job's function has gathered all that was added.
 

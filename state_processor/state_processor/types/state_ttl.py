@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from savepoint_formats.printable import call_text
+
 
 class UpdateType(Enum):
     """Which access of a value prolongs its life."""
@@ -26,7 +28,7 @@ class StateVisibility(Enum):
     RETURN_EXPIRED_IF_NOT_CLEANED_UP = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class StateTtlConfig:
     """How long values live, in processing time.
 
@@ -45,6 +47,9 @@ class StateTtlConfig:
     time_to_live_ms: int
     update_type: UpdateType = UpdateType.ON_CREATE_AND_WRITE
     state_visibility: StateVisibility = StateVisibility.NEVER_RETURN_EXPIRED
+
+    def __repr__(self) -> str:
+        return call_text(self)
 
     def __post_init__(self) -> None:
         if self.time_to_live_ms <= 0:
