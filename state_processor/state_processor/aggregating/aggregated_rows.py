@@ -27,7 +27,7 @@ from state_processor.aggregating.local_rows import (
 )
 from state_processor.functions.sorted_inputs import KEY
 from state_processor.types.column_types import column_of, spark_type
-from state_processor.types.schema import spark_schema
+from state_processor.types.spark_types import spark_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

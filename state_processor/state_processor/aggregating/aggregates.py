@@ -40,7 +40,8 @@ from state_processor.types.descriptors import (
     ReducingStateDescriptor,
 )
 from state_processor.types.python_values import given, python_values
-from state_processor.types.schema import arrow_type_of, spark_arrow_type
+from state_processor.types.schema import spark_arrow_type
+from state_processor.types.spark_types import arrow_type_of
 from state_processor.types.types import Types, expect_type
 
 if TYPE_CHECKING:

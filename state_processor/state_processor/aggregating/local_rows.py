@@ -25,7 +25,7 @@ from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.aggregating.accumulators import Groups
 from state_processor.functions.key_spans import decoded_keys
 from state_processor.functions.sorted_inputs import KEY
-from state_processor.types.schema import from_spark, to_spark
+from state_processor.types.spark_values import from_spark, to_spark
 from state_processor.writing.encode_keyed import present
 
 if TYPE_CHECKING:

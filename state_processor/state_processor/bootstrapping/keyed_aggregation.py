@@ -14,7 +14,7 @@ from state_processor.aggregating.folded import ReducedRows
 from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
 from state_processor.bootstrapping.windowed_transformation import window_column
 from state_processor.types.column_types import column_of, natural_type
-from state_processor.types.schema import arrow_type_of
+from state_processor.types.spark_types import arrow_type_of
 from state_processor.types.types import Types, expect_type
 from state_processor.writing.keyed_rows import Key
 

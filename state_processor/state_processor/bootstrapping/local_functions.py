@@ -17,7 +17,7 @@ from state_processor.functions.process_functions import (
 )
 from state_processor.functions.sorted_inputs import KEY, in_order
 from state_processor.reading.per_key import row_types
-from state_processor.types.schema import spark_schema
+from state_processor.types.spark_types import spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -15,7 +15,7 @@ from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.snapshot.task_errors import typed_errors
 from state_processor.types.column_types import fitted
-from state_processor.types.schema import from_spark
+from state_processor.types.spark_values import from_spark
 from state_processor.writing.encode_keyed import KEY
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.values.kinds.precise_times import is_precise
-from state_processor.types.schema import flat_map, from_spark, spark_schema, to_spark
+from state_processor.types.spark_types import spark_schema
+from state_processor.types.spark_values import flat_map, from_spark, to_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

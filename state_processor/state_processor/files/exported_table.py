@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.values.kinds.nanoseconds import checked_nanoseconds
 from state_processor.files import TableFormat, expect_free, write_table_file
-from state_processor.types.schema import exported_schema, to_exported
+from state_processor.types.schema import exported_schema
+from state_processor.types.spark_values import to_exported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from state_processor.types.schema import spark_schema
+from state_processor.types.spark_types import spark_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,7 +20,8 @@ from state_processor.files.parquet_file import (
     read_parquet,
 )
 from state_processor.files.table_format import FileSplit, TableFormat
-from state_processor.types.schema import to_spark, with_time_texts
+from state_processor.types.schema import with_time_texts
+from state_processor.types.spark_values import to_spark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

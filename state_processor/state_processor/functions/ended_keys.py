@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.functions.sorted_inputs import KEY
-from state_processor.types.schema import to_spark
+from state_processor.types.spark_values import to_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

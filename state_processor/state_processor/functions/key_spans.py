@@ -24,7 +24,7 @@ from state_processor.functions.sorted_inputs import (
     row_columns,
 )
 from state_processor.types.python_values import python_values
-from state_processor.types.schema import to_python
+from state_processor.types.spark_values import to_python
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

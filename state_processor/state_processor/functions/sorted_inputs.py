@@ -42,7 +42,7 @@ from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.functions.stable_keys import expect_stable
 from state_processor.types.column_types import column_of, fits, fitted
-from state_processor.types.schema import from_spark
+from state_processor.types.spark_values import from_spark
 from state_processor.writing.encode_keyed import given_key_groups, present
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from state_processor.mixed_mode.stored_backend import (
     row_type,
     state_columns,
 )
-from state_processor.types.schema import arrow_schema
+from state_processor.types.spark_types import arrow_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

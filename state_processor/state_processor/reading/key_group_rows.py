@@ -17,7 +17,7 @@ from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.state_files.state import StateKind
 from state_processor.reading.states import hashable
 from state_processor.types.python_values import python_values, state_values
-from state_processor.types.schema import to_python
+from state_processor.types.spark_values import to_python
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator

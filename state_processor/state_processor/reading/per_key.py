@@ -27,7 +27,8 @@ from state_processor.reading.functions import RuntimeContext
 from state_processor.reading.key_group_rows import KeyGroupRows, OtherTables, key_groups_of
 from state_processor.reading.states import hold
 from state_processor.types.python_values import OutputRows
-from state_processor.types.schema import arrow_schema, to_python
+from state_processor.types.spark_types import arrow_schema
+from state_processor.types.spark_values import to_python
 from state_processor.types.user_frames import user_frames_first
 
 if TYPE_CHECKING:

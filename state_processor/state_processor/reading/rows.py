@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from savepoint_formats.errors import ConditionError, QueryError
-from state_processor.types.schema import to_comparable, to_printable
+from state_processor.types.spark_values import to_comparable, to_printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

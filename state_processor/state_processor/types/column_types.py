@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
@@ -33,15 +32,17 @@ from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
 from savepoint_formats.values.arrow_types import ROW_KIND, arrow_type
 from savepoint_formats.values.kinds.precise_times import is_precise
 from savepoint_formats.values.kryo.structs import UNDECODED
-from state_processor.types.schema import PARTS, spark_schema
+from state_processor.types.schema import PARTS
+from state_processor.types.spark_types import spark_type_of
 from state_processor.types.types import TypeInformation, Types
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column
 
     from savepoint_formats.layout import Layout
 
-_PARTS = spark_schema(pa.schema({"value": PARTS}))["value"].dataType
+_PARTS = spark_type_of(PARTS)
 
 # What a row is to a changelog of SQL, unless somebody says otherwise.
 _INSERT = "+I"
@@ -191,7 +192,7 @@ def _spark_type_like(found: DataType, wanted: pa.DataType) -> DataType:
         return StringType()
     if is_precise(wanted) and isinstance(found, StructType):
         return _PARTS
-    target = spark_schema(pa.schema({"value": wanted}))["value"].dataType
+    target = spark_type_of(wanted)
     match found, target:
         case ArrayType(), ArrayType():
             return ArrayType(_spark_type_like(found.elementType, wanted.value_type))
@@ -220,7 +221,7 @@ def _spark_type_like(found: DataType, wanted: pa.DataType) -> DataType:
 
 def spark_type(layout: Layout) -> DataType:
     """The type that Spark has for the values of a layout."""
-    return spark_schema(pa.schema({"value": arrow_type(layout)}))["value"].dataType
+    return spark_type_of(arrow_type(layout))
 
 
 def fits(found: DataType, wanted: DataType) -> bool:

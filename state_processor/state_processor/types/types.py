@@ -10,18 +10,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.snapshots.logical_type_text import parse_logical_type
 from savepoint_formats.snapshots.named_row import NamedRow
 from savepoint_formats.values.arrow_types import arrow_type, spark_type_name
-from state_processor.types.schema import spark_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    import pyarrow as pa
     from pyspark.sql.types import DataType
 
     from savepoint_formats.layout import Layout
@@ -63,7 +61,9 @@ class TypeInformation:
     @property
     def spark_type(self) -> DataType:
         """The Spark type of a column of it."""
-        return spark_schema(pa.schema({"value": self.arrow_type}))["value"].dataType
+        from state_processor.types.spark_types import spark_type_of  # noqa: PLC0415  # Spark is slow
+
+        return spark_type_of(self.arrow_type)
 
 
 def _made(

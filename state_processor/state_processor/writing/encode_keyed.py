@@ -36,7 +36,7 @@ from savepoint_formats.program.last_access import with_last_access
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.visible import stream_elements
 from savepoint_formats.values.arrow_types import arrow_type
-from state_processor.types.schema import from_spark
+from state_processor.types.spark_values import from_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

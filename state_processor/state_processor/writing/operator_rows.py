@@ -35,7 +35,7 @@ from savepoint_formats.state_files.operator_state import (
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.snapshot.task_errors import typed_errors
 from state_processor.types.column_types import fitted
-from state_processor.types.schema import from_spark
+from state_processor.types.spark_values import from_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -18,14 +18,9 @@ from savepoint_formats.errors import (
     ValueOutOfRangeError,
 )
 from savepoint_formats.values.kinds.precise_times import precise_type
-from state_processor.types.schema import (
-    arrow_schema,
-    from_spark,
-    spark_arrow_type,
-    spark_schema,
-    to_printable,
-    to_spark,
-)
+from state_processor.types.schema import spark_arrow_type
+from state_processor.types.spark_types import arrow_schema, spark_schema
+from state_processor.types.spark_values import from_spark, to_printable, to_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

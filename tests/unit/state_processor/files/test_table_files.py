@@ -13,7 +13,8 @@ from support.sample_rows import Sample
 
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, TableFileError
 from state_processor.files import TableFiles, TableFormat, write_table_file
-from state_processor.types.schema import exported_schema, to_exported, to_spark
+from state_processor.types.schema import exported_schema
+from state_processor.types.spark_values import to_exported, to_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
