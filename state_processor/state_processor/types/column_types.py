@@ -34,6 +34,7 @@ from savepoint_formats.values.kinds.precise_times import is_precise
 from savepoint_formats.values.kryo.structs import UNDECODED
 from state_processor.types.schema import PARTS
 from state_processor.types.spark_types import spark_type_of
+from state_processor.types.type_table import PLAIN_TYPES
 from state_processor.types.types import TypeInformation, Types
 
 if TYPE_CHECKING:
@@ -56,16 +57,7 @@ _WIDENED: dict[type[DataType], tuple[type[DataType], ...]] = {
     FloatType: _WHOLE_NUMBERS[:2],
     DoubleType: (*_WHOLE_NUMBERS[:3], FloatType),
 }
-_KEY_TYPES: dict[str, TypeInformation] = {
-    "boolean": Types.BOOLEAN(),
-    "tinyint": Types.BYTE(),
-    "smallint": Types.SHORT(),
-    "int": Types.INT(),
-    "bigint": Types.LONG(),
-    "float": Types.FLOAT(),
-    "double": Types.DOUBLE(),
-    "string": Types.STRING(),
-}
+_KEY_TYPES = {one.column.lower(): name for name, one in PLAIN_TYPES.items() if one.is_of_keys}
 
 
 def natural_type(name: str, found: DataType) -> TypeInformation:
@@ -74,13 +66,14 @@ def natural_type(name: str, found: DataType) -> TypeInformation:
     Raises:
         ColumnTypeError: There are several, or none.
     """
-    try:
-        return _KEY_TYPES[found.simpleString()]
-    except KeyError:
+    words = found.simpleString()
+    if words not in _KEY_TYPES:
         raise ColumnTypeError(
-            f"column {name!r} is {found.simpleString()}, which may be keys of several types in"
-            " Flink: add key_type=Types. …"
-        ) from None
+            f"column {name!r} is {words}, which may be keys of several types in Flink: add"
+            " key_type=Types. …"
+        )
+    key_type: TypeInformation = getattr(Types, _KEY_TYPES[words])()
+    return key_type
 
 
 def expect_frame(data: object) -> None:

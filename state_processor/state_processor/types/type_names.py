@@ -21,39 +21,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.snapshots.logical_type_text import parse_logical_type
 from savepoint_formats.snapshots.named_row import NamedRow
+from state_processor.types.type_table import COMPOUND_TYPES, PLAIN_TYPES
 from state_processor.types.types import TypeInformation, Types
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _MAX_DEPTH = 50
 
 _TOKEN = re.compile(r"\s*(`(?:[^`]|``)+`|[^\W\d][\w$.]*|.)", re.DOTALL)
 _SQL_ROW = "ROW_DATA"
 
-_PLAIN: dict[str, Callable[[], TypeInformation]] = {
-    name: getattr(Types, name)
-    for name in (
-        *("STRING", "CHAR", "BOOLEAN", "BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE"),
-        *("BIG_INT", "BIG_DEC", "DATE", "SQL_DATE", "SQL_TIME", "SQL_TIMESTAMP"),
-        *("INSTANT", "LOCAL_DATE", "LOCAL_TIME", "LOCAL_DATE_TIME"),
-        *("VARIANT", "VOID", "TIME_WINDOW", "GLOBAL_WINDOW"),
-    )
-}
-_OF_TYPES: dict[str, tuple[int, Callable[..., TypeInformation]]] = {
-    "LIST": (1, Types.LIST),
-    "SET": (1, Types.SET),
-    "NULLABLE": (1, Types.NULLABLE),
-    "PRIMITIVE_ARRAY": (1, Types.PRIMITIVE_ARRAY),
-    "BASIC_ARRAY": (1, Types.BASIC_ARRAY),
-    "MAP": (2, Types.MAP),
-    "EITHER": (2, Types.EITHER),
-}
 _OF_NAMES = ("TUPLE", "ROW", "POJO", "ENUM", "OBJECT_ARRAY", _SQL_ROW)
 
 
@@ -82,7 +61,7 @@ def parse_parts(text: str, name: str) -> tuple[TypeInformation, ...]:
         >>> parse_parts("MAP<STRING, LONG>", "MAP")
     """
     parser = _Parser.of(text)
-    count, _ = _OF_TYPES[name]
+    count = COMPOUND_TYPES[name].count
     if not parser.take(name):
         raise parser.error(f"{name}<…>")
     parts = parser.read_types(count, 1)
@@ -129,15 +108,17 @@ class _Parser:
         name = self.peek().upper()
         if depth > _MAX_DEPTH:
             raise ValueError(f"a type that nests deeper than {_MAX_DEPTH}")
-        if name not in _PLAIN and name not in _OF_TYPES and name not in _OF_NAMES:
-            known = ", ".join((*_PLAIN, *_OF_TYPES, *_OF_NAMES))
+        if name not in PLAIN_TYPES and name not in COMPOUND_TYPES and name not in _OF_NAMES:
+            known = ", ".join((*PLAIN_TYPES, *COMPOUND_TYPES, *_OF_NAMES))
             raise self.error(f"one of {known}")
         self.position += 1
-        if name in _PLAIN:
-            return _PLAIN[name]()
-        if name in _OF_TYPES:
-            count, make = _OF_TYPES[name]
-            return make(*self.read_types(count, depth + 1))
+        if name in PLAIN_TYPES:
+            plain: TypeInformation = getattr(Types, name)()
+            return plain
+        if name in COMPOUND_TYPES:
+            parts = self.read_types(COMPOUND_TYPES[name].count, depth + 1)
+            compound: TypeInformation = getattr(Types, name)(*parts)
+            return compound
         return self._read_named(name, depth + 1)
 
     def read_types(self, count: int, depth: int) -> tuple[TypeInformation, ...]:

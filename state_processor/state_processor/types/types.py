@@ -15,9 +15,10 @@ from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.snapshots.logical_type_text import parse_logical_type
 from savepoint_formats.snapshots.named_row import NamedRow
 from savepoint_formats.values.arrow_types import arrow_type, spark_type_name
+from state_processor.types.type_table import COMPOUND_TYPES, PLAIN_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
     from pyspark.sql.types import DataType
@@ -66,12 +67,14 @@ class TypeInformation:
         return spark_type_of(self.arrow_type)
 
 
-def _made(
-    name: str, make: Callable[..., TypeSerializerSnapshot], *parts: TypeInformation
-) -> TypeInformation:
-    """A type that ``make`` makes of the snapshots of these types."""
+def _plain_type(name: str) -> TypeInformation:
+    return TypeInformation(PLAIN_TYPES[name].make(), f"Types.{name}()")
+
+
+def _compound(name: str, *parts: TypeInformation) -> TypeInformation:
     snapshots = [expect_type(part).snapshot for part in parts]
-    return TypeInformation(make(*snapshots), f"Types.{name}({', '.join(map(repr, parts))})")
+    expression = f"Types.{name}({', '.join(map(repr, parts))})"
+    return TypeInformation(COMPOUND_TYPES[name].make(*snapshots), expression)
 
 
 def expect_type(value: object, what: str = "") -> TypeInformation:
@@ -87,7 +90,7 @@ def expect_type(value: object, what: str = "") -> TypeInformation:
     if isinstance(value, TypeInformation):
         return value
     name = getattr(value, "__qualname__", "").removeprefix("Types.")
-    if isinstance(value, partial) and value.func is _made:
+    if isinstance(value, partial) and value.func is _plain_type:
         name = value.args[0]
     if isinstance(value, str):
         name = value.upper()
@@ -95,21 +98,14 @@ def expect_type(value: object, what: str = "") -> TypeInformation:
     found = (
         "a " + type(value).__name__ if isinstance(value, str) or not is_known else f"Types.{name}"
     )
-    call = f"Types.{name}(…)" if is_known and name not in _PLAIN_TYPES else f"Types.{name}()"
+    call = f"Types.{name}(…)" if is_known and name not in PLAIN_TYPES else f"Types.{name}()"
     expected = call if is_known else "Types.LONG()"
     where = f"{what}: " if what else ""
     raise TypeError(f"{where}{found} is no type, expected a call such as {expected}")
 
 
-_PLAIN_TYPES: set[str] = set()
-"""The types that are made of no others."""
-
-
-def _plain(
-    name: str, make: Callable[[], TypeSerializerSnapshot]
-) -> staticmethod[[], TypeInformation]:
-    _PLAIN_TYPES.add(name)
-    return staticmethod(partial(_made, name, make))
+def _plain(name: str) -> staticmethod[[], TypeInformation]:
+    return staticmethod(partial(_plain_type, name))
 
 
 class Types:
@@ -141,39 +137,39 @@ class Types:
         >>> Types.MAP(Types.STRING(), Types.LIST(Types.LONG()))
     """
 
-    STRING = _plain("STRING", constructed.string)
-    BOOLEAN = _plain("BOOLEAN", constructed.boolean)
-    BYTE = _plain("BYTE", constructed.byte)
-    SHORT = _plain("SHORT", constructed.short)
-    INT = _plain("INT", constructed.integer)
-    LONG = _plain("LONG", constructed.long)
-    FLOAT = _plain("FLOAT", constructed.single)
-    DOUBLE = _plain("DOUBLE", constructed.double)
-    CHAR = _plain("CHAR", constructed.char)
-    BIG_INT = _plain("BIG_INT", constructed.big_int)
-    BIG_DEC = _plain("BIG_DEC", constructed.big_dec)
-    SQL_DATE = _plain("SQL_DATE", constructed.sql_date)
-    SQL_TIME = _plain("SQL_TIME", constructed.sql_time)
-    SQL_TIMESTAMP = _plain("SQL_TIMESTAMP", constructed.sql_timestamp)
-    INSTANT = _plain("INSTANT", constructed.instant)
-    LOCAL_DATE = _plain("LOCAL_DATE", constructed.local_date)
-    LOCAL_TIME = _plain("LOCAL_TIME", constructed.local_time)
-    LOCAL_DATE_TIME = _plain("LOCAL_DATE_TIME", constructed.local_date_time)
-    DATE = _plain("DATE", constructed.date)
-    VARIANT = _plain("VARIANT", constructed.variant)
-    VOID = _plain("VOID", constructed.void)
-    TIME_WINDOW = _plain("TIME_WINDOW", constructed.time_window)
-    GLOBAL_WINDOW = _plain("GLOBAL_WINDOW", constructed.global_window)
+    STRING = _plain("STRING")
+    BOOLEAN = _plain("BOOLEAN")
+    BYTE = _plain("BYTE")
+    SHORT = _plain("SHORT")
+    INT = _plain("INT")
+    LONG = _plain("LONG")
+    FLOAT = _plain("FLOAT")
+    DOUBLE = _plain("DOUBLE")
+    CHAR = _plain("CHAR")
+    BIG_INT = _plain("BIG_INT")
+    BIG_DEC = _plain("BIG_DEC")
+    SQL_DATE = _plain("SQL_DATE")
+    SQL_TIME = _plain("SQL_TIME")
+    SQL_TIMESTAMP = _plain("SQL_TIMESTAMP")
+    INSTANT = _plain("INSTANT")
+    LOCAL_DATE = _plain("LOCAL_DATE")
+    LOCAL_TIME = _plain("LOCAL_TIME")
+    LOCAL_DATE_TIME = _plain("LOCAL_DATE_TIME")
+    DATE = _plain("DATE")
+    VARIANT = _plain("VARIANT")
+    VOID = _plain("VOID")
+    TIME_WINDOW = _plain("TIME_WINDOW")
+    GLOBAL_WINDOW = _plain("GLOBAL_WINDOW")
 
     @staticmethod
     def PRIMITIVE_ARRAY(element_type: TypeInformation) -> TypeInformation:
         """An array of a primitive of Java, such as ``long[]``."""
-        return _made("PRIMITIVE_ARRAY", constructed.primitive_array, element_type)
+        return _compound("PRIMITIVE_ARRAY", element_type)
 
     @staticmethod
     def BASIC_ARRAY(element_type: TypeInformation) -> TypeInformation:
         """An array of a box of Java or of strings, such as ``Long[]``; elements may be null."""
-        return _made("BASIC_ARRAY", constructed.basic_array, element_type)
+        return _compound("BASIC_ARRAY", element_type)
 
     @staticmethod
     def OBJECT_ARRAY(element_type: TypeInformation, component_class: str) -> TypeInformation:
@@ -186,27 +182,27 @@ class Types:
     @staticmethod
     def LIST(element_type: TypeInformation) -> TypeInformation:
         """A ``java.util.List``."""
-        return _made("LIST", constructed.list_of, element_type)
+        return _compound("LIST", element_type)
 
     @staticmethod
     def SET(element_type: TypeInformation) -> TypeInformation:
         """A ``java.util.Set``, which Flink 2.x alone restores."""
-        return _made("SET", constructed.set_of, element_type)
+        return _compound("SET", element_type)
 
     @staticmethod
     def MAP(key_type: TypeInformation, value_type: TypeInformation) -> TypeInformation:
         """A ``java.util.Map``; values may be null."""
-        return _made("MAP", constructed.map_of, key_type, value_type)
+        return _compound("MAP", key_type, value_type)
 
     @staticmethod
     def NULLABLE(value_type: TypeInformation) -> TypeInformation:
         """A value that may be null, with a flag in front that says so."""
-        return _made("NULLABLE", constructed.nullable, value_type)
+        return _compound("NULLABLE", value_type)
 
     @staticmethod
     def EITHER(left_type: TypeInformation, right_type: TypeInformation) -> TypeInformation:
         """Flink's ``Either``."""
-        return _made("EITHER", constructed.either, left_type, right_type)
+        return _compound("EITHER", left_type, right_type)
 
     @staticmethod
     def TUPLE(field_types: Sequence[TypeInformation]) -> TypeInformation:
