@@ -97,11 +97,8 @@ def import_table(
     \b
     savepoint import totals.csv s3://jobs/bootstrapped --description totals.yaml
     """
-    from state_processor.files import TableFiles, TableFormat  # noqa: PLC0415
     from state_processor.files.described_import import DescribedImport  # noqa: PLC0415  # Spark is slow
-    from state_processor.files.import_description import ImportDescription  # noqa: PLC0415
 
-    found = ImportDescription.of_file(description)
-    files = TableFiles.at(data, TableFormat(form) if form else None)
-    writer = DescribedImport(files, found).writer(local_session())
+    described = DescribedImport.of(data, description, form)
+    writer = described.writer(local_session())
     write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)

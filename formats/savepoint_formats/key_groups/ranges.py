@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 MAX_PARALLELISM = 1 << 15
 """The largest number of key groups: a prefix of two bytes, with its top bit free."""
 
+PORTION_SIZE = 10 << 20
+"""Bytes of a key group from which on it is decoded in portions."""
+
 _ONE_BYTE_PREFIX_BOUND = 1 << 7
 
 _WORD = 0xFFFFFFFF

@@ -7,9 +7,8 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, get_args
 
-from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.key_groups.ranges import PORTION_SIZE, KeyGroupRange
 from savepoint_formats.printable import call_text
-from savepoint_formats.sources.entry_source import PORTION_SIZE
 from savepoint_formats.values.kinds.nanoseconds import Nanoseconds, checked_nanoseconds
 
 if TYPE_CHECKING:

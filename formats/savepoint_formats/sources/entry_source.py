@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from savepoint_formats.key_groups.ranges import PORTION_SIZE
 from savepoint_formats.sources.entry_decoders import EntryDecoders
 from savepoint_formats.sources.large_key_groups import HELD_SIZE, portions
 from savepoint_formats.state_files.state import State, StateKind
@@ -25,9 +26,6 @@ BATCH_SIZE = 8 << 20
 
 BLOCK_SIZE = 2 << 20
 """Bytes of a large key group that are read at once."""
-
-PORTION_SIZE = 10 << 20
-"""Bytes of a key group from which on it is decoded in portions."""
 
 
 @dataclass(frozen=True, slots=True)

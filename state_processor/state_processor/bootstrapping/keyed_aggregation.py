@@ -11,7 +11,6 @@ from savepoint_formats.errors import ColumnNotFoundError
 from state_processor.aggregating.aggregated_rows import AggregatedRows
 from state_processor.aggregating.bound_aggregate import BoundAggregate, accumulated
 from state_processor.aggregating.folded import ReducedRows
-from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
 from state_processor.bootstrapping.windowed_transformation import window_column
 from state_processor.types.column_types import column_of, natural_type
 from state_processor.types.spark_types import arrow_type_of
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.metadata import OperatorState
     from state_processor.aggregating.aggregates import Aggregate
+    from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
     from state_processor.bootstrapping.windowed_transformation import WindowedStateTransformation
     from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.types.descriptors import StateDescriptor
@@ -83,6 +83,11 @@ class KeyedAggregation:
     @property
     def keyed(self) -> KeyedStateTransformation:
         """The accumulators, each of a key, for state, windows or a function to be made of them."""
+        # Keyed rows are aggregated, and what that gives is keyed rows again.
+        from state_processor.bootstrapping.keyed_transformation import (  # noqa: PLC0415
+            KeyedStateTransformation,
+        )
+
         return KeyedStateTransformation(self.accumulators(), self.aggregated.key)
 
     def with_state(

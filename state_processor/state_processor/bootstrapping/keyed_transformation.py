@@ -10,6 +10,16 @@ from pyspark.sql import functions as F
 from savepoint_formats.errors import ColumnTypeError, StateNotFoundError
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files.state import StateKind
+from state_processor.bootstrapping.keyed_aggregation import (
+    KeyedAggregation,
+    keyed_aggregation,
+    keyed_reduction,
+)
+from state_processor.bootstrapping.process_transformation import (
+    FunctionStateTransformation,
+    KeyedRowsTransformation,
+)
+from state_processor.bootstrapping.windowed_transformation import WindowedStateTransformation
 from state_processor.functions.sorted_inputs import KeyedInput
 from state_processor.types.column_types import column_of, fitted
 from state_processor.writing.encode_keyed import KEY, KEY_GROUP, NAMESPACE
@@ -29,12 +39,6 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from state_processor.aggregating.aggregates import Aggregate
-    from state_processor.bootstrapping.keyed_aggregation import KeyedAggregation
-    from state_processor.bootstrapping.process_transformation import (
-        FunctionStateTransformation,
-        KeyedRowsTransformation,
-    )
-    from state_processor.bootstrapping.windowed_transformation import WindowedStateTransformation
     from state_processor.functions.batch_function import BatchFunction
     from state_processor.functions.execution_options import Setting
     from state_processor.functions.process_functions import KeyedFunction
@@ -45,11 +49,6 @@ if TYPE_CHECKING:
 USER_TIMERS = "user-timers"
 
 _TIMESTAMP = "timestamp of the timer"
-
-NOT_CONNECTED = (
-    "local keyed rows can't be connected: they stay in the partition of their input, where rows of"
-    " another input with the same key need not be; use key_by(…) for both"
-)
 
 _MERGE_RULES: dict[str, Callable[[Column], Column]] = {
     "sum": F.sum,
@@ -128,10 +127,6 @@ class KeyedStateTransformation:
     @property
     def rows(self) -> KeyedRowsTransformation:
         """The rows with their key, for a function to take; a key may have several."""
-        from state_processor.bootstrapping.process_transformation import (  # noqa: PLC0415  # backends are slow
-            KeyedRowsTransformation,
-        )
-
         return KeyedRowsTransformation((self._input,))
 
     @property
@@ -169,8 +164,6 @@ class KeyedStateTransformation:
         Example:
             >>> keyed.aggregate(count=Count(), total=Sum("amount")).rows().show()
         """
-        from state_processor.bootstrapping.keyed_aggregation import keyed_aggregation  # noqa: PLC0415  # as below
-
         return keyed_aggregation(self._input, aggregates)
 
     def reduce(self, function: Callable[[Any, Any], Any]) -> KeyedAggregation:
@@ -179,8 +172,6 @@ class KeyedStateTransformation:
         Example:
             >>> keyed.reduce(lambda one, other: max(one, other)).rows().show()
         """
-        from state_processor.bootstrapping.keyed_aggregation import keyed_reduction  # noqa: PLC0415  # as below
-
         return keyed_reduction(self._input, function)
 
     def with_timers(
@@ -244,10 +235,6 @@ class KeyedStateTransformation:
             >>> hourly = sales.groupBy("shop", window("time", "1 hour")).agg(sum("cents").alias("cents"))
             >>> keyed = OperatorTransformation.bootstrap_with(hourly).key_by("shop").window("window")
         """
-        from state_processor.bootstrapping.windowed_transformation import (  # noqa: PLC0415  # it builds on this
-            WindowedStateTransformation,
-        )
-
         return WindowedStateTransformation.of(
             self,
             column,

@@ -18,8 +18,9 @@ from state_processor.bootstrapping.keyed_aggregation import (
     bound_reduction,
     fewer_columns,
 )
-from state_processor.bootstrapping.keyed_transformation import NOT_CONNECTED
+from state_processor.bootstrapping.local_functions import LocalFunctionTransformation, local_rows
 from state_processor.bootstrapping.local_state_transformation import LocalStateTransformation
+from state_processor.bootstrapping.process_transformation import NOT_CONNECTED
 from state_processor.bootstrapping.windowed_transformation import window_column
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from state_processor.aggregating.aggregated_rows import AggregatedRows
     from state_processor.aggregating.aggregates import Aggregate
     from state_processor.aggregating.bound_aggregate import BoundAggregate
-    from state_processor.bootstrapping.local_functions import LocalFunctionTransformation
     from state_processor.functions.process_functions import KeyedFunction
     from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.types.types import TypeInformation
@@ -125,8 +125,6 @@ class LocalKeyedTransformation:
             >>> partial = rows.local_key_by("word").process(Counts(), "word STRING, count BIGINT")
             >>> OperatorTransformation.bootstrap_with(partial).key_by("word").process(Sums(), schema)
         """
-        from state_processor.bootstrapping.local_functions import local_rows  # noqa: PLC0415  # backends are slow
-
         return local_rows(self._without_windows(), function, schema)
 
     def transform(self, function: KeyedFunction) -> LocalFunctionTransformation:
@@ -138,10 +136,6 @@ class LocalKeyedTransformation:
         Example:
             >>> writer.with_operator("counts", rows.local_key_by("word").transform(Counts()))
         """
-        from state_processor.bootstrapping.local_functions import (  # noqa: PLC0415  # backends are slow
-            LocalFunctionTransformation,
-        )
-
         return LocalFunctionTransformation.of(self._without_windows(), function)
 
     def connect(self, other: object) -> NoReturn:  # noqa: ARG002  # it is refused whatever it is

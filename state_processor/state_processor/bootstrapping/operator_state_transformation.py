@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
 from savepoint_formats.metadata import DistributionMode
+from state_processor.functions.operator_function import ROW, TIMESTAMP, operator_rows
 from state_processor.functions.sorted_inputs import milliseconds
 from state_processor.types.column_types import column_of
 from state_processor.writing.operator_plan import OperatorPlan
@@ -65,12 +66,6 @@ class OperatorStateTransformation:
         cls, data: DataFrame, timestamps: str | None, function: OperatorFunction
     ) -> Self:
         """See ``OneInputStateTransformation.transform``."""
-        from state_processor.functions.operator_function import (  # noqa: PLC0415  # backends are slow
-            ROW,
-            TIMESTAMP,
-            operator_rows,
-        )
-
         no_time = F.lit(None).cast(LongType())
         time = no_time if timestamps is None else milliseconds(data, timestamps)
         row = F.struct(*(column_of(data, name)[0].alias(name) for name in data.columns))

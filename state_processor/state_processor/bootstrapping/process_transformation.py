@@ -5,10 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from state_processor.bootstrapping.keyed_transformation import (
-    NOT_CONNECTED,
-    KeyedStateTransformation,
-)
 from state_processor.functions.batch_function import BatchRows
 from state_processor.functions.execution_options import ExecutionOptions
 from state_processor.functions.function_rows import FunctionRows
@@ -27,12 +23,19 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from savepoint_formats.metadata import OperatorState
+    from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
     from state_processor.functions.batch_function import BatchFunction
     from state_processor.functions.execution_options import Setting
     from state_processor.functions.process_functions import KeyedFunction
     from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.types.descriptors import StateDescriptor
     from state_processor.writing.write_context import WriteContext
+
+
+NOT_CONNECTED = (
+    "local keyed rows can't be connected: they stay in the partition of their input, where rows of"
+    " another input with the same key need not be; use key_by(…) for both"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,6 +98,11 @@ class KeyedRowsTransformation:
         """
         return replace(self, options=ExecutionOptions.of(settings))
 
+    @property
+    def rows(self) -> Self:
+        """The rows themselves, as keyed rows that are to be state have them."""
+        return self
+
     def connect(self, other: KeyedStateTransformation | KeyedRowsTransformation) -> Self:
         """The rows with those of a second input, whose keys are of the same type.
 
@@ -107,9 +115,9 @@ class KeyedRowsTransformation:
         Example:
             >>> orders.key_by("customer").connect(payments.key_by("customer")).process(fn, schema)
         """
-        rows = other.rows if isinstance(other, KeyedStateTransformation) else other
+        rows = getattr(other, "rows", None)
         if not isinstance(rows, KeyedRowsTransformation):
-            raise TypeError(f"a {type(rows).__name__} can't be connected; {NOT_CONNECTED}")
+            raise TypeError(f"a {type(other).__name__} can't be connected; {NOT_CONNECTED}")
         if len(self.inputs) + len(rows.inputs) != 2:
             raise ValueError("a function has two inputs at most: make a union of the others first")
         given = {one for one in (self.options, rows.options) if one != ExecutionOptions()}

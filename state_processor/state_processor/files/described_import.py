@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 from pyspark.sql import functions as F
@@ -16,7 +16,10 @@ from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.bootstrapping.operator_state_transformation import OperatorStateTransformation
 from state_processor.bootstrapping.transformation import OneInputStateTransformation
 from state_processor.changing.stored_elements import StoredElements
+from state_processor.files.import_description import ImportDescription
 from state_processor.files.read_files import files_frame
+from state_processor.files.table_files import TableFiles
+from state_processor.files.table_format import TableFormat
 from state_processor.savepoint.savepoint import Savepoint
 from state_processor.types.column_types import column_of
 from state_processor.types.descriptors import ListStateDescriptor, MapStateDescriptor
@@ -25,14 +28,13 @@ from state_processor.writing.operator_rows import OperatorRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_formats.layout import Layout
     from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
-    from state_processor.files import TableFiles
     from state_processor.files.import_description import (
-        ImportDescription,
         KeyedDescription,
         LikeDescription,
         OperatorStateDescription,
@@ -59,6 +61,22 @@ class DescribedImport:
 
     files: TableFiles
     description: ImportDescription
+
+    @classmethod
+    def of(cls, data: str, description: Path, form: str | None = None) -> Self:
+        """The import of a path.
+
+        Args:
+            data: A file of rows, or a directory of such files; a path or a URI.
+            description: A YAML file that says what becomes of the columns.
+            form: The format of the files; by default the one that their names say.
+
+        Raises:
+            TableFileError: Nothing is there, or the names of files do not say their format.
+            DescriptionError: The description has a mistake.
+        """
+        described = ImportDescription.of_file(description)
+        return cls(TableFiles.at(data, TableFormat(form) if form else None), described)
 
     def writer(self, spark: SparkSession) -> SavepointWriter:
         """The savepoint that is to be written; reads no rows yet.

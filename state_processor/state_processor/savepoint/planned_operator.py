@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
-from state_processor.writing.write_context import PlannedTransformation
+from state_processor.writing.write_context import NamedStates, PlannedTransformation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,11 +143,9 @@ class PlannedOperator:
         """The states of the source's operator that one made anew does not have, as ``uid.state``."""
         if self.source is None or not self.is_made_anew:
             return ()
-        from state_processor.writing.operator_plan import OperatorPlan  # noqa: PLC0415  # Spark is slow
-
         made = self.transformation
         plan = made.plan() if isinstance(made, PlannedTransformation) else made
-        kept = plan.state_names() if isinstance(plan, OperatorPlan) else frozenset()
+        kept: frozenset[str] = plan.state_names() if isinstance(plan, NamedStates) else frozenset()
         names = dict.fromkeys(state.name for state in self.source.catalog.states)
         return tuple(f"{self.source.name}.{name}" for name in names if name not in kept)
 
@@ -207,11 +205,9 @@ def combined(transformations: tuple[StateTransformation, ...]) -> StateTransform
             raise ValueError("an operator needs a transformation that makes its state")
         case (alone,):
             return alone
-    from state_processor.writing.operator_plan import OperatorPlan  # noqa: PLC0415  # Spark is slow
-
     plans = []
     for one in transformations:
         if not isinstance(one, PlannedTransformation):
             raise TypeError(f"{type(one).__name__} can't be combined with other transformations")
         plans.append(one.plan())
-    return OperatorPlan.combined(plans)
+    return plans[0].combined(plans)

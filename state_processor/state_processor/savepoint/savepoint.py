@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.errors import UnknownUidWarning
+from savepoint_formats.scan.read_options import ReadOptions, UndescribedSubclasses
 from state_processor.savepoint.changes import SavepointChanges
 from state_processor.savepoint.writer import SavepointWriter
 from state_processor.snapshot.session import tasks_at_once
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from savepoint_formats.layout import KryoClass
-    from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.audit.key_state import KeyState
     from state_processor.audit.statistics import SavepointStatistics
@@ -196,7 +196,6 @@ class Savepoint(SavepointChanges, Snapshot):
         Example:
             >>> savepoint.sql("SELECT key, total FROM summarize.keyed_state WHERE total > 100")
         """
-        from savepoint_formats.scan.read_options import ReadOptions  # noqa: PLC0415  # numba is slow
         from state_processor.sql.sql_database import SqlDatabase  # noqa: PLC0415  # so is DuckDB
 
         options = ReadOptions(

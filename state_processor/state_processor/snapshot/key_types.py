@@ -13,12 +13,13 @@ from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import OperatorNotFoundError
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot
+from state_processor.types.type_names import parse_type
+from state_processor.types.types import TypeInformation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from savepoint_formats.metadata import OperatorState
-    from state_processor.types.types import TypeInformation
 
     GivenType = TypeInformation | TypeSerializerSnapshot | str
 
@@ -57,9 +58,6 @@ def _serializer(given: GivenType) -> TypeSerializerSnapshot:
     if isinstance(given, TypeSerializerSnapshot):
         return given
     # Types know Spark, which opening a savepoint does without.
-    from state_processor.types.type_names import parse_type  # noqa: PLC0415
-    from state_processor.types.types import TypeInformation  # noqa: PLC0415
-
     if isinstance(given, str):
         return parse_type(given).snapshot
     if not isinstance(given, TypeInformation):

@@ -87,11 +87,9 @@ def tasks_at_once(spark: SparkSession) -> int:
     """How many tasks a session runs at once."""
     if not is_remote(spark):
         return spark.sparkContext.defaultParallelism
-    from pyspark.sql import functions as F  # noqa: PLC0415  # Spark is slow to import
-
     # Spark divides numbers into as many parts, where nobody says how many there are to be.
-    parts = spark.range(_NUMBERS).select(F.spark_partition_id().alias("part"))
-    last = parts.agg(F.max("part")).collect()[0][0]
+    parts = spark.range(_NUMBERS).selectExpr("spark_partition_id() AS part")
+    (last,) = parts.selectExpr("max(part)").collect()[0]
     return int(last) + 1
 
 

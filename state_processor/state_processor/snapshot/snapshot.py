@@ -23,6 +23,7 @@ from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.metadata import CheckpointMetadata, MetadataVersion
 from savepoint_formats.printable import html_table
+from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from state_processor.snapshot.description import (
     ColumnDescription,
@@ -251,8 +252,6 @@ class Snapshot:
             ...     for batch in scan.read(split):
             ...         print(batch.num_rows)
         """
-        from savepoint_formats.scan.read_options import ReadOptions  # noqa: PLC0415  # numba is slow
-
         operator, found = self.table(table)
         return operator.scan(found, ReadOptions.of(options))
 

@@ -47,6 +47,14 @@ class StateTransformation(Protocol):
 
 
 @runtime_checkable
+class NamedStates(Protocol):
+    """What knows the names of the states that it makes."""
+
+    def state_names(self) -> frozenset[str]:
+        """The names of all states that it has."""
+
+
+@runtime_checkable
 class PlannedTransformation(StateTransformation, Protocol):
     """A transformation that says what it makes before it does, so that others may join it."""
 
