@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Savepoint(SavepointChanges, Snapshot):
+class Savepoint(Snapshot, SavepointChanges):
     """A savepoint or checkpoint; holds no data, and needs no Spark.
 
     ``open`` and ``load`` open one; ``describe``, ``tables``, ``schema``, ``files`` and ``scan`` say

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
 from savepoint_formats.errors import StateNotFoundError
-from savepoint_formats.scan.read_options import ReadOptions
+from savepoint_formats.scan.read_options import ReadArguments, ReadOptions
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.tables import KEYED_STATE, TIMERS, WINDOW_STATE
 from savepoint_formats.values.kryo.descriptions import kryo_classes_json
@@ -21,7 +21,8 @@ from state_processor.savepoint.registered_views import create_views, unread_view
 from state_processor.savepoint.savepoint import Savepoint
 from state_processor.savepoint.writer import SavepointWriter
 from state_processor.snapshot.key_types import key_types_json
-from state_processor.types.source_options import SourceOptions
+from state_processor.types.listed_options import lists
+from state_processor.types.source_options import SourceOptions, TableArguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from savepoint_formats.layout import KryoClass
-    from savepoint_formats.scan.read_options import ReadArguments, UndescribedSubclasses
+    from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.reading.functions import (
         KeyedStateReaderFunction,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
         WindowReaderFunction,
     )
     from state_processor.savepoint.merged_rows import ReadMerge
-    from state_processor.types.source_options import TableArguments
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,6 +83,7 @@ class SparkSavepoint(Savepoint):
         """What writes a savepoint that is based on this one; as yet a copy of it."""
         return SavepointWriter.of(self, self.spark)
 
+    @lists(TableArguments)
     def read_table(self, table: str, **options: Unpack[TableArguments]) -> DataFrame:
         """Any table by its full name.
 
@@ -110,6 +111,7 @@ class SparkSavepoint(Savepoint):
         given = self.source_options(table, asked)
         return self.spark.read.format(FORMAT).options(**given).load(self.directory.absolute_uri)
 
+    @lists(ReadArguments)
     def read_list_state(self, uid: str, name: str, **options: Unpack[ReadArguments]) -> DataFrame:
         """A list state of an operator, a row per element.
 
@@ -131,6 +133,7 @@ class SparkSavepoint(Savepoint):
         """
         return self._operator_state(uid, name, StateKind.OPERATOR_LIST, options)
 
+    @lists(ReadArguments)
     def read_union_state(self, uid: str, name: str, **options: Unpack[ReadArguments]) -> DataFrame:
         """A union list state of an operator, a row per element, each once.
 
@@ -141,6 +144,7 @@ class SparkSavepoint(Savepoint):
         """
         return self._operator_state(uid, name, StateKind.UNION_LIST, options)
 
+    @lists(ReadArguments)
     def read_broadcast_state(
         self, uid: str, name: str, **options: Unpack[ReadArguments]
     ) -> DataFrame:
@@ -172,6 +176,7 @@ class SparkSavepoint(Savepoint):
         table = next(t.name for t in operator.tables if t.states == (found,))
         return self.read_table(f"{operator.name}.{table}", **options)
 
+    @lists(ReadArguments)
     def read_keyed_state(
         self,
         uid: str,
@@ -222,6 +227,7 @@ class SparkSavepoint(Savepoint):
             return self._by_function(KeyedReaderJob, uid, reader, schema, options)
         return self.read_table(f"{self.operator(uid).name}.{KEYED_STATE}", **options)
 
+    @lists(ReadArguments)
     def read_local_state(
         self,
         uid: str,
@@ -254,6 +260,7 @@ class SparkSavepoint(Savepoint):
         """
         return read_merged(self, f"{self.operator(uid).name}.{KEYED_STATE}", merge or {}, options)
 
+    @lists(ReadArguments)
     def read_window_state(
         self,
         uid: str,
@@ -305,6 +312,7 @@ class SparkSavepoint(Savepoint):
         plan = ReaderPlan(self, self.operator(uid), reader, keys)
         return to_dataframe(self.spark, job.of(plan, arrow_schema), row_type)
 
+    @lists(ReadArguments)
     def read_timers(self, uid: str, **options: Unpack[ReadArguments]) -> DataFrame:
         """The timers of an operator.
 

@@ -23,7 +23,7 @@ from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.metadata import CheckpointMetadata, MetadataVersion
 from savepoint_formats.printable import html_table
-from savepoint_formats.scan.read_options import ReadOptions
+from savepoint_formats.scan.read_options import ReadOptions, ScanArguments
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from state_processor.snapshot.description import (
     ColumnDescription,
@@ -35,12 +35,12 @@ from state_processor.snapshot.description import (
 from state_processor.snapshot.key_types import key_serializers
 from state_processor.snapshot.operator import Operator
 from state_processor.snapshot.retained import newest_complete
+from state_processor.types.listed_options import lists
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from savepoint_formats.layout import KryoClass
-    from savepoint_formats.scan.read_options import ScanArguments
     from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.tables.tables import Table
     from state_processor.snapshot.key_types import GivenType
@@ -233,6 +233,7 @@ class Snapshot:
                 return operator, operator.table(name[dot + 1 :])
         raise OperatorNotFoundError.among(self.path, name.partition(".")[0], self._names())
 
+    @lists(ScanArguments)
     def scan(self, table: str, **options: Unpack[ScanArguments]) -> TableScan:
         """How a table is read, as Arrow and without Spark.
 

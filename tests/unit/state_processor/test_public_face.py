@@ -1,0 +1,127 @@
+"""What a user's tools see of the package: signatures in ``help``, and types in ``mypy --strict``."""
+
+from __future__ import annotations
+
+import inspect
+import pydoc
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import state_processor
+from state_processor import Savepoint
+from state_processor.savepoint.spark_savepoint import SparkSavepoint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+READING = {
+    Savepoint: ("open", "load", "describe", "tables", "schema", "files", "scan", "operators"),
+    SparkSavepoint: (
+        *("scan", "read_table", "read_keyed_state", "read_local_state", "read_window_state"),
+        *("read_list_state", "read_union_state", "read_broadcast_state", "read_timers"),
+    ),
+}
+CHANGES = (
+    *("with_operator", "remove_operator", "rename_operator", "with_state", "remove_state"),
+    *("rescale", "rename_class", "rename_state", "rename_field", "add_field", "drop_field"),
+    *("widen_field", "update_state", "delete_keys", "merge_local"),
+)
+
+# A line that ends with "# refused" is one that mypy has to refuse.
+PROGRAM = """
+from typing import assert_type
+
+from pyspark.sql import DataFrame, SparkSession
+
+from state_processor import Savepoint, SavepointWriter, Types, ValueStateDescriptor
+
+savepoint = Savepoint.open("savepoint", uids=["orders"])
+names: list[str] = [table.table for table in savepoint.tables()]
+scan = savepoint.scan("orders.keyed_state", columns=["key"], keys=[1], with_key_group=True)
+assert_type(scan.count(), int)
+writer = savepoint.rename_operator("orders", "sales").rename_state("sales", "total", "sum")
+assert_type(writer, SavepointWriter)
+assert_type(writer.write("new", mode="overwrite").files, int)
+total = ValueStateDescriptor("total", Types.LONG())
+
+
+def read(spark: SparkSession) -> DataFrame:
+    opened = Savepoint.load(spark, "savepoint")
+    assert_type(opened.read_keyed_state("orders", with_times=True), DataFrame)
+    opened.read_table("orders.keyed_state", withTimes="yes")  # refused
+    return opened.read_keyed_state("orders", nanoseconds="text")
+
+
+savepoint.scan("orders.keyed_state", colums=["key"])  # refused
+savepoint.scan("orders.keyed_state", with_key_group=3)  # refused
+savepoint.rescale(max_parallelism="128")  # refused
+ValueStateDescriptor("total", "LONG")  # refused
+names.append(scan.count())  # refused
+"""
+
+
+def public_functions() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """What a user can call by the names of the package."""
+    kinds: list[type] = [SparkSavepoint]
+    for name in state_processor.__all__:
+        exported = getattr(state_processor, name)
+        if isinstance(exported, type) and not issubclass(exported, BaseException):
+            kinds.append(exported)
+        elif inspect.isfunction(exported):
+            yield name, exported
+    for kind in kinds:
+        for name, method in inspect.getmembers(kind):
+            is_own = inspect.isfunction(method) or inspect.ismethod(method)
+            if is_own and not name.startswith("_"):
+                yield f"{kind.__name__}.{name}", method
+
+
+@pytest.mark.parametrize("kind", READING, ids=lambda kind: kind.__name__)
+def test_help_shows_what_there_is_to_read_and_to_change(kind: type) -> None:
+    text = pydoc.plain(pydoc.render_doc(kind))
+    assert [name for name in (*READING[kind], *CHANGES) if f"|  {name}(" not in text] == []
+
+
+def test_help_lists_the_options_of_a_read() -> None:
+    for kind, names in READING.items():
+        for name in names:
+            parameters = inspect.signature(getattr(kind, name)).parameters
+            if name == "scan" or name.startswith("read_"):
+                assert {"columns", "keys", "flat", "with_times"} <= set(parameters)
+                assert parameters["with_times"].default is False
+
+
+def test_every_argument_of_every_public_function_has_a_type() -> None:
+    found = [
+        f"{name}({parameter})"
+        for name, function in public_functions()
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.name not in ("self", "cls")
+        and (
+            parameter.annotation is parameter.empty
+            or (parameter.kind is parameter.VAR_KEYWORD and "Any" in str(parameter.annotation))
+        )
+    ]
+    assert found == []
+
+
+@pytest.mark.usefixtures("slow")
+def test_mypy_sees_the_types_in_a_program_of_a_user(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM, encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    refused = {int(line.split(":")[1]) for line in run.stdout.splitlines() if ": error:" in line}
+    lines = PROGRAM.splitlines()
+    assert refused == {
+        number for number, line in enumerate(lines, 1) if line.endswith("# refused")
+    }, run.stdout + run.stderr
