@@ -57,16 +57,16 @@ _WIDENED: dict[type[DataType], tuple[type[DataType], ...]] = {
     FloatType: _WHOLE_NUMBERS[:2],
     DoubleType: (*_WHOLE_NUMBERS[:3], FloatType),
 }
-_KEY_TYPES = {one.column.lower(): name for name, one in PLAIN_TYPES.items() if one.is_of_keys}
+_KEY_TYPES = {plain.column.lower(): name for name, plain in PLAIN_TYPES.items() if plain.is_of_keys}
 
 
-def natural_type(name: str, found: DataType) -> TypeInformation:
+def natural_type(name: str, data_type: DataType) -> TypeInformation:
     """The type that a key column most likely has in the job.
 
     Raises:
         ColumnTypeError: There are several, or none.
     """
-    words = found.simpleString()
+    words = data_type.simpleString()
     if words not in _KEY_TYPES:
         raise ColumnTypeError(
             f"column {name!r} is {words}, which may be keys of several types in Flink: add"
@@ -111,31 +111,33 @@ def fitted(data: DataFrame, name: str, wanted: Layout, what: str) -> Column:
         ColumnNotFoundError: There is no such column.
         ColumnTypeError: Its type does not fit.
     """
-    column, found = column_of(data, name)
-    target = _spark_type_like(found, arrow_type(wanted))
-    if not fits(found, target):
-        if _is_named(UNDECODED, found) and not _is_named(UNDECODED, target):
+    column, data_type = column_of(data, name)
+    target = _spark_type_like(data_type, arrow_type(wanted))
+    if not fits(data_type, target):
+        if _is_named(UNDECODED, data_type) and not _is_named(UNDECODED, target):
             raise ColumnTypeError(
                 f"column {name!r} has fields {UNDECODED}, of values that were not decoded, from"
                 f" which {what} can't be written: leave it out, for what is not written anew is"
                 " passed on as it is; or drop these fields, if they are null in all rows"
             )
         raise ColumnTypeError(
-            f"column {name!r} is {found.simpleString()}, but {what} takes"
+            f"column {name!r} is {data_type.simpleString()}, but {what} takes"
             f" {spark_type(wanted).simpleString()}: cast it first"
         )
-    return _as_type(column, found, target)
+    return _as_type(column, data_type, target)
 
 
-def _is_named(name: str, found: DataType) -> bool:
+def _is_named(name: str, data_type: DataType) -> bool:
     """Whether a type has fields of this name."""
-    match found:
+    match data_type:
         case StructType():
-            return name in found.names or any(_is_named(name, one.dataType) for one in found)
+            return name in data_type.names or any(
+                _is_named(name, field.dataType) for field in data_type
+            )
         case ArrayType():
-            return _is_named(name, found.elementType)
+            return _is_named(name, data_type.elementType)
         case MapType():
-            return _is_named(name, found.valueType)
+            return _is_named(name, data_type.valueType)
         case _:
             return False
 
@@ -154,7 +156,7 @@ def _as_type(column: Column, found: DataType, wanted: DataType) -> Column:
             return F.when(column.isNotNull(), F.struct(*fields, *kind)).cast(wanted)
         case ArrayType(), ArrayType() if _has_struct(found):
             return F.transform(
-                column, lambda one: _as_type(one, found.elementType, wanted.elementType)
+                column, lambda element: _as_type(element, found.elementType, wanted.elementType)
             )
         case MapType(), MapType() if _has_struct(found):
             keyed = F.transform_keys(
@@ -167,36 +169,36 @@ def _as_type(column: Column, found: DataType, wanted: DataType) -> Column:
             return column.cast(wanted)
 
 
-def _has_struct(found: DataType) -> bool:
-    match found:
+def _has_struct(data_type: DataType) -> bool:
+    match data_type:
         case StructType():
             return True
         case ArrayType():
-            return _has_struct(found.elementType)
+            return _has_struct(data_type.elementType)
         case MapType():
-            return _has_struct(found.keyType) or _has_struct(found.valueType)
+            return _has_struct(data_type.keyType) or _has_struct(data_type.valueType)
         case _:
             return False
 
 
-def _spark_type_like(found: DataType, wanted: pa.DataType) -> DataType:
+def _spark_type_like(data_type: DataType, wanted: pa.DataType) -> DataType:
     """Spark's type for values of an Arrow type; times with nanoseconds in the form of ``found``."""
-    if is_precise(wanted) and isinstance(found, StringType):
+    if is_precise(wanted) and isinstance(data_type, StringType):
         return StringType()
-    if is_precise(wanted) and isinstance(found, StructType):
+    if is_precise(wanted) and isinstance(data_type, StructType):
         return _PARTS
     target = spark_type_of(wanted)
-    match found, target:
+    match data_type, target:
         case ArrayType(), ArrayType():
-            return ArrayType(_spark_type_like(found.elementType, wanted.value_type))
+            return ArrayType(_spark_type_like(data_type.elementType, wanted.value_type))
         case MapType(), MapType():
             return MapType(
-                _spark_type_like(found.keyType, wanted.key_type),
-                _spark_type_like(found.valueType, wanted.item_type),
+                _spark_type_like(data_type.keyType, wanted.key_type),
+                _spark_type_like(data_type.valueType, wanted.item_type),
             )
         case StructType(), StructType():
             # Fields that the column lacks or that have other names are for ``fits`` to refuse.
-            types = {field.name: field.dataType for field in found}
+            types = {field.name: field.dataType for field in data_type}
             return StructType(
                 [
                     StructField(
@@ -217,26 +219,30 @@ def spark_type(layout: Layout) -> DataType:
     return spark_type_of(arrow_type(layout))
 
 
-def fits(found: DataType, wanted: DataType) -> bool:
+def fits(data_type: DataType, wanted: DataType) -> bool:
     """Whether every value of a type is one of another."""
-    match found, wanted:
+    match data_type, wanted:
         case NullType(), _:
             return True
         case ArrayType(), ArrayType():
-            return fits(found.elementType, wanted.elementType)
+            return fits(data_type.elementType, wanted.elementType)
         case MapType(), MapType():
-            return fits(found.keyType, wanted.keyType) and fits(found.valueType, wanted.valueType)
+            return fits(data_type.keyType, wanted.keyType) and fits(
+                data_type.valueType, wanted.valueType
+            )
         case StructType(), StructType():
             # The kind of a row may be left out: it is the last field.
             names = (wanted.names, [name for name in wanted.names if name != ROW_KIND])
-            return found.names in names and all(
-                fits(one.dataType, other.dataType)
-                for one, other in zip(found, wanted, strict=False)
+            return data_type.names in names and all(
+                fits(field.dataType, other.dataType)
+                for field, other in zip(data_type, wanted, strict=False)
             )
         case DecimalType(), DecimalType():
             digits = wanted.precision - wanted.scale
-            return found.scale <= wanted.scale and found.precision - found.scale <= digits
+            return (
+                data_type.scale <= wanted.scale and data_type.precision - data_type.scale <= digits
+            )
         case StringType() | spark_types.CharType() | spark_types.VarcharType(), StringType():
             return True
         case _:
-            return found == wanted or type(found) in _WIDENED.get(type(wanted), ())
+            return data_type == wanted or type(data_type) in _WIDENED.get(type(wanted), ())

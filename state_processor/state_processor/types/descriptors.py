@@ -46,10 +46,10 @@ class StateDescriptor(ABC):
             raise TypeError(f"the name of a state is {self.name!r}, expected a text")
         if not self.name:
             raise ValueError("the name of a state is empty, expected a text such as 'total'")
-        for one in fields(self):
-            given = getattr(self, one.name)
-            if one.name.endswith("_type") and given is not None:
-                expect_type(given, f"{one.name} of state {self.name!r}")
+        for attribute in fields(self):
+            given = getattr(self, attribute.name)
+            if attribute.name.endswith("_type") and given is not None:
+                expect_type(given, f"{attribute.name} of state {self.name!r}")
 
     def __repr__(self) -> str:
         return call_text(self)
@@ -75,14 +75,16 @@ class StateDescriptor(ABC):
         """
         return replace(self, has_ttl=True, ttl=ttl)
 
-    def _snapshot(self, what: str, found: TypeInformation | None) -> TypeSerializerSnapshot:
+    def _snapshot(
+        self, what: str, type_information: TypeInformation | None
+    ) -> TypeSerializerSnapshot:
         """The serializer of a type that the descriptor must have."""
-        if found is None:
+        if type_information is None:
             raise ValueError(
                 f"the descriptor of state {self.name!r} has no {what}, which writing needs;"
                 f" e.g. {what}=Types.LONG()"
             )
-        return found.snapshot
+        return type_information.snapshot
 
     def _timed(self, snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
         return constructed.ttl(snapshot) if self.has_ttl else snapshot

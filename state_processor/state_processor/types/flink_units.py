@@ -74,10 +74,10 @@ def size_in_bytes(text: int | str) -> int:
 
 def _quantity(text: int | str, what: str, units: Mapping[str, int], plain_unit: str) -> int:
     """The number of least units."""
-    found = None if isinstance(text, bool) else _QUANTITY.fullmatch(str(text).strip().lower())
-    if found is None or (found[2] or plain_unit) not in units:
+    match = None if isinstance(text, bool) else _QUANTITY.fullmatch(str(text).strip().lower())
+    if match is None or (match[2] or plain_unit) not in units:
         raise ValueError(f"{text!r}, expected {what}; units are {', '.join(units)}")
-    number = int(found[1]) * units[found[2] or plain_unit]
+    number = int(match[1]) * units[match[2] or plain_unit]
     if number // units[plain_unit] > _MAX_LONG:
         raise ValueError(f"{text!r}, expected {what}, of less than 2**63 {plain_unit}")
     return number

@@ -31,7 +31,11 @@ def lists(arguments: type[Any]) -> Callable[[Method], Method]:
 
     def decorated(method: Method) -> Method:
         signature = inspect.signature(method)
-        named = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        named = [
+            parameter
+            for parameter in signature.parameters.values()
+            if parameter.kind is not parameter.VAR_KEYWORD
+        ]
         listed = signature.replace(parameters=[*named, *_options(arguments)])
         vars(method)["__signature__"] = listed
         return method
@@ -41,7 +45,7 @@ def lists(arguments: type[Any]) -> Callable[[Method], Method]:
 
 def _options(arguments: type[Any]) -> Iterator[inspect.Parameter]:
     """A parameter for each option, by its name in Python alone."""
-    defaults = {one.name: one.default for one in fields(ReadOptions)}
+    defaults = {field.name: field.default for field in fields(ReadOptions)}
     for name, annotation in arguments.__annotations__.items():
         if name != name.lower():
             continue

@@ -125,9 +125,9 @@ def _taken_time(value: dict[str, Any], *, zone: str | None) -> Any:
     seconds, nanos = times.from_timestamp(value[SECONDS], "s"), value[NANOS]
     micros, rest = divmod(nanos, 1_000)
     if not rest:
-        found = times.to_timestamp(seconds * 1_000_000 + micros, "us", is_utc=zone is not None)
-        if isinstance(found, datetime):
-            return found
+        moment = times.to_timestamp(seconds * 1_000_000 + micros, "us", is_utc=zone is not None)
+        if isinstance(moment, datetime):
+            return moment
     elif abs(seconds) < _MAX_NANO_SECONDS:
         count = seconds * times.NANOS_PER_SECOND + nanos
         return pa.scalar(count, pa.timestamp("ns", zone)).as_py()
@@ -296,7 +296,7 @@ def _given_struct(value: Any, fields: dict[str, Convert]) -> Any:
     if value is None:
         return None
     names: Iterable[str] = getattr(value, "__fields__", fields)
-    found = value if isinstance(value, dict) else dict(zip(names, value, strict=True))
-    if unknown := [name for name in found if name not in fields]:
+    by_name = value if isinstance(value, dict) else dict(zip(names, value, strict=True))
+    if unknown := [name for name in by_name if name not in fields]:
         raise ValueError(f"no field {unknown[0]!r}; it has: {', '.join(fields)}")
-    return {name: convert(found.get(name)) for name, convert in fields.items()}
+    return {name: convert(by_name.get(name)) for name, convert in fields.items()}

@@ -199,10 +199,10 @@ def flag_of(name: str, text: str) -> bool:
 
 
 def _json_list(name: str, text: str) -> list[Any]:
-    found = _json(name, text)
-    if not isinstance(found, list):
+    parsed = _json(name, text)
+    if not isinstance(parsed, list):
         raise ValueError(f"option {name!r} is {text!r}, expected a JSON list")
-    return found
+    return parsed
 
 
 def _json(name: str, text: str) -> Any:
@@ -214,10 +214,10 @@ def _json(name: str, text: str) -> Any:
 
 def _rules(text: str) -> dict[str, str]:
     """The rules that merge local state, by the states' names."""
-    found = _json("merge", text)
-    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+    rules = _json("merge", text)
+    if not isinstance(rules, dict) or not all(isinstance(rule, str) for rule in rules.values()):
         raise ValueError(f'option \'merge\' is {text!r}, expected such as {{"count": "sum"}}')
-    return found
+    return rules
 
 
 def _key_groups(text: str) -> Any:

@@ -41,12 +41,12 @@ def spark_schema(schema: pa.Schema, nanoseconds: Nanoseconds = "refuse") -> Stru
     """The schema of the DataFrame that batches of ``schema`` become, with its metadata."""
     leaf = partial(spark_leaf, nanoseconds=nanoseconds)
     # What is right by default depends on the release of Spark.
-    found = from_arrow_schema(mapped_schema(schema, leaf), prefer_timestamp_ntz=True)
-    for field, arrow_field in zip(found.fields, schema, strict=True):
+    converted = from_arrow_schema(mapped_schema(schema, leaf), prefer_timestamp_ntz=True)
+    for field, arrow_field in zip(converted.fields, schema, strict=True):
         field.metadata = {
             name.decode(): value.decode() for name, value in (arrow_field.metadata or {}).items()
         }
-    return found
+    return converted
 
 
 def spark_type_of(data_type: pa.DataType) -> DataType:
@@ -89,7 +89,7 @@ def arrow_type_of(kind: DataType) -> pa.DataType:
             return pa.decimal128(kind.precision, kind.scale)
         case types.UserDefinedType():
             return arrow_type_of(kind.sqlType())
-    found = _ARROW_TYPES.get(type(kind).__name__)
-    if found is None:
+    data_type = _ARROW_TYPES.get(type(kind).__name__)
+    if data_type is None:
         raise ColumnTypeError(f"a column of type {kind.simpleString()}, which no function takes")
-    return found
+    return data_type

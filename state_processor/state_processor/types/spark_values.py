@@ -236,10 +236,10 @@ def _spark_values(
         return values.cast(wanted)
     if has_nanoseconds(values.type):
         precise = _precise(values)
-        found, is_other = timestamps_of(precise, "us")
+        counted, is_other = timestamps_of(precise, "us")
         if nanoseconds != "truncate" and is_other.any():
             raise _inexact(precise.slice(int(np.flatnonzero(is_other)[0]), 1))
-        return found.view(pa.int64()).view(wanted)
+        return counted.view(pa.int64()).view(wanted)
     numbers = pc.fill_null(values.view(pa.int64()), 0).to_numpy()
     unit = values.type.unit
     micros = _product(numbers, _MICROS_PER_UNIT[unit])

@@ -46,9 +46,9 @@ def parse_type(text: str) -> TypeInformation:
         >>> parse_type("MAP<STRING, LIST<LONG>>")
     """
     parser = _Parser.of(text)
-    found = parser.read_type(0)
+    type_information = parser.read_type(0)
     parser.expect_end()
-    return found
+    return type_information
 
 
 def parse_parts(text: str, name: str) -> tuple[TypeInformation, ...]:
@@ -87,8 +87,8 @@ class _Parser:
         return self.tokens[self.position] if self.position < len(self.tokens) else ""
 
     def error(self, expected: str) -> ValueError:
-        found = repr(self.peek()) if self.peek() else "the end"
-        return ValueError(f"{self.text!r} is no type: {found}, expected {expected}")
+        token = repr(self.peek()) if self.peek() else "the end"
+        return ValueError(f"{self.text!r} is no type: {token}, expected {expected}")
 
     def take(self, token: str) -> bool:
         """Whether this token comes next, which is then passed by."""
@@ -124,12 +124,12 @@ class _Parser:
     def read_types(self, count: int, depth: int) -> tuple[TypeInformation, ...]:
         """So many types in brackets."""
         self.expect("<")
-        found = [self.read_type(depth)]
-        while len(found) < count:
+        types = [self.read_type(depth)]
+        while len(types) < count:
             self.expect(",")
-            found.append(self.read_type(depth))
+            types.append(self.read_type(depth))
         self.expect(">")
-        return tuple(found)
+        return tuple(types)
 
     def _read_named(self, name: str, depth: int) -> TypeInformation:
         if name == _SQL_ROW:
@@ -137,36 +137,40 @@ class _Parser:
         self.expect("<")
         match name:
             case "TUPLE":
-                found = Types.TUPLE([one for _, one in self._read_fields(depth)])
+                type_information = Types.TUPLE([one for _, one in self._read_fields(depth)])
             case "ROW":
-                found = self._read_row(depth)
+                type_information = self._read_row(depth)
             case "POJO":
                 class_name = self._read_name("the name of a class")
                 fields = self._read_fields(depth) if self.take(",") else []
-                found = Types.POJO(class_name, dict(self._expect_named(fields)))
+                type_information = Types.POJO(class_name, dict(self._expect_named(fields)))
             case "ENUM":
                 class_name, *constants = self._read_names()
-                found = Types.ENUM(class_name, constants)
+                type_information = Types.ENUM(class_name, constants)
             case _:
                 element = self.read_type(depth)
                 self.expect(",")
-                found = Types.OBJECT_ARRAY(element, self._read_name("the name of a class"))
+                type_information = Types.OBJECT_ARRAY(
+                    element, self._read_name("the name of a class")
+                )
         self.expect(">")
-        return found
+        return type_information
 
     def _read_row(self, depth: int) -> TypeInformation:
         fields = self._read_fields(depth)
         if not any(name for name, _ in fields):
-            return Types.ROW([one for _, one in fields])
+            return Types.ROW([type_information for _, type_information in fields])
         named = self._expect_named(fields)
-        return Types.ROW_NAMED([name for name, _ in named], [one for _, one in named])
+        return Types.ROW_NAMED(
+            [name for name, _ in named], [type_information for _, type_information in named]
+        )
 
     def _read_fields(self, depth: int) -> list[tuple[str, TypeInformation]]:
         """Types with a name in front of each, or none."""
-        found = [self._read_field(depth)]
+        fields = [self._read_field(depth)]
         while self.take(","):
-            found.append(self._read_field(depth))
-        return found
+            fields.append(self._read_field(depth))
+        return fields
 
     def _read_field(self, depth: int) -> tuple[str, TypeInformation]:
         following = self.tokens[self.position + 1 : self.position + 2]
@@ -183,10 +187,10 @@ class _Parser:
         return fields
 
     def _read_names(self) -> list[str]:
-        found = [self._read_name("the name of a class")]
+        names = [self._read_name("the name of a class")]
         while self.take(","):
-            found.append(self._read_name("the name of a constant"))
-        return found
+            names.append(self._read_name("the name of a constant"))
+        return names
 
     def _read_name(self, expected: str) -> str:
         token = self.peek()
@@ -206,6 +210,6 @@ class _Parser:
             depth += {"<": 1, ">": -1}.get(self.peek(), 0)
             self.position += 1
         fields = self.text[start : self.ends[self.position - 1]]
-        found = parse_logical_type(f"ROW{fields}")
-        row = NamedRow.of(row_data(found.children), list(found.names))
+        logical_type = parse_logical_type(f"ROW{fields}")
+        row = NamedRow.of(row_data(logical_type.children), list(logical_type.names))
         return TypeInformation(row, f"{_SQL_ROW}{fields}")

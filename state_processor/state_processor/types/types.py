@@ -207,13 +207,13 @@ class Types:
     @staticmethod
     def TUPLE(field_types: Sequence[TypeInformation]) -> TypeInformation:
         """A tuple of up to 25 fields, none of which is null."""
-        snapshots = [expect_type(one).snapshot for one in field_types]
+        snapshots = [expect_type(field_type).snapshot for field_type in field_types]
         return TypeInformation(constructed.tuple_of(snapshots), f"Types.TUPLE({list(field_types)})")
 
     @staticmethod
     def ROW(field_types: Sequence[TypeInformation]) -> TypeInformation:
         """A ``Row`` whose columns are ``f0``, ``f1``...; fields may be null."""
-        snapshots = [expect_type(one).snapshot for one in field_types]
+        snapshots = [expect_type(field_type).snapshot for field_type in field_types]
         return TypeInformation(constructed.row_of(snapshots), f"Types.ROW({list(field_types)})")
 
     @staticmethod
@@ -242,7 +242,10 @@ class Types:
     @staticmethod
     def POJO(class_name: str, field_types: Mapping[str, TypeInformation]) -> TypeInformation:
         """A POJO: the Java class, and the types of its fields, which may be null."""
-        snapshots = {name: expect_type(one).snapshot for name, one in field_types.items()}
+        snapshots = {
+            name: expect_type(type_information).snapshot
+            for name, type_information in field_types.items()
+        }
         return TypeInformation(
             constructed.pojo(class_name, snapshots),
             f"Types.POJO({class_name!r}, {dict(field_types)})",

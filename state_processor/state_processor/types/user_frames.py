@@ -54,11 +54,11 @@ class _UserFrames:
             error.__traceback__ = _first_of_user(error.__traceback__) or error.__traceback__
 
 
-def _first_of_user(found: TracebackType | None) -> TracebackType | None:
+def _first_of_user(frame: TracebackType | None) -> TracebackType | None:
     """The frames from the first on that is neither of this package nor of a library of it."""
-    while found is not None and not _is_of_user(found.tb_frame.f_code.co_filename):
-        found = found.tb_next
-    return found
+    while frame is not None and not _is_of_user(frame.tb_frame.f_code.co_filename):
+        frame = frame.tb_next
+    return frame
 
 
 def _is_of_user(file: str) -> bool:
