@@ -187,7 +187,7 @@ class TableDescription:
 
     @classmethod
     def of_operator(cls, operator: Operator) -> Iterator[TableDescription]:
-        problems = {name: tuple(map(str, found)) for name, found in operator.problems.items()}
+        problems = {name: tuple(map(str, in_table)) for name, in_table in operator.problems.items()}
         for table in operator.tables:
             yield cls(
                 f"{operator.name}.{table.name}",
@@ -292,11 +292,11 @@ def type_name(layout: Layout) -> str:
 
 
 def _key_type_name(key: Layout, kind: StateKind) -> str:
-    found = arrow_type(key)
-    return spark_type_name(visible_key_type(found) if kind.is_keyed else found)
+    data_type = arrow_type(key)
+    return spark_type_name(visible_key_type(data_type) if kind.is_keyed else data_type)
 
 
 def notes_on(*layouts: Layout | None) -> tuple[str, ...]:
     """What of these layouts can be shown as bytes only, and why."""
-    found = (note for layout in layouts if layout for note in notes(layout))
-    return tuple(dict.fromkeys(found))
+    texts = (note for layout in layouts if layout for note in notes(layout))
+    return tuple(dict.fromkeys(texts))

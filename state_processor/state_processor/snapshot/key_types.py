@@ -41,13 +41,13 @@ def key_serializers(
     """
     records = list(operators)
     known = {name: one.operator_id for one in records for name in _names(one)}
-    found: dict[OperatorId, TypeSerializerSnapshot] = {}
-    for uid, one in given.items():
+    serializers: dict[OperatorId, TypeSerializerSnapshot] = {}
+    for uid, key_type in given.items():
         operator_id = known.get(uid, OperatorId.from_uid(uid))
         if operator_id not in known.values():
             raise OperatorNotFoundError.among(path, uid, (_names(record)[0] for record in records))
-        found[operator_id] = _serializer(one)
-    return found
+        serializers[operator_id] = _serializer(key_type)
+    return serializers
 
 
 def _names(record: OperatorState) -> list[str]:
@@ -69,7 +69,7 @@ def _serializer(given: GivenType) -> TypeSerializerSnapshot:
 
 def key_types_json(given: Mapping[str, TypeSerializerSnapshot]) -> str:
     """Serializers by uid as the option ``keyTypes`` of the data source."""
-    return json.dumps({uid: {"serializer": _hex(one)} for uid, one in given.items()})
+    return json.dumps({uid: {"serializer": _hex(snapshot)} for uid, snapshot in given.items()})
 
 
 def _hex(snapshot: TypeSerializerSnapshot) -> str:
@@ -89,12 +89,12 @@ def key_types_of(text: str) -> dict[str, GivenType]:
         {'summarize': 'STRING'}
     """
     try:
-        found = json.loads(text)
+        types = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        types = None
+    if not isinstance(types, dict):
         raise ValueError(f"option 'keyTypes' is {text!r}, expected a JSON object of uids and types")
-    return {uid: _given(uid, one) for uid, one in found.items()}
+    return {uid: _given(uid, key_type) for uid, key_type in types.items()}
 
 
 def _given(uid: str, value: object) -> GivenType:

@@ -122,8 +122,8 @@ def task_count(spark: SparkSession) -> TaskCount:
     if is_remote(spark):
         raise remote_error("the number of tasks")
     tracker = spark.sparkContext.statusTracker()
-    found = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-    stages = [stage for stage in found if stage is not None]
+    infos = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    stages = [stage for stage in infos if stage is not None]
     done = sum(stage.numCompletedTasks for stage in stages)
     return TaskCount(done, sum(stage.numTasks for stage in stages))
 

@@ -162,8 +162,12 @@ class Snapshot:
         """What a notebook shows: the tables, operator by operator."""
         names = ("table", "columns", "kind of state")
         rows = (
-            (one.table, ", ".join(one.columns), ", ".join(one.kinds) or "; ".join(one.problems))
-            for one in self.tables()
+            (
+                table.table,
+                ", ".join(table.columns),
+                ", ".join(table.kinds) or "; ".join(table.problems),
+            )
+            for table in self.tables()
         )
         return html_table(repr(self), names, rows)
 
@@ -196,8 +200,8 @@ class Snapshot:
             UnreadTableWarning: Of all tables, one is left out, as its files can't be read.
         """
         if table is not None:
-            operator, found = self.table(table)
-            return list(ColumnDescription.of_table(operator, found))
+            operator, shown = self.table(table)
+            return list(ColumnDescription.of_table(operator, shown))
         self.warn_of_unread_tables()
         return [
             column
@@ -253,8 +257,8 @@ class Snapshot:
             ...     for batch in scan.read(split):
             ...         print(batch.num_rows)
         """
-        operator, found = self.table(table)
-        return operator.scan(found, ReadOptions.of(options))
+        operator, shown = self.table(table)
+        return operator.scan(shown, ReadOptions.of(options))
 
     def files(self) -> list[FileDescription]:
         """Every file of the savepoint, who refers to it, and whether it is missing."""

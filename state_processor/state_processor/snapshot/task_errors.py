@@ -47,6 +47,6 @@ def _kinds(root: type[SavepointError]) -> Iterator[type[SavepointError]]:
 def _error(kind: type[SavepointError], message: str) -> SavepointError:
     """An error of this class with these words, which tell already what it is in."""
     if issubclass(kind, FormatError):
-        found = _AT.fullmatch(message)
-        return kind(found[3], found[1], int(found[2])) if found else SavepointError(message)
+        match = _AT.fullmatch(message)
+        return kind(match[3], match[1], int(match[2])) if match else SavepointError(message)
     return kind(message)
