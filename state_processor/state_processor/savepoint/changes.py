@@ -61,7 +61,9 @@ class SavepointChanges(StateChanges):
         """
         writer, transformation = self.writer(), combined(transformations)
         operator_id, known = identity(uid)
-        before = next((one for one in writer.operators if one.operator_id == operator_id), None)
+        before = next(
+            (operator for operator in writer.operators if operator.operator_id == operator_id), None
+        )
         if before is not None and before.is_made_anew:
             raise OperatorExistsError(
                 f"operator {before.name} is made already: give all of its state to one"
@@ -123,8 +125,8 @@ class SavepointChanges(StateChanges):
         writer = self.writer()
         planned = writer.operator(uid)
         operator_id, known = identity(new_uid)
-        others = (one for one in writer.operators if one is not planned)
-        if any(one.operator_id == operator_id for one in others):
+        others = (operator for operator in writer.operators if operator is not planned)
+        if any(other.operator_id == operator_id for other in others):
             raise OperatorExistsError(
                 f"there is an operator {new_uid!r} already; remove it first, or choose another uid"
             )

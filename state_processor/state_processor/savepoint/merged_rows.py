@@ -47,17 +47,17 @@ def read_merged(
     merges = {one: merge_instances(states[one], value) for one, value in functions.items()}
     rules = {one: value for one, value in functions.items() if isinstance(value, str)}
     if len(rules) == len(functions):
-        found = savepoint.read_table(name, **options, merge=rules or None)
+        rows = savepoint.read_table(name, **options, merge=rules or None)
     else:
         scan = operator.scan(table, replace(asked, merge=merges))
-        found = TableRows.to_dataframe(savepoint.spark, scan, frozenset())
-    return _with_expressions(found, expressions)
+        rows = TableRows.to_dataframe(savepoint.spark, scan, frozenset())
+    return _with_expressions(rows, expressions)
 
 
-def _with_expressions(found: DataFrame, expressions: Mapping[str, Column]) -> DataFrame:
+def _with_expressions(rows: DataFrame, expressions: Mapping[str, Column]) -> DataFrame:
     """The rows with what expressions make of their arrays of instances."""
     for name in expressions:
-        if name not in found.columns:
-            known = ", ".join(found.columns)
+        if name not in rows.columns:
+            known = ", ".join(rows.columns)
             raise StateNotFoundError(f"there is no column of state {name!r}; there are: {known}")
-    return found.withColumns(dict(expressions))
+    return rows.withColumns(dict(expressions))

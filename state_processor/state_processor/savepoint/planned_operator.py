@@ -192,11 +192,11 @@ def combined(transformations: tuple[StateTransformation, ...]) -> StateTransform
         ValueError: There is none, or there are two of keyed state or of one name.
         TypeError: One can't be combined with others.
     """
-    for one in transformations:
+    for transformation in transformations:
         # A DataFrame has a property of this name.
-        if not callable(getattr(type(one), "write", None)):
+        if not callable(getattr(type(transformation), "write", None)):
             raise TypeError(
-                f"a {type(one).__name__} makes no state: begin with"
+                f"a {type(transformation).__name__} makes no state: begin with"
                 " OperatorTransformation.bootstrap_with(data), and name states by with_state(…),"
                 " transform(…) or the like"
             )
@@ -206,8 +206,10 @@ def combined(transformations: tuple[StateTransformation, ...]) -> StateTransform
         case (alone,):
             return alone
     plans = []
-    for one in transformations:
-        if not isinstance(one, PlannedTransformation):
-            raise TypeError(f"{type(one).__name__} can't be combined with other transformations")
-        plans.append(one.plan())
+    for transformation in transformations:
+        if not isinstance(transformation, PlannedTransformation):
+            raise TypeError(
+                f"{type(transformation).__name__} can't be combined with other transformations"
+            )
+        plans.append(transformation.plan())
     return plans[0].combined(plans)

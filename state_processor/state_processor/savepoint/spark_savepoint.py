@@ -64,17 +64,21 @@ class SparkSavepoint(Savepoint):
         options: Mapping[str, Any] | None = None,
     ) -> Self:
         """Opens a savepoint for a session; see ``Savepoint.load``."""
-        found = Savepoint.open(path, uids=uids, kryo_classes=kryo_classes, **(options or {}))
+        opened = Savepoint.open(path, uids=uids, kryo_classes=kryo_classes, **(options or {}))
         # The others were warned of, once.
-        known = tuple(one.uid for one in found.operators() if one.uid and not one.record.uid)
+        known = tuple(
+            operator.uid
+            for operator in opened.operators()
+            if operator.uid and not operator.record.uid
+        )
         spark.dataSource.register(SavepointDataSource)
         register_metadata_function(spark)
         return cls(
-            found.path,
-            found.metadata,
-            found.directory,
-            found.kryo,
-            found.operators(),
+            opened.path,
+            opened.metadata,
+            opened.directory,
+            opened.kryo,
+            opened.operators(),
             spark,
             known,
         )
@@ -105,9 +109,9 @@ class SparkSavepoint(Savepoint):
             >>> savepoint.read_table("summarize.keyed_state", with_key_group=True).show()
         """
         asked = SourceOptions.of(options)
-        operator, found = self.table(table)
+        operator, shown = self.table(table)
         # Told here, an error is what it is; from the data source it comes as one of Spark's.
-        operator.scan(found, asked.read).check()
+        operator.scan(shown, asked.read).check()
         given = self.source_options(table, asked)
         return self.spark.read.format(FORMAT).options(**given).load(self.directory.absolute_uri)
 
@@ -166,14 +170,14 @@ class SparkSavepoint(Savepoint):
     ) -> DataFrame:
         operator = self.operator(uid)
         states = [state for state in operator.catalog.states if not state.kind.is_keyed]
-        found = next((state for state in states if state.name == name), None)
-        if found is None or found.kind is not kind:
-            what = f"is a {found.kind.value} state" if found else "does not exist"
+        wanted = next((state for state in states if state.name == name), None)
+        if wanted is None or wanted.kind is not kind:
+            what = f"is a {wanted.kind.value} state" if wanted else "does not exist"
             known = ", ".join(f"{state.name} ({state.kind.value})" for state in states) or "none"
             raise StateNotFoundError(
                 f"{kind.value} state {name!r} of {operator.name} {what}; it has: {known}"
             )
-        table = next(t.name for t in operator.tables if t.states == (found,))
+        table = next(t.name for t in operator.tables if t.states == (wanted,))
         return self.read_table(f"{operator.name}.{table}", **options)
 
     @lists(ReadArguments)
@@ -370,7 +374,11 @@ class SparkSavepoint(Savepoint):
             given["uids"] = json.dumps(self.uids)
         if self.kryo.classes:
             given["kryoClasses"] = kryo_classes_json(self.kryo.classes)
-        keys = {one.id: one.key_type for one in self.operators() if one.key_type is not None}
+        keys = {
+            operator.id: operator.key_type
+            for operator in self.operators()
+            if operator.key_type is not None
+        }
         if keys:
             given["keyTypes"] = key_types_json(keys)
         return {**given, **options.texts()}

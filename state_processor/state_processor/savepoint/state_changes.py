@@ -63,10 +63,9 @@ class StateChanges:
         # All of them are tried, for each may have the name where it cannot be changed.
         named = [name for name, operator in operators.items() if operator.renames(rename)]
         if not named:
-            known = frozenset().union(*(one.class_names() for one in operators.values()))
-            raise ClassNotNamedError(
-                f"no serializer names class {old}; they name: {', '.join(sorted(known)) or 'none'}"
-            )
+            names = (operator.class_names() for operator in operators.values())
+            known = ", ".join(sorted(frozenset().union(*names))) or "none"
+            raise ClassNotNamedError(f"no serializer names class {old}; they name: {known}")
         for name in named:
             writer = writer.changed(name, lambda operator: operator.with_class(rename))
         return writer

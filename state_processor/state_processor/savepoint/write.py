@@ -47,7 +47,7 @@ class SavepointWrite:
         """See ``SavepointWriter.plan``."""
         self._expect_operators()
         target, copies = NewSnapshot.at(path, mode), self._copies()
-        operators = tuple(one.with_hash_codes() for one in self.operators)
+        operators = tuple(planned.with_hash_codes() for planned in self.operators)
         if check:
             for operator in operators:
                 operator.check()
@@ -65,7 +65,7 @@ class SavepointWrite:
         """See ``SavepointWriter.write``."""
         start = perf_counter()
         self._expect_operators()
-        operators = tuple(one.with_hash_codes() for one in self.operators)
+        operators = tuple(operator.with_hash_codes() for operator in self.operators)
         return replace(self, operators=operators)._run(path, mode, on_progress, start)
 
     def _run(
@@ -78,7 +78,9 @@ class SavepointWrite:
             records = self._made(target)
             copied = copies.write(target, on_progress)
             records.update(zip(self._untouched(), copied, strict=True))
-            operators = tuple(one.identified(records[one.operator_id]) for one in self.operators)
+            operators = tuple(
+                planned.identified(records[planned.operator_id]) for planned in self.operators
+            )
             files = target.commit(self._metadata(operators))
         return WrittenSavepoint(
             path,
@@ -113,7 +115,7 @@ class SavepointWrite:
 
     def _expect_session(self) -> None:
         """Raises ``ValueError`` if there is state to make, and no session for it."""
-        made = [one.name for one in self.operators if one.transformation is not None]
+        made = [operator.name for operator in self.operators if operator.transformation is not None]
         if made and self.spark is None:
             raise ValueError(
                 f"the state of {', '.join(made)} is made by Spark: open the savepoint with"
@@ -124,11 +126,17 @@ class SavepointWrite:
         """What the source has and the savepoint does not: operators, and states of others."""
         if self.source is None:
             return ()
-        taken = {one.source.id: one for one in self.operators if one.source is not None}
+        taken = {
+            operator.source.id: operator
+            for operator in self.operators
+            if operator.source is not None
+        }
         return tuple(
             name
-            for one in self.source.operators()
-            for name in (taken[one.id].dropped_states() if one.id in taken else (one.name,))
+            for operator in self.source.operators()
+            for name in (
+                taken[operator.id].dropped_states() if operator.id in taken else (operator.name,)
+            )
         )
 
     def _untouched(self) -> dict[OperatorId, OperatorState]:
@@ -182,7 +190,9 @@ def _written(
     operator: PlannedOperator, record: OperatorState, files: Mapping[str, int]
 ) -> WrittenOperator:
     streams = {reference.stream for reference in stream_references(record)}
-    sizes = {one.path: files[one.path] for one in streams if isinstance(one, RelativeFile)}
+    sizes = {
+        stream.path: files[stream.path] for stream in streams if isinstance(stream, RelativeFile)
+    }
     return WrittenOperator(
         operator.name,
         str(operator.operator_id),

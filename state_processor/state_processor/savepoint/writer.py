@@ -66,13 +66,13 @@ class SavepointWriter(SavepointChanges):
 
     def __repr__(self) -> str:
         source = "nothing" if self.source is None else repr(self.source.path)
-        counts = Counter(one.action.partition(" ")[0] for one in self.operators)
+        counts = Counter(operator.action.partition(" ")[0] for operator in self.operators)
         actions = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
         return f"SavepointWriter(of {source}, operators: {actions or 'none'})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        rows = ((one.name, one.action) for one in self.operators)
+        rows = ((operator.name, operator.action) for operator in self.operators)
         return html_table(repr(self), ("operator", "action"), rows)
 
     def __post_init__(self) -> None:
@@ -188,5 +188,5 @@ class SavepointWriter(SavepointChanges):
 
     def replaced(self, planned: PlannedOperator, *others: PlannedOperator) -> Self:
         """The writer with other operators, or none, in the place of one."""
-        parts = (others if one is planned else (one,) for one in self.operators)
+        parts = (others if operator is planned else (operator,) for operator in self.operators)
         return replace(self, operators=tuple(chain.from_iterable(parts)))
