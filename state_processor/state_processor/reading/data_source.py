@@ -96,10 +96,10 @@ class SavepointDataSource(DataSource):
         if names != tuple(scan.schema.names):
             scan = replace(scan, options=scan.options.of_columns(names))
         known = spark_schema(scan.schema, scan.options.nanoseconds)
-        for wanted, found in zip(schema, known, strict=True):
-            if wanted.dataType.simpleString() != found.dataType.simpleString():
-                type_name = found.dataType.simpleString()
-                raise ValueError(f"column {found.name!r} is {type_name}: cast it after reading")
+        for wanted, field in zip(schema, known, strict=True):
+            if wanted.dataType.simpleString() != field.dataType.simpleString():
+                type_name = field.dataType.simpleString()
+                raise ValueError(f"column {field.name!r} is {type_name}: cast it after reading")
         return SavepointReader(scan, SourceOptions.parse(self.options).split_size)
 
     def _scan(self) -> TableScan:

@@ -96,7 +96,7 @@ class KeyGroupRows:
 
     @cached_property
     def _timers(self) -> dict[Hashable, set[int]]:
-        found: dict[Hashable, set[int]] = {}
+        timers: dict[Hashable, set[int]] = {}
         for scan in self.tables.timers:
             for batch in self._rows(scan):
                 *place, timestamps, domains = map(python_values, batch.columns)
@@ -104,8 +104,8 @@ class KeyGroupRows:
                 rows = zip(place[0], namespaces, domains, timestamps, strict=True)
                 for key, namespace, domain, timestamp in rows:
                     at = (hashable(key), hashable(namespace), domain)
-                    found.setdefault(at, set()).add(timestamp)
-        return found
+                    timers.setdefault(at, set()).add(timestamp)
+        return timers
 
     def states(self, key: Any) -> dict[str, Any]:
         """What the states without a namespace have for a key, by name."""
@@ -113,12 +113,14 @@ class KeyGroupRows:
 
     @cached_property
     def _states(self) -> dict[Hashable, dict[str, Any]]:
-        found: dict[Hashable, dict[str, Any]] = {}
+        states: dict[Hashable, dict[str, Any]] = {}
         if self.tables.of_keys is not None:
             for batch in self._rows(self.tables.of_keys):
                 keys = map(hashable, python_values(batch.column("key")))
-                found.update(zip(keys, state_values(self.tables.of_keys.table, batch), strict=True))
-        return found
+                states.update(
+                    zip(keys, state_values(self.tables.of_keys.table, batch), strict=True)
+                )
+        return states
 
     def _rows(self, scan: TableScan) -> Iterator[pa.RecordBatch]:
         part = replace(scan, options=replace(scan.options, key_groups=self.key_groups))

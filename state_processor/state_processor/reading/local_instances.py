@@ -139,6 +139,6 @@ def read_state(kind: type[StateT], descriptor: StateDescriptor) -> StateT:
     """
     if issubclass(kind, ListState):
         return kind(descriptor.name)
-    found = _LOCAL[kind](descriptor.name, merge_function(descriptor))
-    assert isinstance(found, kind)  # as the table has it
-    return found
+    instances = _LOCAL[kind](descriptor.name, merge_function(descriptor))
+    assert isinstance(instances, kind)  # as the table has it
+    return instances

@@ -61,5 +61,5 @@ def _table_function(spark: SparkSession) -> UserDefinedTableFunction:
         return UserDefinedTableFunction(SavepointMetadata, returnType=_SCHEMA)
     from pyspark.sql.connect import udtf  # noqa: PLC0415  # it needs what only Connect brings
 
-    found: Any = udtf.UserDefinedTableFunction(SavepointMetadata, returnType=_SCHEMA)
-    return cast("UserDefinedTableFunction", found)
+    function: Any = udtf.UserDefinedTableFunction(SavepointMetadata, returnType=_SCHEMA)
+    return cast("UserDefinedTableFunction", function)

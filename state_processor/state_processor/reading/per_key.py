@@ -254,7 +254,7 @@ def keys_of_function(options: ReadOptions) -> tuple[Any, ...] | None:
     """
     others = replace(options, keys=None)
     default = ReadOptions()
-    names = [one.name for one in fields(options)]
+    names = [field.name for field in fields(options)]
     if refused := [name for name in names if getattr(others, name) != getattr(default, name)]:
         raise ValueError(
             "a reader function takes no arguments but 'schema' and 'keys';"
@@ -278,7 +278,7 @@ def row_types(schema: StructType | str | None, function: object) -> tuple[Struct
         raise ValueError(
             f"the columns that {name} gives are not known: add schema='key STRING, total BIGINT'"
         )
-    found = StructType.fromDDL(schema) if isinstance(schema, str) else schema
-    if not isinstance(found, StructType):
+    data_type = StructType.fromDDL(schema) if isinstance(schema, str) else schema
+    if not isinstance(data_type, StructType):
         raise ValueError(f"schema {schema!r} has no columns, expected such as 'key STRING'")
-    return found, arrow_schema(found)
+    return data_type, arrow_schema(data_type)

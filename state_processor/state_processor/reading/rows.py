@@ -64,8 +64,8 @@ def _filtered(batch: pa.RecordBatch, where: str) -> pa.RecordBatch:
     number = _unused("$row", batch.schema.names)
     numbered = to_comparable(batch).append_column(number, pa.array(range(batch.num_rows)))
     try:
-        found = duckdb.from_arrow(pa.Table.from_batches([numbered])).filter(where)
-        rows = found.project(f'"{number}"').fetchnumpy()[number]
+        chosen = duckdb.from_arrow(pa.Table.from_batches([numbered])).filter(where)
+        rows = chosen.project(f'"{number}"').fetchnumpy()[number]
     except duckdb.Error as error:
         # Behind it comes the place in a statement that the user did not write.
         reason = " ".join(str(error).partition("LINE ")[0].split())
@@ -75,7 +75,7 @@ def _filtered(batch: pa.RecordBatch, where: str) -> pa.RecordBatch:
 
 def _unused(name: str, names: list[str]) -> str:
     """The name, or it with as much in front as it takes to be none of those, in any case."""
-    taken = {one.casefold() for one in names}
+    taken = {other.casefold() for other in names}
     while name.casefold() in taken:
         name = f"${name}"
     return name
@@ -102,11 +102,11 @@ def query_rows(
     from pyspark.errors import PySparkException  # noqa: PLC0415  # Spark is slow to import
 
     try:
-        found = spark.sql(query).limit(limit).toArrow()
+        table = spark.sql(query).limit(limit).toArrow()
     except PySparkException as error:
         raise QueryError(_unread_reason(error, unread or {}) or _reason(error)) from error
-    names = _distinct(found.schema.names)
-    return names, list(_rows(iter(found.rename_columns(names).to_batches())))
+    names = _distinct(table.schema.names)
+    return names, list(_rows(iter(table.rename_columns(names).to_batches())))
 
 
 def _unread_reason(error: PySparkException, unread: Mapping[str, str]) -> str | None:
@@ -136,8 +136,8 @@ _PACKAGES = ("savepoint_formats.", "state_processor.")
 
 
 def _distinct(names: list[str]) -> list[str]:
-    found: list[str] = []
+    distinct: list[str] = []
     for name in names:
         candidates = chain([name], (f"{name}_{number}" for number in count(2)))
-        found.append(next(one for one in candidates if one not in found))
-    return found
+        distinct.append(next(one for one in candidates if one not in distinct))
+    return distinct

@@ -206,7 +206,7 @@ def hashable(value: Any) -> Hashable:
     """Something that is equal, and has a hash, for values that are equal."""
     match value:
         case dict():
-            return tuple((hashable(key), hashable(one)) for key, one in value.items())
+            return tuple((hashable(key), hashable(element)) for key, element in value.items())
         case list() | tuple():
             return tuple(map(hashable, value))
         case _:

@@ -95,21 +95,21 @@ class WindowReaderJob(PerKeyJob):
         self, batch: pa.RecordBatch, others: KeyGroupRows
     ) -> Iterable[tuple[Any, Any, dict[str, Any]]]:
         """Key, namespace and states of each window, of whose parts each is a row."""
-        found: dict[Hashable, tuple[Any, Any, dict[str, Any]]] = {}
+        windows: dict[Hashable, tuple[Any, Any, dict[str, Any]]] = {}
         keys, namespaces = (python_values(batch.column(name)) for name in ("key", "namespace"))
         rows = state_values(self.scan.table, batch)
         for key, stored, values in zip(keys, namespaces, rows, strict=True):
             merging_window_set = others.states(key).get(MERGING_WINDOW_SET)
             namespace = _merged_window(stored, merging_window_set or ())
             place = (hashable(key), hashable(namespace))
-            _, _, window = found.setdefault(place, (key, namespace, {}))
+            _, _, window = windows.setdefault(place, (key, namespace, {}))
             window.update({name: value for name, value in values.items() if value is not None})
-        return found.values()
+        return windows.values()
 
     def _elements(self, contents: Any) -> Sequence[Any]:
         if contents is None:
             return []
-        state = next(one for one in self.scan.table.states if one.name == CONTENTS)
+        state = next(other for other in self.scan.table.states if other.name == CONTENTS)
         if state.kind is not StateKind.LIST:
             return [contents]
         # With an evictor the elements are records, of which Flink, too, hands on the values.
