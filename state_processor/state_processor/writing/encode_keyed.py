@@ -156,10 +156,10 @@ class KeyedEncoding:
             with within(f"state {state.name!r}"):
                 values = self._values(state, batch)
                 of = windows if state.has_namespace else plain
-                found = encoder.entries(of, values)
+                made_entries = encoder.entries(of, values)
                 made = runs(
-                    found.entries,
-                    key_groups[found.rows],
+                    made_entries.entries,
+                    key_groups[made_entries.rows],
                     state.id,
                     prefix_size(self.max_parallelism),
                 )
@@ -168,14 +168,14 @@ class KeyedEncoding:
     def _hashes(self, key_groups: NDArray[np.uint16], keys: KeyColumns) -> pa.RecordBatch:
         """A row per key group, with the hashes of its keys."""
         order = np.argsort(key_groups, kind="stable")
-        found, starts = np.unique(key_groups[order], return_index=True)
+        groups, starts = np.unique(key_groups[order], return_index=True)
         hashes = np.take(distinct_hashes(keys.identities), order, axis=0)
         # The same key may well have a row in another DataFrame, which is of other states.
         hashes[:, 0] ^= np.uint64(self.states[0].id)
         offsets = pa.array(np.append(starts, len(order)) * HASH_SIZE, pa.int32()).buffers()[1]
         buffers = [None, offsets, pa.py_buffer(hashes)]
-        column = pa.BinaryArray.from_buffers(pa.binary(), len(found), buffers)
-        return run_rows(pa.array(found.astype(np.int32)), hashes=column)
+        column = pa.BinaryArray.from_buffers(pa.binary(), len(groups), buffers)
+        return run_rows(pa.array(groups.astype(np.int32)), hashes=column)
 
     def _key_groups(self, batch: pa.RecordBatch, keys: pa.Array) -> NDArray[np.uint16]:
         present(keys)
@@ -204,14 +204,14 @@ class KeyedEncoding:
 
 def given_key_groups(given: pa.Array, keys: pa.Array, max_parallelism: int) -> NDArray[np.uint16]:
     """Key groups that a column gives. Raises ``KeyGroupError`` if there is no such key group."""
-    found = np.asarray(given.fill_null(-1).to_numpy())
-    (wrong,) = np.nonzero((found < 0) | (found >= max_parallelism))
+    key_groups = np.asarray(given.fill_null(-1).to_numpy())
+    (wrong,) = np.nonzero((key_groups < 0) | (key_groups >= max_parallelism))
     if len(wrong):
         raise KeyGroupError(
             f"key group {given[int(wrong[0])].as_py()} of key {keys[int(wrong[0])].as_py()!r},"
             f" expected 0 to {max_parallelism - 1}"
         )
-    return found.astype(np.uint16)
+    return key_groups.astype(np.uint16)
 
 
 def present(keys: pa.Array) -> pa.Array:

@@ -50,10 +50,10 @@ class Grouping:
         """
         columns = []
         for name in names:
-            column, found = column_of(data, name)
-            told = _told_apart(found)
-            columns.append(name if told == found else f"text of {name}")
-            if told != found:
+            column, data_type = column_of(data, name)
+            told = _told_apart(data_type)
+            columns.append(name if told == data_type else f"text of {name}")
+            if told != data_type:
                 # Java's texts of two fractions differ if they do, and so do those of two zeros.
                 data = data.withColumn(columns[-1], column.cast(told))
         return cls(data, names, tuple(columns))
@@ -78,22 +78,22 @@ class Grouping:
         return self.data.dropDuplicates(list(self.columns)).drop(*self.added)
 
 
-def _told_apart(found: DataType) -> DataType:
+def _told_apart(data_type: DataType) -> DataType:
     """A type that Spark compares as Flink does, with texts for fractions."""
-    match found:
+    match data_type:
         case FloatType() | DoubleType():
             return StringType()
         case ArrayType():
-            return ArrayType(_told_apart(found.elementType), found.containsNull)
+            return ArrayType(_told_apart(data_type.elementType), data_type.containsNull)
         case MapType():
-            key, value = _told_apart(found.keyType), _told_apart(found.valueType)
-            return MapType(key, value, found.valueContainsNull)
+            key, value = _told_apart(data_type.keyType), _told_apart(data_type.valueType)
+            return MapType(key, value, data_type.valueContainsNull)
         case StructType():
             return StructType(
                 [
                     StructField(field.name, _told_apart(field.dataType), field.nullable)
-                    for field in found
+                    for field in data_type
                 ]
             )
         case _:
-            return found
+            return data_type

@@ -108,11 +108,11 @@ class LeftRuns:
         """Where the runs of a partition are."""
         with self.target.create("runs", is_lasting=False) as file:
             for runs in self.make(batches):
-                found = {name: runs.column(name) for name in runs.schema.names}
+                columns = {name: runs.column(name) for name in runs.schema.names}
                 for name in ("run", "keys"):
-                    found[name] = _left(found[name], file)
-                found[FILE] = pa.repeat(pa.scalar(file.path), len(runs))
-                yield pa.RecordBatch.from_pydict(found)
+                    columns[name] = _left(columns[name], file)
+                columns[FILE] = pa.repeat(pa.scalar(file.path), len(runs))
+                yield pa.RecordBatch.from_pydict(columns)
 
 
 def _left(values: pa.BinaryArray, file: NewFile) -> pa.BinaryArray:
@@ -182,10 +182,10 @@ class HandedRuns:
         return data
 
     def _opened(self, file: str) -> pa.NativeFile:
-        found = self._open.pop(file, None)
-        if found is None:
+        file_handle = self._open.pop(file, None)
+        if file_handle is None:
             if len(self._open) == _MOST_OPEN:
                 self._open.popitem(last=False)[1].close()
-            found = self._target.open(file)
-        self._open[file] = found
-        return found
+            file_handle = self._target.open(file)
+        self._open[file] = file_handle
+        return file_handle

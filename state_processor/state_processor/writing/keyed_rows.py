@@ -57,11 +57,13 @@ class Key:
         assert isinstance(target, StructType)  # several columns are the fields of a tuple
         fields = [column_of(data, name) for name in self.columns]
         names = [field.name for field in target]
-        whole = F.struct(*(one.alias(name) for (one, _), name in zip(fields, names, strict=True)))
-        for (_, found), field, name in zip(fields, target, self.columns, strict=True):
-            if not fits(found, field.dataType):
+        whole = F.struct(
+            *(key_column.alias(name) for (key_column, _), name in zip(fields, names, strict=True))
+        )
+        for (_, data_type), field, name in zip(fields, target, self.columns, strict=True):
+            if not fits(data_type, field.dataType):
                 raise ColumnTypeError(
-                    f"column {name!r} is {found.simpleString()}, but the key takes"
+                    f"column {name!r} is {data_type.simpleString()}, but the key takes"
                     f" {field.dataType.simpleString()}: cast it first"
                 )
         return whole.cast(target)
@@ -93,7 +95,7 @@ class KeyedRows:
             max_parallelism: That of the operator.
         """
         columns, encoding = self.encoded_columns(ids, max_parallelism)
-        selected = self.data.select(*(one.alias(name) for name, one in columns.items()))
+        selected = self.data.select(*(column.alias(name) for name, column in columns.items()))
         return RunSource(selected, encoding.run)
 
     def encoded_columns(
@@ -146,8 +148,8 @@ class KeyedRows:
         """Some of the keys, or keys and namespaces, that have several rows but may have one."""
         if not self.is_keyed_once:
             return []
-        columns = {name: one for name, one in self.of_keys() if name != KEY_GROUP}
-        rows = self.data.select(*(one.alias(name) for name, one in columns.items()))
+        columns = {name: column for name, column in self.of_keys() if name != KEY_GROUP}
+        rows = self.data.select(*(column.alias(name) for name, column in columns.items()))
         counted = rows.groupBy(*columns).count()
         with typed_errors():
             return counted.where("count > 1").drop("count").limit(limit).collect()

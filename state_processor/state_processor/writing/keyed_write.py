@@ -96,13 +96,14 @@ class KeyedPlan:
         self, sources: list[RunSource], context: WriteContext, *, is_of_small_rows: bool
     ) -> dict[int, KeyGroupsHandle]:
         runs = [source.handed_over(context.target) for source in sources]
-        found = reduce(lambda one, other: one.unionAll(other), runs)
-        return self.files(context).write(found, is_of_small_rows=is_of_small_rows)
+        united = reduce(lambda one, other: one.unionAll(other), runs)
+        return self.files(context).write(united, is_of_small_rows=is_of_small_rows)
 
     def _with_examples(self, error: DuplicateKeyError) -> DuplicateKeyError:
-        found = [row for rows in self.rows for row in rows.duplicates(_EXAMPLES)]
+        rows_of_keys = [row for rows in self.rows for row in rows.duplicates(_EXAMPLES)]
         examples = "; ".join(
-            ", ".join(f"{name} {value!r}" for name, value in row.asDict().items()) for row in found
+            ", ".join(f"{name} {value!r}" for name, value in row.asDict().items())
+            for row in rows_of_keys
         )
         return DuplicateKeyError(
             f"{error}: e.g. {examples}; make one row of them first, or give with_state(…, merge=…)"

@@ -96,12 +96,14 @@ class NewState:
     @property
     def namespace(self) -> TypeSerializerSnapshot | None:
         """The serializer of its namespaces; None if it has but the void one."""
-        found = self.info.serializer(NAMESPACE_SERIALIZER)
+        snapshot = self.info.serializer(NAMESPACE_SERIALIZER)
         if self.kind is StateKind.TIMERS:
             timer = self.info.serializer(VALUE_SERIALIZER)
             # Flink: TimerSerializerSnapshot has those of the key and of the namespace.
-            found = timer.nested[1] if timer is not None and len(timer.nested) > 1 else None
-        return None if found is None or isinstance(found.layout(), VoidNamespace) else found
+            snapshot = timer.nested[1] if timer is not None and len(timer.nested) > 1 else None
+        return (
+            None if snapshot is None or isinstance(snapshot.layout(), VoidNamespace) else snapshot
+        )
 
     @property
     def has_namespace(self) -> bool:
@@ -166,14 +168,14 @@ class NewState:
 
 def _timestamps(data: DataFrame, name: str, what: str) -> Column:
     """A column of timestamps, or of arrays of them, as arrays."""
-    column, found = column_of(data, name)
-    if fits(found, LongType()):
+    column, data_type = column_of(data, name)
+    if fits(data_type, LongType()):
         return F.when(column.isNotNull(), F.array(column.cast(LongType())))
-    if fits(found, ArrayType(LongType())):
+    if fits(data_type, ArrayType(LongType())):
         timestamps = column.cast(ArrayType(LongType()))
         # Flink: timers are a set.
         return F.array_distinct(F.filter(timestamps, lambda one: one.isNotNull()))
     raise ColumnTypeError(
-        f"column {name!r} is {found.simpleString()}, but {what} takes timestamps in ms:"
+        f"column {name!r} is {data_type.simpleString()}, but {what} takes timestamps in ms:"
         " bigint, or an array of them"
     )

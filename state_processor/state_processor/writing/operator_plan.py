@@ -42,7 +42,7 @@ class OperatorPlan:
                 "an operator has one key: join the DataFrames, and add all states to one key_by"
             )
         rows = tuple(rows for plan in plans for rows in plan.operator_states)
-        names = [one.state.name for one in rows]
+        names = [elements.state.name for elements in rows]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"operator state {twice[0]!r} was added twice")
@@ -51,8 +51,8 @@ class OperatorPlan:
     def state_names(self) -> frozenset[str]:
         """The names of all states that it has."""
         keyed = () if self.keyed is None else self.keyed.states
-        return frozenset(one.name for one in keyed) | {
-            one.state.name for one in self.operator_states
+        return frozenset(info.name for info in keyed) | {
+            state.state.name for state in self.operator_states
         }
 
     def with_states(self, other: OperatorPlan) -> OperatorPlan:

@@ -224,11 +224,14 @@ class OperatorFiles:
             DuplicateKeyError: A key of broadcast state has two rows.
             SavepointError: What a task has raised.
         """
-        files = cls(context.target, tuple(one.state for one in rows))
-        elements = [one.elements(index, context.parallelism) for index, one in enumerate(rows)]
-        routed = reduce(lambda one, other: one.unionAll(other), elements).repartitionById(
-            context.parallelism, F.col("subtask")
-        )
+        files = cls(context.target, tuple(elements_of.state for elements_of in rows))
+        elements = [
+            elements_of.elements(index, context.parallelism)
+            for index, elements_of in enumerate(rows)
+        ]
+        routed = reduce(
+            lambda elements_of, other: elements_of.unionAll(other), elements
+        ).repartitionById(context.parallelism, F.col("subtask"))
         with typed_errors():
             found = routed.mapInArrow(files._task, _WRITTEN).collect()
         return {row.subtask: files._handle(row) for row in found}

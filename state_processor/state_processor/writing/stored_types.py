@@ -53,17 +53,17 @@ class StoredTypes:
         timers = {info.name: info for info in _raw_timers(operator)}
         if not states and not timers:
             raise StateNotFoundError(f"operator {operator.name} has no keyed state")
-        found = tuple({**states, **timers}.values())
+        infos = tuple({**states, **timers}.values())
         if headers:
-            return cls(headers[0].key_serializer.snapshot, found)
-        key = _key_of_timers(found) or operator.key_type
+            return cls(headers[0].key_serializer.snapshot, infos)
+        key = _key_of_timers(infos) or operator.key_type
         if key is None:
             raise KeyTypeError(
                 f"no file of operator {operator.name} tells the type of its keys, which a new"
                 f" savepoint has to: tell it, as key_types={{{operator.name!r}: Types.STRING()}}"
                 f" or --key-type {operator.name}=STRING"
             )
-        return cls(key, found)
+        return cls(key, infos)
 
 
 def _key_of_timers(states: tuple[StateMetaInfo, ...]) -> TypeSerializerSnapshot | None:
@@ -80,8 +80,8 @@ def _registered(operator: Operator) -> Iterator[StateMetaInfo]:
     for subtask in operator.record.subtasks:
         handle = subtask.managed_keyed_state
         if isinstance(handle, ChangelogHandle):
-            for one in read_registrations(operator.directory, handle):
-                yield one.info
+            for registration in read_registrations(operator.directory, handle):
+                yield registration.info
 
 
 def _raw_timers(operator: Operator) -> Iterator[StateMetaInfo]:
