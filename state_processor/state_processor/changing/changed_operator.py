@@ -94,7 +94,7 @@ class ChangedOperator:
     @property
     def is_local(self) -> bool:
         """Whether its keyed state is local as it is."""
-        return any(one.scope.is_local for one in self.operator.catalog.states)
+        return any(state.scope.is_local for state in self.operator.catalog.states)
 
     @property
     def is_same(self) -> bool:
@@ -126,15 +126,15 @@ class ChangedOperator:
         Raises:
             StateNotFoundError: It has none of this name; the message lists those there are.
         """
-        found = self.state(name).name
-        tables = tuple(table.without_state(found) for table in self.tables)
-        return replace(self, removed=self.removed | {found}, tables=tables)
+        stored_name = self.state(name).name
+        tables = tuple(table.without_state(stored_name) for table in self.tables)
+        return replace(self, removed=self.removed | {stored_name}, tables=tables)
 
     def with_name(self, old: str, new: str) -> Self:
         """The operator with a state under another name; see ``StateChanges.rename_state``."""
         state = self.state(old)
         others = (one for one in self.operator.catalog.states if one != state)
-        if new in map(self.headers.name, (one.name for one in others)):
+        if new in map(self.headers.name, (other.name for other in others)):
             raise StateExistsError(
                 f"operator {self.operator.name} has a state {new!r} already; rename it first"
             )
@@ -165,21 +165,21 @@ class ChangedOperator:
 
     def table_of(self, spark: SparkSession, state: State) -> ChangedTable:
         """The table that shows a state, as changed so far."""
-        tables = (one for one in self.operator.tables if state in one.states)
+        tables = (table for table in self.operator.tables if state in table.states)
         return self._table(spark, next(tables))
 
     def _table(self, spark: SparkSession, table: Table) -> ChangedTable:
-        changed = {one.table.name: one for one in self.tables}
+        changed = {changed_table.table.name: changed_table for changed_table in self.tables}
         if table.name in changed:
             return changed[table.name]
-        found = ChangedTable(spark, self.operator, table)
-        return found if self.deleted is None else found.without_keys(self.deleted)
+        unchanged = ChangedTable(spark, self.operator, table)
+        return unchanged if self.deleted is None else unchanged.without_keys(self.deleted)
 
     def with_table(self, table: ChangedTable) -> Self:
         """The operator with a table changed, perhaps once more."""
         if table.is_keyed:
             self._expect_not_local()
-        others = (one for one in self.tables if one.table != table.table)
+        others = (other for other in self.tables if other.table != table.table)
         return replace(self, tables=(*others, table))
 
     def without_keys(self, spark: SparkSession, where: Column | str) -> Self:
@@ -208,7 +208,7 @@ class ChangedOperator:
             self._expect_not_local()
             others = [] if state.namespace is None else [NAMESPACE]
             given = [KEY_GROUP] if KEY_GROUP in data.columns else []
-            columns = [column_of(data, one)[0] for one in (KEY, *others, *given, name)]
+            columns = [column_of(data, column)[0] for column in (KEY, *others, *given, name)]
             rows = data.select(*columns)
             return KeyedStateTransformation.like(rows, self.operator, ttl_times).plan()
         stored = StoredElements.state_of(self.operator, name)
@@ -237,7 +237,7 @@ class ChangedOperator:
             expect_rescalable(self.operator)
         if any(state.kind.is_keyed for state in self.operator.catalog.states):
             types, written = StoredTypes.of(self.operator), self._written()
-            names = frozenset(one.name for one in types.states if one.name not in written)
+            names = frozenset(info.name for info in types.states if info.name not in written)
             key, hash_code = types.key.layout(), hash_code_of(self.operator, self.hash_code)
             check_passage(self.operator, names, key, max_parallelism, hash_code)
 
@@ -271,14 +271,16 @@ class ChangedOperator:
 
     def _touches(self, *, is_keyed: bool) -> bool:
         """Whether keyed state, or operator state, is not all as it was."""
-        states = [one for one in self.operator.catalog.states if one.kind.is_keyed == is_keyed]
+        states = [
+            state for state in self.operator.catalog.states if state.kind.is_keyed == is_keyed
+        ]
         touched = {*self.removed, *(name for name, _ in self.headers.states)}
         touched.update(name for table in self.tables for name in table.touched)
         added = self.added.keyed is not None if is_keyed else bool(self.added.operator_states)
         # What names the class, nobody knows but the headers.
         changes = self.deleted is not None or self.merged is not None
         is_all = bool(self.headers.classes) or (is_keyed and changes)
-        return added or (is_all and bool(states)) or any(one.name in touched for one in states)
+        return added or (is_all and bool(states)) or any(state.name in touched for state in states)
 
     def _keyed(self, spark: SparkSession) -> KeyedPlan | None:
         """The keyed state; None if there is none, nor was any."""
@@ -341,8 +343,8 @@ class ChangedOperator:
         return self.removed | frozenset(encoded)
 
     def _elements(self, spark: SparkSession) -> tuple[ElementRows, ...]:
-        found = StoredElements.all_of(spark, self.operator)
-        kept = (one for one in found if one.state.name not in self._written())
+        stored = StoredElements.all_of(spark, self.operator)
+        kept = (elements for elements in stored if elements.state.name not in self._written())
         return (*map(self._kept_elements, kept), *self._added().operator_states)
 
     def _kept_elements(self, rows: StoredElements) -> ElementRows:

@@ -93,18 +93,22 @@ class ChangedTable:
     @property
     def states(self) -> tuple[State, ...]:
         """The states that are written anew, for their values lie otherwise than before."""
-        names = {one.state for one in self.changes if not one.keeps_bytes}
+        names = {change.state for change in self.changes if not change.keeps_bytes}
         return tuple(state for state in self.table.states if state.name in names)
 
     @property
     def touched(self) -> frozenset[str]:
         """The names of the states that are not as they were, be it in headers alone."""
-        return frozenset(one.state for one in self.changes if one.state is not None)
+        return frozenset(change.state for change in self.changes if change.state is not None)
 
     @property
     def snapshots(self) -> Mapping[str, TypeSerializerSnapshot]:
         """State -> the new serializer of its values."""
-        return {one.state: one.snapshot for one in self.changes if one.state and one.snapshot}
+        return {
+            change.state: change.snapshot
+            for change in self.changes
+            if change.state and change.snapshot
+        }
 
     def column_name(self, state: State) -> str:
         """The name of the column that has the state."""
@@ -126,15 +130,15 @@ class ChangedTable:
         )  # fmt: skip
         exact = [name for name in scan.schema.names if name in (KEY, NAMESPACE)]
         exact += [self.column_name(state) for state in self.states]
-        found = TableRows.to_dataframe(self.spark, scan, frozenset(exact), self.nanoseconds)
+        rows = TableRows.to_dataframe(self.spark, scan, frozenset(exact), self.nanoseconds)
         for state in self._timed():
             name = self.column_name(state)
-            column = column_of(found, name)[0]
+            column = column_of(rows, name)[0]
             columns = {_timed(name): column, name: without_times(column, state.stored)}
-            found = found.withColumns(columns)
+            rows = rows.withColumns(columns)
         for change in self.changes:
-            found = change.apply(found)
-        return found
+            rows = change.apply(rows)
+        return rows
 
     def _timed(self) -> Iterator[State]:
         if self.is_keyed:
@@ -194,8 +198,8 @@ class ChangedTable:
 
         def apply(data: DataFrame) -> DataFrame:
             whole = _timed(name) if is_timed else name
-            found = edited_column(column_of(data, whole)[0], spark_type(stored), edit, new)
-            data = data.withColumn(whole, found)
+            column = edited_column(column_of(data, whole)[0], spark_type(stored), edit, new)
+            data = data.withColumn(whole, column)
             if is_timed:
                 data = data.withColumn(name, without_times(column_of(data, whole)[0], stored))
             return data
@@ -211,7 +215,7 @@ class ChangedTable:
 
     def without_state(self, name: str) -> Self:
         """The table with a state as it was."""
-        kept = tuple(one for one in self.changes if one.state != name)
+        kept = tuple(change for change in self.changes if change.state != name)
         return self if kept == self.changes else replace(self, changes=kept)
 
     def plan(self) -> OperatorPlan:
@@ -248,9 +252,9 @@ def _serializer(operator: Operator, state: State) -> TypeSerializerSnapshot:
     if not state.kind.is_keyed:
         return StoredElements.state_of(operator, state.name).element
     info = next(one for one in StoredTypes.of(operator).states if one.name == state.name)
-    found = info.serializer(VALUE_SERIALIZER)
-    assert found is not None  # every state has one
-    return found
+    snapshot = info.serializer(VALUE_SERIALIZER)
+    assert snapshot is not None  # every state has one
+    return snapshot
 
 
 def _timed(name: str) -> str:

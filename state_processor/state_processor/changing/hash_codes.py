@@ -113,7 +113,9 @@ def _sample(operator: Operator) -> tuple[pa.Array, NDArray[np.uint16]]:
 def _key_batches(operator: Operator) -> Iterator[pa.RecordBatch]:
     options = ReadOptions(columns=(KEY, _KEY_GROUP), with_key_group=True)
     for table in operator.tables:
-        if not table.states[0].kind.is_keyed or KEY not in {one.name for one in table.columns}:
+        if not table.states[0].kind.is_keyed or KEY not in {
+            column.name for column in table.columns
+        }:
             continue
         scan = TableScan(
             operator.directory, operator.record, table, options, operator.kryo, operator.name

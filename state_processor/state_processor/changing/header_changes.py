@@ -71,24 +71,24 @@ class HeaderChanges:
         keyed = None if found.keyed is None else self._keyed(found.keyed)
         return OperatorPlan(keyed, tuple(map(self._elements, found.operator_states)))
 
-    def _keyed(self, found: KeyedPlan) -> KeyedPlan:
-        old_names = {self.name(info.name): info.name for info in found.states}
+    def _keyed(self, plan: KeyedPlan) -> KeyedPlan:
+        old_names = {self.name(info.name): info.name for info in plan.states}
         return replace(
-            found,
-            key=self.snapshot(found.key),
-            states=tuple(map(self.info, found.states)),
-            rows=tuple(RenamedRows(rows, old_names) for rows in found.rows),
+            plan,
+            key=self.snapshot(plan.key),
+            states=tuple(map(self.info, plan.states)),
+            rows=tuple(RenamedRows(rows, old_names) for rows in plan.rows),
         )
 
-    def _elements(self, found: ElementRows) -> ElementRows:
-        state = found.state
+    def _elements(self, rows: ElementRows) -> ElementRows:
+        state = rows.state
         renamed = replace(
             state,
             name=self.name(state.name),
             element=self.snapshot(state.element),
             key=None if state.key is None else self.snapshot(state.key),
         )
-        return RenamedElements(found, renamed)
+        return RenamedElements(rows, renamed)
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,14 @@ def expect_rescalable(operator: Operator) -> None:
         StateKind.RAW_OPERATOR: "raw operator state",
     }
     kinds = [state.kind for state in operator.catalog.states]
-    found = [words for kind, words in what.items() if kind in kinds]
-    if any(one.input_channels or one.output_channels for one in operator.record.subtasks):
-        found.append("records in flight (of an unaligned checkpoint)")
-    if found:
+    fixed = [words for kind, words in what.items() if kind in kinds]
+    if any(
+        subtask.input_channels or subtask.output_channels for subtask in operator.record.subtasks
+    ):
+        fixed.append("records in flight (of an unaligned checkpoint)")
+    if fixed:
         raise RescaleError(
-            f"operator {operator.name} has {' and '.join(found)}, which only Flink can"
+            f"operator {operator.name} has {' and '.join(fixed)}, which only Flink can"
             " spread over other subtasks: rescale a canonical savepoint of the job"
         )
 

@@ -47,7 +47,7 @@ def keys_where(tables: Iterable[DataFrame], where: Column | str, operator: str) 
         raise ColumnNotFoundError(
             f"no table of keyed state of operator {operator} has the columns of the condition{reason}"
         )
-    return reduce(lambda one, other: one.union(other), found).distinct()
+    return reduce(lambda rows, other: rows.union(other), found).distinct()
 
 
 def encoded_keys(keys: DataFrame, layout: Layout) -> DeletedKeys:
@@ -58,8 +58,8 @@ def encoded_keys(keys: DataFrame, layout: Layout) -> DeletedKeys:
     """
     column = fitted(keys, KEY, layout, "the key").alias(KEY)
     with typed_errors():
-        found = keys.select(column).mapInArrow(_Encoding(layout).run, "key BINARY").toArrow()
-    whole = found.column(KEY).cast(pa.large_binary()).combine_chunks()
+        encoded = keys.select(column).mapInArrow(_Encoding(layout).run, "key BINARY").toArrow()
+    whole = encoded.column(KEY).cast(pa.large_binary()).combine_chunks()
     return DeletedKeys(whole if isinstance(whole, pa.Array) else whole.chunk(0))
 
 

@@ -87,16 +87,16 @@ def _bytes_of(
         rows = StoredKeyedRows(spark, operator, frozenset([state.name]), state.key)
         yield rows.runs({state.name: 0}, operator.record.max_parallelism).frame(), ("run",)
         return
-    for one in StoredElements.all_of(spark, operator):
-        if one.state.name == state.name:
-            yield one.elements(0, operator.record.parallelism), ("key", "element")
+    for elements in StoredElements.all_of(spark, operator):
+        if elements.state.name == state.name:
+            yield elements.elements(0, operator.record.parallelism), ("key", "element")
 
 
 def _expect_not_in(data: DataFrame, columns: tuple[str, ...], name: str, what: str) -> None:
     look = _Look(name)
     with typed_errors():
-        found = data.select(*map(F.col, columns)).mapInArrow(look.run, _FOUND).limit(1).collect()
-    if found:
+        rows = data.select(*map(F.col, columns)).mapInArrow(look.run, _FOUND).limit(1).collect()
+    if rows:
         raise SchemaChangeError(
             f"class {name} cannot be renamed: {what} holds its name in the bytes of values, as Kryo"
             " and POJO serializers write it for classes that are not registered; restore the"
@@ -117,5 +117,5 @@ class _Look:
         for batch in batches:
             for column in batch.columns:
                 likely = column.filter(pc.fill_null(pc.match_substring(column, start), False))
-                if any(is_named_in(one.as_py(), self.name) for one in likely):
+                if any(is_named_in(value.as_py(), self.name) for value in likely):
                     yield pa.RecordBatch.from_arrays([pa.array([self.name])], names=["state"])

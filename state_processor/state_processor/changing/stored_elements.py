@@ -69,15 +69,15 @@ class StoredElements:
 
 def _states(operator: Operator) -> dict[str, NewOperatorState]:
     """The operator states of an operator by their names."""
-    found: dict[str, NewOperatorState] = {}
+    states: dict[str, NewOperatorState] = {}
     for _, handle in _handles(operator):
         header = _header(operator, handle)
         for info in (*header.list_states, *header.broadcast_states):
             element, key = info.serializer(VALUE_SERIALIZER), info.serializer(KEY_SERIALIZER)
             assert element is not None  # every state has one
             mode = DistributionMode[info.option(DISTRIBUTION_MODE)]
-            found.setdefault(info.name, NewOperatorState(info.name, mode, element, key))
-    return found
+            states.setdefault(info.name, NewOperatorState(info.name, mode, element, key))
+    return states
 
 
 def _handles(operator: Operator) -> list[tuple[int, OperatorStateHandle]]:
@@ -131,8 +131,8 @@ class _Reading:
             chunk = Chunk(piece.data, file.path, piece.base)
             data = bytes_of(chunk, Spans(piece.starts, piece.ends)).cast(pa.binary())
             if self.state.mode is DistributionMode.BROADCAST:
-                for one in range(self.parallelism):
-                    yield self._rows(np.full(len(data), one), data)
+                for offset in range(self.parallelism):
+                    yield self._rows(np.full(len(data), offset), data)
             elif self.parallelism == self.operator.record.parallelism:
                 yield self._rows(np.full(len(data), subtask), data)
             else:

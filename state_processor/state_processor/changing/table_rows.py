@@ -63,12 +63,12 @@ class TableRows:
                 for found in self.scan.read(self.splits[number]):
                     yield self._shown(found)
 
-    def _shown(self, found: pa.RecordBatch) -> pa.RecordBatch:
+    def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self.nanoseconds != "refuse":
-            return to_spark(found, self.nanoseconds)
+            return to_spark(batch, self.nanoseconds)
         # What is not written again may well lose digits: it is for expressions to see.
-        shown = to_spark(found, "truncate")
-        _expect_same(found, shown, self.written)
+        shown = to_spark(batch, "truncate")
+        _expect_same(batch, shown, self.written)
         return shown
 
 

@@ -131,10 +131,10 @@ def _field_type(edit: StructEdit, name: str) -> DataType:
 
 def _expect_fitting(data: DataFrame, column: Column, wanted: DataType, name: str) -> None:
     """Raises ``ColumnTypeError`` if a column is none of the type of a field."""
-    found = data.select(column.alias(name)).schema[name].dataType
-    if not fits(found, wanted):
+    data_type = data.select(column.alias(name)).schema[name].dataType
+    if not fits(data_type, wanted):
         raise ColumnTypeError(
-            f"the value of field {name!r} is {found.simpleString()}, but its type takes"
+            f"the value of field {name!r} is {data_type.simpleString()}, but its type takes"
             f" {wanted.simpleString()}: cast it first"
         )
 
