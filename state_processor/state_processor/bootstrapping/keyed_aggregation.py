@@ -77,8 +77,8 @@ class KeyedAggregation:
         key = fewer_columns(self.aggregated, columns, key_type)
         if key == self.aggregated.key:
             return self
-        rows, found = self.aggregated.rekeyed(self._combined(), key)
-        return type(self)(rows, found, is_partial=True)
+        rows, encoded = self.aggregated.rekeyed(self._combined(), key)
+        return type(self)(rows, encoded, is_partial=True)
 
     @property
     def keyed(self) -> KeyedStateTransformation:
@@ -126,8 +126,8 @@ class KeyedAggregation:
                 "the state of windows is written as .window(…).reduce(…) or .aggregate(…)"
             )
         keyed = self.keyed
-        for one in self.aggregated.aggregates:
-            keyed = keyed.with_state(one.state(), one.name)
+        for aggregate in self.aggregated.aggregates:
+            keyed = keyed.with_state(aggregate.state(), aggregate.name)
         return keyed.plan()
 
     def _combined(self) -> DataFrame:
@@ -146,8 +146,8 @@ def keyed_reduction(rows: KeyedInput, function: Callable[[Any, Any], Any]) -> Ke
 
 def _of_all(rows: KeyedInput, aggregates: tuple[BoundAggregate, ...]) -> KeyedAggregation:
     """Rows that are aggregated after they were sent to the task of their key, all of them."""
-    found = aggregated(rows, aggregates, None)
-    return KeyedAggregation(found, found.encoded(), is_partial=False)
+    whole = aggregated(rows, aggregates, None)
+    return KeyedAggregation(whole, whole.encoded(), is_partial=False)
 
 
 def aggregated(
@@ -169,7 +169,7 @@ def bound(
     if taken or not aggregates:
         reason = f"{taken[0]!r} is a column of the key" if taken else "there are no aggregates"
         raise ValueError(f"{reason}: name results, e.g. aggregate(total=Sum('amount'))")
-    return tuple(one.bind(name, rows.data) for name, one in aggregates.items())
+    return tuple(aggregate.bind(name, rows.data) for name, aggregate in aggregates.items())
 
 
 def bound_reduction(
@@ -203,7 +203,7 @@ def fewer_columns(
     if columns == known and (key_type is None or key_type.snapshot == rows.key.snapshot):
         return rows.key
     if key_type is None:
-        found = [natural_type(name, column_of(rows.data, name)[1]) for name in columns]
-        key_type = found[0] if len(found) == 1 else Types.TUPLE(found)
+        types = [natural_type(name, column_of(rows.data, name)[1]) for name in columns]
+        key_type = types[0] if len(types) == 1 else Types.TUPLE(types)
     expect_type(key_type, "key_type")
     return Key(columns, key_type.snapshot)

@@ -199,11 +199,11 @@ class KeyedStateTransformation:
             >>> keyed.with_timers(event_time="expires_at")
         """
         void = constructed.void_namespace()
-        found = self
+        keyed = self
         for domain, column in (("event", event_time), ("processing", processing_time)):
             state = NewState.of_timers(service, domain, column, self.key.snapshot, void)
-            found = found.with_new_state(state)
-        return found
+            keyed = keyed.with_new_state(state)
+        return keyed
 
     def window(
         self,
@@ -258,12 +258,12 @@ class KeyedStateTransformation:
                 f" it has: {', '.join(known) or 'none'}"
             )
         key_groups = KEY_GROUP if KEY_GROUP in data.columns else None
-        found = cls(data, Key((KEY,), types.key, key_groups))
+        keyed = cls(data, Key((KEY,), types.key, key_groups))
         for name in columns:
             state = NewState(known[name], name)
             state.expect_times(data, ttl_times)
-            found = found.with_new_state(state)
-        return found
+            keyed = keyed.with_new_state(state)
+        return keyed
 
     def write(self, context: WriteContext) -> OperatorState:
         """See ``StateTransformation``."""

@@ -187,11 +187,11 @@ class LocalAggregation:
         Example:
             >>> partial.key_by("word").rows().show()
         """
-        rows, found = self.partial, self.partial.partial(self.table_size)
+        rows, encoded = self.partial, self.partial.partial(self.table_size)
         key = fewer_columns(rows, columns, key_type)
         if key != rows.key:
-            rows, found = rows.keyed(found, key)
-        return KeyedAggregation(rows, found, is_partial=True)
+            rows, encoded = rows.keyed(encoded, key)
+        return KeyedAggregation(rows, encoded, is_partial=True)
 
     def accumulators(self) -> DataFrame:
         """The accumulators as they leave their partitions: the key, the window, a column for each.
@@ -215,10 +215,10 @@ class LocalAggregation:
             raise ValueError(
                 "local keyed state has no windows: key_by(…) the accumulators, and write these"
             )
-        found = rows.partial(self.table_size, context.parallelism)
-        combined = rows.output(rows.combined_in_place(found, is_partial=True), has_results=False)
+        partial = rows.partial(self.table_size, context.parallelism)
+        combined = rows.output(rows.combined_in_place(partial, is_partial=True), has_results=False)
         data = combined.withColumn(_SUBTASK, F.spark_partition_id())
         state = LocalStateTransformation(data, rows.key, _SUBTASK)
-        for one in rows.aggregates:
-            state = state.with_state(one.state(), one.name)
+        for aggregate in rows.aggregates:
+            state = state.with_state(aggregate.state(), aggregate.name)
         return state.write(context)

@@ -37,9 +37,9 @@ _KEY_GROUPS = 128
 def local_rows(rows: KeyedInput, function: KeyedFunction, schema: StructType | str) -> DataFrame:
     """The rows that a function gives; see ``LocalKeyedTransformation.process``."""
     _expect(function, KeyedProcessFunction)
-    found = FunctionRows.of((rows,), function, ExecutionOptions(), keeps_state=False)
+    run = FunctionRows.of((rows,), function, ExecutionOptions(), keeps_state=False)
     columns, arrow_schema = row_types(schema, function)
-    return _in_place(found).mapInArrow(OutputRun(found.task, arrow_schema).run, columns)
+    return _in_place(run).mapInArrow(OutputRun(run.task, arrow_schema).run, columns)
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,14 +59,14 @@ class LocalFunctionTransformation:
     def of(cls, rows: KeyedInput, function: KeyedFunction) -> Self:
         """See ``LocalKeyedTransformation.transform``; ``ValueError`` for states with namespaces."""
         _expect(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
-        found = FunctionRows.of((rows,), function, ExecutionOptions(), keeps_state=True)
-        for state in found.states:
+        run = FunctionRows.of((rows,), function, ExecutionOptions(), keeps_state=True)
+        for state in run.states:
             if state.namespace is not None:
                 raise ValueError(
                     f"state {state.new.name!r} has namespaces, which local keyed state cannot have:"
                     " key_by(…) the rows"
                 )
-        return cls(found)
+        return cls(run)
 
     def write(self, context: WriteContext) -> OperatorState:
         """See ``StateTransformation``.
@@ -79,10 +79,10 @@ class LocalFunctionTransformation:
         """
         (rows,) = self.rows.inputs
         rows = replace(rows, data=rows.data.coalesce(context.parallelism))
-        found = replace(self.rows, inputs=(rows,))
-        ids = {state.new.name: number for number, state in enumerate(found.states)}
-        ended = EndedKeys(found.state_runs(ids, context.max_parallelism))
-        data = _in_place(found).mapInArrow(ended.run, spark_schema(ended.schema))
+        in_subtasks = replace(self.rows, inputs=(rows,))
+        ids = {state.new.name: number for number, state in enumerate(in_subtasks.states)}
+        ended = EndedKeys(in_subtasks.state_runs(ids, context.max_parallelism))
+        data = _in_place(in_subtasks).mapInArrow(ended.run, spark_schema(ended.schema))
         data = data.withColumn(_SUBTASK, F.spark_partition_id())
         states = tuple(
             replace(state.new, column=state_column(number)) for number, state in ended.kept
@@ -91,11 +91,11 @@ class LocalFunctionTransformation:
         return LocalStateTransformation(data, key, _SUBTASK, states).write(context)
 
 
-def _in_place(found: FunctionRows) -> DataFrame:
+def _in_place(run: FunctionRows) -> DataFrame:
     """The rows, in the partitions that they are in, as the function takes them."""
-    (one,) = found.inputs
-    rows = one.rows(0, found.inputs, _KEY_GROUPS)
-    return in_order(rows) if found.task.options.is_sorted else rows
+    (one,) = run.inputs
+    rows = one.rows(0, run.inputs, _KEY_GROUPS)
+    return in_order(rows) if run.task.options.is_sorted else rows
 
 
 def _expect(function: object, *kinds: type) -> None:

@@ -119,10 +119,10 @@ class LocalStateTransformation:
         return OperatorPlan(LocalKeyedPlan(self.key.snapshot, infos, (rows,)))
 
     def _subtasks(self) -> Column:
-        column, found = column_of(self.data, self.subtask)
-        if not fits(found, IntegerType()):
+        column, data_type = column_of(self.data, self.subtask)
+        if not fits(data_type, IntegerType()):
             raise ColumnTypeError(
-                f"column {self.subtask!r} is {found.simpleString()}, but the subtask takes int:"
+                f"column {self.subtask!r} is {data_type.simpleString()}, but the subtask takes int:"
                 " cast it first"
             )
         return column.cast(IntegerType())
@@ -135,16 +135,16 @@ def _instances(state: NewState, data: DataFrame) -> Column:
     if state.kind is not StateKind.MAP:
         return F.when(values.isNotNull(), F.array(values))
 
-    def listed(one: Column) -> Column:
-        return F.when(one.isNotNull(), F.array(one))
+    def listed(column: Column) -> Column:
+        return F.when(column.isNotNull(), F.array(column))
 
     match data.select(values.alias("values")).schema["values"].dataType:
         case MapType():
-            return F.transform_values(values, lambda _key, one: listed(one))
+            return F.transform_values(values, lambda _key, column: listed(column))
         case ArrayType():
             # Where a user key can be null a map is a list of its entries.
-            def entry(one: Column) -> Column:
-                key, value = one.getField("key"), listed(one.getField("value"))
+            def entry(column: Column) -> Column:
+                key, value = column.getField("key"), listed(column.getField("value"))
                 return F.struct(key.alias("key"), value.alias("value"))
 
             return F.transform(values, entry)

@@ -73,7 +73,7 @@ class KeyedRowsTransformation:
     options: ExecutionOptions = ExecutionOptions()  # noqa: RUF009  # it is frozen
 
     def __repr__(self) -> str:
-        keys = [list(one.key.columns) for one in self.inputs]
+        keys = [list(rows.key.columns) for rows in self.inputs]
         return f"KeyedRowsTransformation(keys {keys})"
 
     def with_options(self, settings: Mapping[str, Setting]) -> Self:
@@ -174,7 +174,9 @@ class KeyedRowsTransformation:
             )
         (rows,) = self.inputs
         rows.check()
-        states = tuple(FunctionState.of(one, rows.key.snapshot) for one in descriptors)
+        states = tuple(
+            FunctionState.of(descriptor, rows.key.snapshot) for descriptor in descriptors
+        )
         return FunctionStateTransformation(BatchRows(rows, function, states))
 
     def process(self, function: KeyedFunction, schema: StructType | str) -> DataFrame:

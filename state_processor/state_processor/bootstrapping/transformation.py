@@ -151,8 +151,8 @@ class OneInputStateTransformation:
         if not columns:
             raise ValueError("keyed state needs the column of its key: key_by('account')")
         if key_type is None:
-            found = [natural_type(name, column_of(self.data, name)[1]) for name in columns]
-            key_type = found[0] if len(found) == 1 else Types.TUPLE(found)
+            types = [natural_type(name, column_of(self.data, name)[1]) for name in columns]
+            key_type = types[0] if len(types) == 1 else Types.TUPLE(types)
         expect_type(key_type, "key_type")
         return Key(columns, key_type.snapshot, key_groups, hash_code)
 

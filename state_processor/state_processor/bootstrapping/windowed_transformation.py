@@ -166,7 +166,7 @@ class WindowedStateTransformation:
         rows = [KeyedRows(data, keyed.key, states, (F.col(NAMESPACE), window))]
         if self.is_merging:
             rows.append(self._merging_set(data))
-        infos = tuple(state.info for one in rows for state in one.states)
+        infos = tuple(state.info for part in rows for state in part.states)
         return OperatorPlan(KeyedPlan(keyed.key.snapshot, infos, tuple(rows)))
 
     def _fires_at(self) -> Column:
@@ -206,19 +206,19 @@ def window_column(data: DataFrame, name: str) -> Column:
         ColumnNotFoundError: There is no such column.
         ColumnTypeError: It has no windows.
     """
-    column, found = column_of(data, name)
-    if isinstance(found, StructType) and found.names == ["start", "end"]:
-        start, end = (_milliseconds(column[field.name], field.dataType) for field in found)
+    column, data_type = column_of(data, name)
+    if isinstance(data_type, StructType) and data_type.names == ["start", "end"]:
+        start, end = (_milliseconds(column[field.name], field.dataType) for field in data_type)
         if start is not None and end is not None:
             whole = F.struct(start.alias("start"), end.alias("end"))
             return F.when(column.isNotNull(), whole)
     raise ColumnTypeError(
-        f"column {name!r} is {found.simpleString()}, but windows are structs of start and end,"
+        f"column {name!r} is {data_type.simpleString()}, but windows are structs of start and end,"
         " both of them timestamps, or bigint in ms"
     )
 
 
-def _milliseconds(column: Column, found: DataType) -> Column | None:
-    if isinstance(found, TimestampType):
+def _milliseconds(column: Column, data_type: DataType) -> Column | None:
+    if isinstance(data_type, TimestampType):
         return F.unix_millis(column)
-    return column.cast(LongType()) if fits(found, LongType()) else None
+    return column.cast(LongType()) if fits(data_type, LongType()) else None
