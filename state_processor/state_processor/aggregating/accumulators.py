@@ -46,8 +46,8 @@ class Groups:
         """What an aggregate function of Arrow makes of the values of each group, in their order."""
         rows = pa.table({"group": pa.array(self.ids), "value": values})
         # With threads, groups would come in any order.
-        found = rows.group_by("group", use_threads=False).aggregate([("value", function, options)])
-        return found.column(f"value_{function}").combine_chunks()
+        totals = rows.group_by("group", use_threads=False).aggregate([("value", function, options)])
+        return totals.column(f"value_{function}").combine_chunks()
 
 
 class Accumulator(Protocol):
@@ -101,9 +101,9 @@ class Summed:
             return groups.aggregated(accumulators, "sum", _NULL_IF_NONE).cast(self.type)
         is_long = pa.types.is_int64(self.type)
         wide = pa.decimal128(38, 0) if is_long else pa.decimal256(76, self.type.scale)
-        found = groups.aggregated(accumulators.cast(wide), "sum", _NULL_IF_NONE)
+        totals = groups.aggregated(accumulators.cast(wide), "sum", _NULL_IF_NONE)
         try:
-            return found.cast(self.type)
+            return totals.cast(self.type)
         except pa.ArrowInvalid as error:
             advice = "cast it to DECIMAL(38, 0)" if is_long else "cast it to fewer digits"
             raise OverflowError(
@@ -117,7 +117,7 @@ class Summed:
         limits = [one for one in pc.min_max(values).as_py().values() if one is not None]
         is_long = pa.types.is_int64(self.type)
         largest = 2**63 - 1 if is_long else Decimal(10) ** (self.type.precision - self.type.scale)
-        return all(abs(one) * len(values) < largest for one in limits)
+        return all(abs(limit) * len(values) < largest for limit in limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +136,8 @@ class Extreme:
         function = "max" if self.is_greatest else "min"
         if not pa.types.is_floating(self.type):
             return groups.aggregated(values, function, _NULL_IF_NONE)
-        found = groups.aggregated(_ordered(values), function, _NULL_IF_NONE)
-        return _unordered(found, self.type)
+        extremes = groups.aggregated(_ordered(values), function, _NULL_IF_NONE)
+        return _unordered(extremes, self.type)
 
     def merged(self, groups: Groups, accumulators: pa.Array) -> pa.Array:
         return self.gathered(groups, accumulators)

@@ -57,7 +57,7 @@ class AggregatedRows:
     @property
     def aggregation(self) -> Aggregation:
         """What tasks do."""
-        accumulators = tuple(one.accumulator for one in self.aggregates)
+        accumulators = tuple(aggregate.accumulator for aggregate in self.aggregates)
         return Aggregation(accumulators, self.windows is not None)
 
     @property
@@ -103,9 +103,9 @@ class AggregatedRows:
     def combined_in_place(self, rows: DataFrame, *, is_partial: bool) -> DataFrame:
         """A row for each key, or key and window, of a partition."""
         aggregation, layout = self.aggregation, self.key.snapshot.layout()
-        found = CombinedRows(aggregation, layout, is_partial)
+        combined = CombinedRows(aggregation, layout, is_partial)
         ordered = rows.sortWithinPartitions(*aggregation.group_columns)
-        return ordered.mapInArrow(found.run, self._decoded_schema())
+        return ordered.mapInArrow(combined.run, self._decoded_schema())
 
     def named(self, combined: DataFrame) -> DataFrame:
         """Rows with accumulators whose keys have their columns again, under their own names."""
@@ -132,16 +132,18 @@ class AggregatedRows:
         columns: list[Column] = [column_of(rows, name)[0] for name in self.key.columns]
         if self.windows is not None:
             columns.append(self._window())
-        for number, one in enumerate(self.aggregates):
+        for number, aggregate in enumerate(self.aggregates):
             column = F.col(f"`{value_column(number)}`")
-            found = one.result(column) if has_results else column
-            if one.is_row:
+            shown = aggregate.result(column) if has_results else column
+            if aggregate.is_row:
                 fields = [
-                    name for name in one.accumulator.type.names if name not in self.key.columns
+                    name
+                    for name in aggregate.accumulator.type.names
+                    if name not in self.key.columns
                 ]
-                columns += [found[name].alias(name) for name in fields]
+                columns += [shown[name].alias(name) for name in fields]
             else:
-                columns.append(found.alias(one.name))
+                columns.append(shown.alias(aggregate.name))
         return rows.select(*columns)
 
     def accumulators_in_place(self, partial: DataFrame) -> DataFrame:
@@ -152,12 +154,14 @@ class AggregatedRows:
         """The window of a row, of the type that it came in."""
         assert self.windows is not None  # or there is none
         name, _ = self.windows
-        found = self.data.schema[name].dataType
-        assert isinstance(found, StructType)  # as ``window_column`` has seen
+        data_type = self.data.schema[name].dataType
+        assert isinstance(data_type, StructType)  # as ``window_column`` has seen
         bounds = [F.col(START), F.col(END)]
-        if isinstance(found[0].dataType, TimestampType):
-            bounds = [F.timestamp_millis(one) for one in bounds]
-        start, end = (one.alias(bound) for one, bound in zip(bounds, (START, END), strict=True))
+        if isinstance(data_type[0].dataType, TimestampType):
+            bounds = [F.timestamp_millis(millis) for millis in bounds]
+        start, end = (
+            column.alias(bound) for column, bound in zip(bounds, (START, END), strict=True)
+        )
         return F.struct(start, end).alias(name)
 
     def _selected(self) -> DataFrame:
@@ -165,7 +169,8 @@ class AggregatedRows:
         if self.windows is not None:
             columns += [self.windows[1][name].alias(name) for name in (START, END)]
         columns += [
-            one.values.alias(value_column(number)) for number, one in enumerate(self.aggregates)
+            aggregate.values.alias(value_column(number))
+            for number, aggregate in enumerate(self.aggregates)
         ]
         return self.data.select(*columns)
 
@@ -189,6 +194,6 @@ class AggregatedRows:
         return [StructField(name, LongType()) for name in names]
 
     def _accumulators(self) -> list[StructField]:
-        types = [one.accumulator.type for one in self.aggregates]
-        fields = [(value_column(number), found) for number, found in enumerate(types)]
+        types = [aggregate.accumulator.type for aggregate in self.aggregates]
+        fields = [(value_column(number), data_type) for number, data_type in enumerate(types)]
         return list(spark_schema(pa.schema(fields)))

@@ -142,7 +142,7 @@ class Avg:
     column: str
 
     def bind(self, name: str, data: DataFrame) -> BoundAggregate:
-        values, found, summed = _summed(self.column, data)
+        values, data_type, summed = _summed(self.column, data)
         mean = Mean(Summed(summed.type, summed.what))
 
         def state() -> StateDescriptor:
@@ -150,9 +150,9 @@ class Avg:
             return AggregatingStateDescriptor(name, Types.TUPLE([total, Types.LONG()]))
 
         def result(column: Column) -> Column:
-            if isinstance(found, DecimalType):
+            if isinstance(data_type, DecimalType):
                 count = column["f1"].cast(DecimalType(20, 0))
-                return (column["f0"] / count).cast(_bounded(found, 4, 4))
+                return (column["f0"] / count).cast(_bounded(data_type, 4, 4))
             return column["f0"].cast(DoubleType()) / column["f1"]
 
         return BoundAggregate(name, values, mean, result, state)
@@ -213,13 +213,13 @@ class TopN:
             raise ValueError(f"the {self.limit} greatest values, expected 1 or more")
 
     def bind(self, name: str, data: DataFrame) -> BoundAggregate:
-        values, found = _ordered(self.column, data)
+        values, data_type = _ordered(self.column, data)
 
         def state() -> StateDescriptor:
-            element = natural_type(self.column, found)
+            element = natural_type(self.column, data_type)
             return AggregatingStateDescriptor(name, Types.LIST(element))
 
-        top = Top(arrow_type_of(found), self.limit)
+        top = Top(arrow_type_of(data_type), self.limit)
         return BoundAggregate(name, values, top, accumulated, state)
 
     def merge(self, one: list[Any], other: list[Any]) -> list[Any]:
@@ -328,10 +328,11 @@ def _results(function: AggregateFunction, wanted: TypeInformation) -> Any:
     convert = given(arrow_type)
 
     def results(accumulators: pa.Array) -> pa.Array:
-        found = [
-            None if one is None else function.get_result(one) for one in python_values(accumulators)
+        outputs = [
+            None if value is None else function.get_result(value)
+            for value in python_values(accumulators)
         ]
-        return pa.array([None if one is None else convert(one) for one in found], arrow_type)
+        return pa.array([None if one is None else convert(one) for one in outputs], arrow_type)
 
     results.__annotations__ = {"accumulators": pa.Array, "return": pa.Array}
     # Its stubs ask for the number of the kind of function, which the annotations say.
@@ -341,25 +342,25 @@ def _results(function: AggregateFunction, wanted: TypeInformation) -> Any:
 
 def _summed(name: str, data: DataFrame) -> tuple[Column, DataType, Summed]:
     """A column of numbers, its type, and what adds it up."""
-    column, found = column_of(data, name)
+    column, data_type = column_of(data, name)
     what = f"column {name!r}"
-    match found:
+    match data_type:
         case IntegralType():
             wraps = data.sparkSession.conf.get("spark.sql.ansi.enabled") == "false"
-            return column, found, Summed(pa.int64(), what, wraps)
+            return column, data_type, Summed(pa.int64(), what, wraps)
         case FloatType() | DoubleType():
-            return column, found, Summed(pa.float64(), what)
+            return column, data_type, Summed(pa.float64(), what)
         case DecimalType():
-            return column, found, Summed(arrow_type_of(_bounded(found, 10, 0)), what)
+            return column, data_type, Summed(arrow_type_of(_bounded(data_type, 10, 0)), what)
         case _:
             raise ColumnTypeError(
-                f"{what} is {found.simpleString()}, expected numbers: cast it first"
+                f"{what} is {data_type.simpleString()}, expected numbers: cast it first"
             )
 
 
-def _bounded(found: DecimalType, digits: int, scale: int) -> DecimalType:
+def _bounded(decimal: DecimalType, digits: int, scale: int) -> DecimalType:
     """A decimal with so many more digits, and so many more of them after the point."""
-    return DecimalType(min(38, found.precision + digits), min(38, found.scale + scale))
+    return DecimalType(min(38, decimal.precision + digits), min(38, decimal.scale + scale))
 
 
 def _number_type(name: str, summed: Summed) -> TypeInformation:
@@ -370,21 +371,21 @@ def _number_type(name: str, summed: Summed) -> TypeInformation:
 
 
 def _extreme(name: str, column: str, data: DataFrame, *, is_greatest: bool) -> BoundAggregate:
-    values, found = _ordered(column, data)
-    extreme = Extreme(arrow_type_of(found), is_greatest)
+    values, data_type = _ordered(column, data)
+    extreme = Extreme(arrow_type_of(data_type), is_greatest)
 
     def state() -> StateDescriptor:
-        return ReducingStateDescriptor(name, natural_type(column, found))
+        return ReducingStateDescriptor(name, natural_type(column, data_type))
 
     return BoundAggregate(name, values, extreme, accumulated, state)
 
 
 def _ordered(name: str, data: DataFrame) -> tuple[Column, DataType]:
     """A column that has an order, and its type."""
-    column, found = column_of(data, name)
-    if isinstance(found, _ORDERED):
-        return column, found
+    column, data_type = column_of(data, name)
+    if isinstance(data_type, _ORDERED):
+        return column, data_type
     raise ColumnTypeError(
-        f"column {name!r} is {found.simpleString()}, whose values are not compared: take a column"
+        f"column {name!r} is {data_type.simpleString()}, whose values are not compared: take a column"
         " of numbers, strings, times, booleans or bytes"
     )

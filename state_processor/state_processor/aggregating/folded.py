@@ -74,13 +74,13 @@ class Aggregated:
     function: AggregateFunction
 
     def gathered(self, groups: Groups, values: pa.Array) -> pa.Array:
-        found: list[Any] = [None] * groups.count
+        folded: list[Any] = [None] * groups.count
         create, add = self.function.create_accumulator, self.function.add
         for group, value in zip(groups.ids.tolist(), python_values(values), strict=True):
             if value is not None:
-                held = found[group]
-                found[group] = add(value, create() if held is None else held)
-        return _column(self.type, found)
+                held = folded[group]
+                folded[group] = add(value, create() if held is None else held)
+        return _column(self.type, folded)
 
     def merged(self, groups: Groups, accumulators: pa.Array) -> pa.Array:
         held = python_values(accumulators)
@@ -89,14 +89,14 @@ class Aggregated:
 
 def _folded(groups: Groups, values: list[Any], function: Callable[[Any, Any], Any]) -> list[Any]:
     """What a function makes of the values of each group; None where there is none."""
-    found: list[Any] = [None] * groups.count
+    folded: list[Any] = [None] * groups.count
     for group, value in zip(groups.ids.tolist(), values, strict=True):
         if value is not None:
-            held = found[group]
-            found[group] = value if held is None else function(held, value)
-    return found
+            held = folded[group]
+            folded[group] = value if held is None else function(held, value)
+    return folded
 
 
 def _column(data_type: pa.DataType, values: list[Any]) -> pa.Array:
     convert = given(data_type)
-    return pa.array([None if one is None else convert(one) for one in values], data_type)
+    return pa.array([None if value is None else convert(value) for value in values], data_type)

@@ -67,8 +67,8 @@ class Aggregation:
         """A row with accumulators for each group of rows with values."""
         groups, columns = self._grouped(batch)
         found = [
-            one.gathered(groups, batch.column(value_column(number)))
-            for number, one in enumerate(self.accumulators)
+            accumulator.gathered(groups, batch.column(value_column(number)))
+            for number, accumulator in enumerate(self.accumulators)
         ]
         return self._batch(columns, found)
 
@@ -77,18 +77,18 @@ class Aggregation:
         batch = pa.concat_batches(batches)
         groups, columns = self._grouped(batch)
         found = [
-            one.merged(groups, batch.column(value_column(number)))
-            for number, one in enumerate(self.accumulators)
+            accumulator.merged(groups, batch.column(value_column(number)))
+            for number, accumulator in enumerate(self.accumulators)
         ]
         return self._batch(columns, found)
 
     def typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows with accumulators, as Spark gives them, with the types that tasks make."""
-        found = [
-            from_spark(batch.column(value_column(number)), one.type)
-            for number, one in enumerate(self.accumulators)
+        columns = [
+            from_spark(batch.column(value_column(number)), accumulator.type)
+            for number, accumulator in enumerate(self.accumulators)
         ]
-        return self._batch([batch.column(name) for name in self.group_columns], found)
+        return self._batch([batch.column(name) for name in self.group_columns], columns)
 
     def _grouped(self, batch: pa.RecordBatch) -> tuple[Groups, list[pa.Array]]:
         """The groups, and the columns of what their rows share."""
@@ -103,9 +103,9 @@ class Aggregation:
         columns = [batch.column(name).take(firsts) for name in self.group_columns]
         return Groups(ids.astype(np.int32), len(firsts)), columns
 
-    def _batch(self, columns: list[pa.Array], found: list[pa.Array]) -> pa.RecordBatch:
-        names = [*self.group_columns, *map(value_column, range(len(found)))]
-        return pa.RecordBatch.from_arrays([*columns, *found], names)
+    def _batch(self, columns: list[pa.Array], accumulated: list[pa.Array]) -> pa.RecordBatch:
+        names = [*self.group_columns, *map(value_column, range(len(accumulated)))]
+        return pa.RecordBatch.from_arrays([*columns, *accumulated], names)
 
 
 @dataclass(frozen=True)
