@@ -109,10 +109,10 @@ class BatchTask:
         for table in whole_keys(batches):
             rows = table.select(row_columns(0, table.column_names)).rename_columns(self.names)
             given = self.function(rows)
-            found = {name: self._column(given, name, wanted) for name, wanted in types.items()}
+            columns = {name: self._column(given, name, wanted) for name, wanted in types.items()}
             if self.encoding.has_key_groups:
-                found[KEY_GROUP] = self._key_groups(table, found[KEY])
-            yield pa.RecordBatch.from_pydict(found)
+                columns[KEY_GROUP] = self._key_groups(table, columns[KEY])
+            yield pa.RecordBatch.from_pydict(columns)
 
     def _key_groups(self, table: pa.Table, keys: pa.Array) -> pa.Array:
         """The key groups of keys, which the rows of the table have."""
@@ -127,12 +127,12 @@ class BatchTask:
         order = table.column(ORDER).combine_chunks().take(rows)
         return pa.array(key_groups_in(order), pa.int32())
 
-    def _column(self, found: pa.Table, name: str, wanted: pa.DataType) -> pa.Array:
-        if name not in found.column_names:
+    def _column(self, table: pa.Table, name: str, wanted: pa.DataType) -> pa.Array:
+        if name not in table.column_names:
             raise ColumnNotFoundError(
-                f"the function gave no column {name!r}; it gave: {', '.join(found.column_names)}"
+                f"the function gave no column {name!r}; it gave: {', '.join(table.column_names)}"
             )
-        column = found.column(name).combine_chunks()
+        column = table.column(name).combine_chunks()
         try:
             return column.cast(wanted)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

@@ -42,7 +42,7 @@ class EndedKeys:
     @property
     def schema(self) -> pa.Schema:
         """The columns of the rows, before they have Spark's types."""
-        fields = [pa.field(state_column(number), one.arrow_type) for number, one in self.kept]
+        fields = [pa.field(state_column(number), state.arrow_type) for number, state in self.kept]
         return pa.schema([pa.field(KEY, arrow_type(self.runs.task.rows.key)), *fields])
 
     @property

@@ -78,7 +78,7 @@ class ExecutionOptions:
             if name in settings:
                 is_sorted = _boolean(name, settings[name])
         cache_size = _parsed(settings, CACHE_SIZE, _count)
-        found = cls(
+        options = cls(
             is_sorted,
             _backend(settings, is_sorted=is_sorted),
             int(is_sorted) if cache_size is None else cache_size,
@@ -86,8 +86,8 @@ class ExecutionOptions:
             _parsed(settings, CHECKPOINT_INTERVAL, milliseconds),
             _parsed(settings, BACKLOG_INTERVAL, milliseconds) or 0,
         )
-        found._check()
-        return found
+        options._check()
+        return options
 
     @property
     def is_mixed(self) -> bool:
@@ -131,10 +131,12 @@ class ExecutionOptions:
 
 
 def _backend(settings: Mapping[str, Setting], *, is_sorted: bool) -> str:
-    found = settings.get(STATE_BACKEND, SINGLE_KEY if is_sorted else HEAP)
-    if found not in STATE_BACKENDS:
-        raise ValueError(f"{STATE_BACKEND}={found!r}, expected one of {', '.join(STATE_BACKENDS)}")
-    return str(found)
+    setting = settings.get(STATE_BACKEND, SINGLE_KEY if is_sorted else HEAP)
+    if setting not in STATE_BACKENDS:
+        raise ValueError(
+            f"{STATE_BACKEND}={setting!r}, expected one of {', '.join(STATE_BACKENDS)}"
+        )
+    return str(setting)
 
 
 def _boolean(name: str, value: Setting) -> bool:

@@ -87,10 +87,10 @@ class FunctionRows:
             FunctionState.of(descriptor, first.snapshot, namespace)
             for descriptor, namespace in registered(copy, layout)
         )
-        found = cls(inputs, task, states)
+        made = cls(inputs, task, states)
         if not keeps_state:
-            found.expect_no_internal_timers()
-        return found
+            made.expect_no_internal_timers()
+        return made
 
     def expect_no_internal_timers(self) -> None:
         """Raises ``ValueError`` if the function has timers in namespaces, which nothing would fire."""
@@ -109,8 +109,8 @@ class FunctionRows:
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """See ``RunRows``."""
-        found = self.state_runs(ids, max_parallelism)
-        return RunSource(self.routed_rows(max_parallelism), found.run)
+        state_runs = self.state_runs(ids, max_parallelism)
+        return RunSource(self.routed_rows(max_parallelism), state_runs.run)
 
     def state_runs(self, ids: Mapping[str, int], max_parallelism: int) -> StateRuns:
         """How state becomes runs; arguments are those of ``runs``."""
@@ -143,10 +143,10 @@ class FunctionRows:
             is_stored: Whether these are those of a savepoint, and do not only spread the rows.
         """
         frames = [
-            one.rows(number, self.inputs, max_parallelism, wraps=not is_stored)
-            for number, one in enumerate(self.inputs)
+            rows.rows(number, self.inputs, max_parallelism, wraps=not is_stored)
+            for number, rows in enumerate(self.inputs)
         ]
-        whole = reduce(lambda one, other: one.unionAll(other), frames)
+        whole = reduce(lambda rows, other: rows.unionAll(other), frames)
         return routed(whole, max_parallelism, is_sorted=self.task.options.is_sorted)
 
 

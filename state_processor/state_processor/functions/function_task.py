@@ -148,9 +148,9 @@ class FunctionRun:
         process, context = self._function.process_element, self._context  # type: ignore[attr-defined]
         give, left = self.given.extend, self._left
         for context.timestamp, row in rows:
-            found = process(row, context)
-            if found is not None:
-                give(found)
+            outputs = process(row, context)
+            if outputs is not None:
+                give(outputs)
             if left:
                 return True
         return False
@@ -161,9 +161,9 @@ class FunctionRun:
         process = function.process_element1, function.process_element2
         give, left = self.given.extend, self._left
         for context.timestamp, (number, row) in rows:
-            found = process[number](row, context)
-            if found is not None:
-                give(found)
+            outputs = process[number](row, context)
+            if outputs is not None:
+                give(outputs)
             if left:
                 return True
         return False
@@ -248,9 +248,9 @@ class FunctionRun:
         if not isinstance(function, KeyedProcessFunction | KeyedCoProcessFunction):
             return
         for context.time_domain, context.timestamp in due:
-            found = function.on_timer(context.timestamp, context)
-            if found is not None:
-                self.given.extend(found)
+            outputs = function.on_timer(context.timestamp, context)
+            if outputs is not None:
+                self.given.extend(outputs)
         context.time_domain = None
 
 
@@ -268,4 +268,7 @@ def registered(
             function.open(context)
         finally:
             function.close()
-        return tuple((one, context.namespaces.get(one.name)) for one in backend.descriptors)
+        return tuple(
+            (descriptor, context.namespaces.get(descriptor.name))
+            for descriptor in backend.descriptors
+        )

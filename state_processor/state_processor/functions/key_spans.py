@@ -81,7 +81,7 @@ class RowTypes:
         keys = batch.column(KEY)
         starts = key_starts(keys)
         distinct = keys.take(pa.array(starts))
-        found = python_keys(decoded_keys(self.key, distinct))
+        spans = python_keys(decoded_keys(self.key, distinct))
         bounds = [*starts.tolist(), batch.num_rows]
         rows = self._rows(batch, makes)
         times: Iterable[Iterable[int | None]] = repeat(repeat(None))
@@ -92,7 +92,7 @@ class RowTypes:
         if self.has_key_groups:
             key_groups = key_groups_in(batch.column(ORDER))[starts].tolist()
         of_spans = (rows[start:end] for start, end in pairwise(bounds))
-        yield from map(Span, found, distinct.to_pylist(), times, of_spans, key_groups)
+        yield from map(Span, spans, distinct.to_pylist(), times, of_spans, key_groups)
 
     def _rows(self, batch: pa.RecordBatch, makes: list[Any]) -> list[Any]:
         if len(makes) == 1:

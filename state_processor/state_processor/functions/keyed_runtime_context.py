@@ -116,9 +116,9 @@ class KeyedRuntimeContext(RuntimeContext):
             >>> window = TimeWindow(0, 60_000)  # in process_element
             >>> self.timers.register_event_time_timer(window, window.max_timestamp())
         """
-        found = namespace or Types.TIME_WINDOW()
-        service = InternalTimerService(self._backend, name, found.layout)
-        self._namespaces.update(dict.fromkeys(timer_states(name).values(), found))
+        type_information = namespace or Types.TIME_WINDOW()
+        service = InternalTimerService(self._backend, name, type_information.layout)
+        self._namespaces.update(dict.fromkeys(timer_states(name).values(), type_information))
         return service
 
     def _state(

@@ -133,8 +133,8 @@ class KeyedInput:
                 columns[TIMESTAMP] = milliseconds(self.data, self.timestamps)
         if len(inputs) > 1:
             columns[INPUT] = F.lit(number)
-        for index, one in enumerate(inputs):
-            for position, field in enumerate(one.data.schema):
+        for index, rows in enumerate(inputs):
+            for position, field in enumerate(rows.data.schema):
                 column = F.lit(None).cast(field.dataType)
                 if index == number:
                     column = column_of(self.data, field.name)[0]
@@ -156,13 +156,13 @@ def milliseconds(data: DataFrame, name: str) -> Column:
         ColumnNotFoundError: There is no such column.
         ColumnTypeError: It is none of timestamps.
     """
-    column, found = column_of(data, name)
-    if isinstance(found, TimestampType):
+    column, data_type = column_of(data, name)
+    if isinstance(data_type, TimestampType):
         return F.unix_millis(column)
-    if fits(found, LongType()):
+    if fits(data_type, LongType()):
         return column.cast(LongType())
     raise ColumnTypeError(
-        f"column {name!r} is {found.simpleString()}, expected timestamps: timestamp, or bigint in ms"
+        f"column {name!r} is {data_type.simpleString()}, expected timestamps: timestamp, or bigint in ms"
     )
 
 
@@ -211,8 +211,8 @@ class KeyEncoding:
         if KEY_GROUP in batch.schema.names:
             given = batch.column(KEY_GROUP)
             if self.wraps:
-                found = np.asarray(given.fill_null(0)) % self.max_parallelism
-                return found.astype(np.uint16)
+                wrapped = np.asarray(given.fill_null(0)) % self.max_parallelism
+                return wrapped.astype(np.uint16)
             return given_key_groups(given, keys, self.max_parallelism)
         if self.hash_keys is None:
             return key_groups_of(key_hashes(self.key, keys), self.max_parallelism)
@@ -228,8 +228,8 @@ def hashed_bits(keys: pa.BinaryArray) -> NDArray[np.int64]:
 
 def routed(rows: DataFrame, max_parallelism: int, *, is_sorted: bool) -> DataFrame:
     """The rows in the partition of their key, where they are sorted, or as they come."""
-    found = spread(rows, max_parallelism, F.shiftright(ORDER, _ORDER_BITS))
-    return in_order(found) if is_sorted else found
+    placed = spread(rows, max_parallelism, F.shiftright(ORDER, _ORDER_BITS))
+    return in_order(placed) if is_sorted else placed
 
 
 def in_order(rows: DataFrame) -> DataFrame:
@@ -249,5 +249,5 @@ def spread(rows: DataFrame, max_parallelism: int, key_group: Column | None = Non
 
 def key_groups_in(order: pa.Array) -> NDArray[np.int64]:
     """The key groups in a column ``order``."""
-    found: NDArray[np.int64] = order.to_numpy(zero_copy_only=False) >> _ORDER_BITS
-    return found
+    key_groups: NDArray[np.int64] = order.to_numpy(zero_copy_only=False) >> _ORDER_BITS
+    return key_groups

@@ -94,8 +94,8 @@ def expect_stable(layout: Layout) -> None:
         case layouts.Repeated(layouts.Nullable(_, True)):
             _refuse("a set, whose elements have no order, or a list that looks the same")
         case layouts.BinaryRow(_, types):
-            for one in types:
-                _expect_stable_type(one)
+            for logical_type in types:
+                _expect_stable_type(logical_type)
         case layouts.BinaryArray(element):
             _expect_stable_type(element)
     if type(layout) not in STABLE:
@@ -104,10 +104,10 @@ def expect_stable(layout: Layout) -> None:
         expect_stable(part)
 
 
-def _expect_stable_type(found: LogicalType) -> None:
-    if found.root in _UNSTABLE_ROOTS:
-        _refuse(_UNSTABLE_ROOTS[found.root])
-    for child in found.children:
+def _expect_stable_type(logical_type: LogicalType) -> None:
+    if logical_type.root in _UNSTABLE_ROOTS:
+        _refuse(_UNSTABLE_ROOTS[logical_type.root])
+    for child in logical_type.children:
         _expect_stable_type(child)
 
 

@@ -85,13 +85,13 @@ class FunctionState:
         """The type of a column of what keys have in it."""
         return TIMESTAMPS if self.is_timers else arrow_type(self.new.stored)
 
-    def contents(self, found: Any) -> Any:
+    def contents(self, value: Any) -> Any:
         """What a row has of it, for what a snapshot has; of timers that is their timestamps."""
         if not self.is_timers:
-            return found
+            return value
         if self.namespace is None:
-            return TimerService.timestamps(found)
-        return [(namespace, TimerService.timestamps(timers)) for namespace, timers in found or ()]
+            return TimerService.timestamps(value)
+        return [(namespace, TimerService.timestamps(timers)) for namespace, timers in value or ()]
 
     def column(self, number: int) -> StateColumn:
         """How the column is encoded."""

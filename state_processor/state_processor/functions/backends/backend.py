@@ -163,7 +163,7 @@ class KeyedStateBackend(ABC):
         for key, key_bytes in self.keys():
             self.set_current_key(key, key_bytes)
             snapshot = self.snapshot_current_key()
-            if any(one is not None for one in snapshot):
+            if any(state is not None for state in snapshot):
                 yield key, key_bytes, snapshot
 
     def close(self) -> None:  # noqa: B027  # most have nothing to give back

@@ -73,13 +73,13 @@ class CachedBackend(KeyedStateBackend):
             return
         if self.key_bytes is not None:
             self._others[self.key_bytes] = self._taken()
-        found = self._others.pop(key_bytes, None)
-        if found is None:
+        entry = self._others.pop(key_bytes, None)
+        if entry is None:
             if len(self._others) >= self._size:
                 self._write(*self._others.popitem(last=False))
-            found = self._read(key, key_bytes)
+            entry = self._read(key, key_bytes)
         self.current_key, self.key_bytes = key, key_bytes
-        self._hold(found)
+        self._hold(entry)
 
     def keys(self) -> Iterator[tuple[Any, bytes]]:
         """See ``KeyedStateBackend``; in the order of the backend behind it."""
@@ -121,7 +121,7 @@ class CachedBackend(KeyedStateBackend):
 
     def _taken(self) -> _Entry:
         """What is held of the current key, and no longer is."""
-        return _Entry(self.current_key, [one.held.taken() for one in self._cached], self._had)
+        return _Entry(self.current_key, [state.held.taken() for state in self._cached], self._had)
 
     def _hold(self, entry: _Entry) -> None:
         for state, held in zip(self._cached, entry.held, strict=True):
@@ -132,8 +132,8 @@ class CachedBackend(KeyedStateBackend):
         """What a key has behind."""
         self._behind.set_current_key(key, key_bytes)
         self.reads += 1
-        found = [state.read() for state in self._cached]
-        return _Entry(key, [held for held, _ in found], [had for _, had in found])
+        read = [state.read() for state in self._cached]
+        return _Entry(key, [held for held, _ in read], [had for _, had in read])
 
     def _write(self, key_bytes: bytes, entry: _Entry) -> None:
         """Gives a key that is not held any more what it has, behind."""

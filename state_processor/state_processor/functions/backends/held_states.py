@@ -126,8 +126,8 @@ class HeldMapState(HeldState, MapState):
         """The value of a user key; None if there is none, or if it is null."""
         if not self._value:
             return None
-        found = self._value.get(_index(key))
-        return found and found[1]
+        value = self._value.get(_index(key))
+        return value and value[1]
 
     def contains(self, key: Any) -> bool:
         """Whether the map has this user key, be its value null."""
@@ -175,7 +175,7 @@ def pairs(entries: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> Iterator[tu
 
 def _index(key: Any) -> Hashable:
     if type(key) in _HASHABLE:
-        found: Hashable = key
-        return found
+        index: Hashable = key
+        return index
     # Java tells 0.0 from -0.0, and finds a NaN again.
     return _DOUBLE.pack(key) if isinstance(key, float) else hashable(key)

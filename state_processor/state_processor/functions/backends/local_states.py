@@ -115,11 +115,11 @@ class LocalValueState(ValueState):
         Raises:
             MergeError: There are several instances, and nothing merges them.
         """
-        found = self._instances.get()
-        if not found:
+        values = self._instances.get()
+        if not values:
             return None
-        value = merged(self.name, found, self._merge)
-        if len(found) > 1:
+        value = merged(self.name, values, self._merge)
+        if len(values) > 1:
             self._instances.update([value])
         return value
 
@@ -188,11 +188,11 @@ class LocalMapState(MapState):
         Raises:
             MergeError: There are several instances, and nothing merges them.
         """
-        found = self._instances.get(key)
-        if not found:
+        values = self._instances.get(key)
+        if not values:
             return None
-        value = merged(self.name, found, self._merge)
-        if len(found) > 1:
+        value = merged(self.name, values, self._merge)
+        if len(values) > 1:
             self.put(key, value)
         return value
 

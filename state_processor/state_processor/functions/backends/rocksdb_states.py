@@ -100,14 +100,14 @@ class StoredState(State):
         """What each namespace has that has something."""
         current, start = self._prefix, len(self._key_prefix)
         keys = [key for key, _ in self._entries(self._key_prefix)]
-        found = []
+        snapshots = []
         for framed_bytes, _ in groupby(keys, lambda key: framed(unframed(key, start))):
             self._prefix = self._key_prefix + framed_bytes
             data = framed_bytes[_SIZE.size :]
             namespace = plain(decoded(data)) if data else None
-            found.append((namespace, self.contents()))
+            snapshots.append((namespace, self.contents()))
         self._prefix = current
-        return found
+        return snapshots
 
 
 class StoredValueState(StoredState, ValueState):
