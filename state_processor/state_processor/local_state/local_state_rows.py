@@ -86,14 +86,14 @@ class LocalStateRows:
         """The rows as runs; see ``KeyedRows.runs``."""
         columns, encoding = self.rows.encoded_columns(ids, max_parallelism)
         columns[SUBTASK] = self.subtask
-        selected = self.rows.data.select(*(one.alias(name) for name, one in columns.items()))
+        selected = self.rows.data.select(*(column.alias(name) for name, column in columns.items()))
         return RunSource(selected, LocalEncoding(encoding).run, LOCAL_RUNS)
 
     def duplicates(self, limit: int) -> list[Row]:
         """Some of the keys that have several rows of one subtask."""
-        columns = {name: one for name, one in self.rows.of_keys() if name != KEY_GROUP}
+        columns = {name: column for name, column in self.rows.of_keys() if name != KEY_GROUP}
         columns = {SUBTASK: self.subtask, **columns}
-        found = self.rows.data.select(*(one.alias(name) for name, one in columns.items()))
+        found = self.rows.data.select(*(column.alias(name) for name, column in columns.items()))
         counted = found.groupBy(*columns).count()
         with typed_errors():
             return counted.where("count > 1").drop("count").limit(limit).collect()
