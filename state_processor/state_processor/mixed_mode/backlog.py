@@ -189,11 +189,11 @@ class Backlog:
         rows = BacklogRows(self.rows.task, state, arrow_schema, self.watermark(), tally)
         return self.rows.routed_rows(max_parallelism).mapInArrow(rows.run, table_schema(schema))
 
-    def _watermark_of(self, one: KeyedInput) -> int:
-        if one.timestamps is None:
+    def _watermark_of(self, rows: KeyedInput) -> int:
+        if rows.timestamps is None:
             return MIN_WATERMARK
         with typed_errors():
-            found = one.data.agg(F.max(milliseconds(one.data, one.timestamps))).collect()
+            found = rows.data.agg(F.max(milliseconds(rows.data, rows.timestamps))).collect()
         greatest: int | None = found[0][0]
         if greatest is None:
             return MIN_WATERMARK
@@ -233,7 +233,7 @@ class _WrittenState:
 
 
 def _expect_bounded(inputs: tuple[KeyedInput, ...]) -> None:
-    streams = [str(number) for number, one in enumerate(inputs, 1) if one.data.isStreaming]
+    streams = [str(number) for number, rows in enumerate(inputs, 1) if rows.data.isStreaming]
     if streams:
         raise ValueError(
             f"input {' and '.join(streams)} of {len(inputs)} is a stream, and an operator is in"

@@ -121,8 +121,8 @@ class BacklogRows:
 
     def of_output(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Output rows."""
-        found = pa.StructArray.from_arrays(rows.columns, fields=list(self._output_type))
-        return self._batch(OUTPUT, found)
+        output = pa.StructArray.from_arrays(rows.columns, fields=list(self._output_type))
+        return self._batch(OUTPUT, output)
 
     @property
     def _output_type(self) -> pa.StructType:

@@ -104,7 +104,7 @@ class BacklogStream:
     def _streamed(self) -> StreamFunction:
         """The function over the rows as a stream."""
         numbered = enumerate(self.function.inputs)
-        inputs = tuple(self._as_stream(one, number) for number, one in numbered)
+        inputs = tuple(self._as_stream(rows, number) for number, rows in numbered)
         return replace(self.function, inputs=inputs)
 
     def _as_stream(self, source: KeyedInput, number: int) -> KeyedInput:

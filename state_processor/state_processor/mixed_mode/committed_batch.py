@@ -39,12 +39,12 @@ class CommittedBatch:
         """The last one of a checkpoint of Spark; None if there is none yet."""
         location = Location.of(checkpoint)
         selector = fs.FileSelector(f"{location.path}/commits", allow_not_found=True)
-        found = [
+        numbers = [
             int(info.base_name)
             for info in location.filesystem.get_file_info(selector)
             if info.base_name.isdecimal()
         ]
-        return cls._read(location, max(found)) if found else None
+        return cls._read(location, max(numbers)) if numbers else None
 
     @classmethod
     def _read(cls, checkpoint: Location, batch_id: int) -> Self:

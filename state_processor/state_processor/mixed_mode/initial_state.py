@@ -113,22 +113,22 @@ class _Reading:
 
     def _states(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
         first = len(self.scan.table.columns) - len(self.scan.table.states)
-        found = {KEY: self._keys(batch)}
+        states = {KEY: self._keys(batch)}
         for index, state in enumerate(self.scan.table.states, start=first):
-            found[self.columns[state.name]] = encoded(state.timed_value, batch.column(index))
-        return found
+            states[self.columns[state.name]] = encoded(state.timed_value, batch.column(index))
+        return states
 
     def _timers(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
         domains = batch.column("time_domain")
         timestamps = batch.column("timestamp").cast(pa.int64())
         offsets = pa.array(range(batch.num_rows + 1), pa.int32())
         alone = pa.ListArray.from_arrays(offsets, timestamps)
-        found = {KEY: self._keys(batch)}
+        timers = {KEY: self._keys(batch)}
         for domain, name in _TIMERS.items():
-            found[name] = pa.compute.if_else(
+            timers[name] = pa.compute.if_else(
                 pa.compute.equal(domains, domain), alone, pa.scalar(None, alone.type)
             )
-        return found
+        return timers
 
     def _keys(self, batch: pa.RecordBatch) -> pa.Array:
         layout = self.scan.table.states[0].key

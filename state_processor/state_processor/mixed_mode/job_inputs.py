@@ -33,7 +33,7 @@ def expect_alike(backlog: Inputs, stream: Inputs) -> None:
             f"the backlog has {_count(backlog)}, the stream {_count(stream)}: connect as many"
         )
     _expect_backlog(backlog)
-    if all(one.timestamps is None for one in backlog):
+    if all(rows.timestamps is None for rows in backlog):
         raise ValueError("backlog and stream need timestamps: add assign_timestamps('at')")
     for number, (past, live) in enumerate(zip(backlog, stream, strict=True), 1):
         where = "" if len(backlog) == 1 else f" of input {number}"
@@ -44,7 +44,7 @@ def expect_alike(backlog: Inputs, stream: Inputs) -> None:
 
 
 def _expect_backlog(backlog: Inputs) -> None:
-    live = [str(number) for number, one in enumerate(backlog, 1) if one.data.isStreaming]
+    live = [str(number) for number, rows in enumerate(backlog, 1) if rows.data.isStreaming]
     if live and len(live) < len(backlog):
         raise ValueError(
             f"input {live[0]} of the backlog is a stream, and an operator is in backlog only if all"
@@ -80,8 +80,8 @@ def _expect_same_keys(past: KeyedInput, live: KeyedInput, where: str) -> None:
         )
 
 
-def _columns(one: KeyedInput) -> str:
-    return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in one.data.schema)
+def _columns(rows: KeyedInput) -> str:
+    return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in rows.data.schema)
 
 
 def _count(inputs: Inputs) -> str:

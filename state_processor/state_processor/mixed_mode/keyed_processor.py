@@ -151,8 +151,12 @@ class KeyedProcessor(StatefulProcessor):
         yield self._visit(bytes(key[0]), [], self._watermark(timerValues), fired)
 
     def _watermark(self, values: TimerValues) -> int:
-        found = values.getCurrentWatermarkInMs()
-        return self._task.watermark if found == _NO_WATERMARK else max(found, self._task.watermark)
+        watermark = values.getCurrentWatermarkInMs()
+        return (
+            self._task.watermark
+            if watermark == _NO_WATERMARK
+            else max(watermark, self._task.watermark)
+        )
 
     def _visit(
         self, key_bytes: bytes, packets: list[Packet], watermark: int, fired: int | None
@@ -236,9 +240,9 @@ class _Visit:
     ) -> None:
         context, give, timers = self._context, self.given.extend, self._timers
         for context.timestamp, row in rows:
-            found = process(row, context)
-            if found is not None:
-                give(found)
+            outputs = process(row, context)
+            if outputs is not None:
+                give(outputs)
             if timers.next_processing_time <= now:
                 self._fire_by_clock(now)
 
@@ -252,9 +256,9 @@ class _Visit:
         context = self._context
         for context.time_domain, context.timestamp in due:
             self.fired += 1
-            found = self._function.on_timer(context.timestamp, context)
-            if found is not None:
-                self.given.extend(found)
+            outputs = self._function.on_timer(context.timestamp, context)
+            if outputs is not None:
+                self.given.extend(outputs)
         context.time_domain = None
 
 

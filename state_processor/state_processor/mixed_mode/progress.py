@@ -56,16 +56,16 @@ class BatchProgress:
     lag_ms: int | None
 
     @classmethod
-    def of(cls, phase: str, found: StreamingQueryProgress) -> BatchProgress:
+    def of(cls, phase: str, progress: StreamingQueryProgress) -> BatchProgress:
         """What Spark tells of a batch."""
-        metrics: Any = found.observedMetrics.get(METRICS)
+        metrics: Any = progress.observedMetrics.get(METRICS)
         counts = metrics.asDict() if metrics is not None else {}
         rows = counts.get("rows") or 0
-        seconds = found.batchDuration / 1000
-        operators = found.stateOperators
+        seconds = progress.batchDuration / 1000
+        operators = progress.stateOperators
         return cls(
             phase,
-            found.batchId,
+            progress.batchId,
             rows,
             counts.get("timers") or 0,
             rows / seconds if seconds else 0.0,
@@ -74,7 +74,7 @@ class BatchProgress:
             counts.get("writes") or 0,
             operators[0].numRowsTotal if operators else 0,
             counts.get("due"),
-            _lag_ms(found.eventTime.get("watermark")),
+            _lag_ms(progress.eventTime.get("watermark")),
         )
 
     def __str__(self) -> str:

@@ -87,7 +87,7 @@ class KeyRow:
         """What a row of ``row_type`` says."""
         *states, event, processing, watermark, alarm = row
         return cls(
-            tuple(None if one is None else bytes(one) for one in states),
+            tuple(None if state is None else bytes(state) for state in states),
             (tuple(sorted(event or ())), tuple(sorted(processing or ()))),
             watermark,
             alarm,
@@ -95,13 +95,13 @@ class KeyRow:
 
     def to_row(self) -> tuple[Any, ...]:
         """A row of ``row_type``."""
-        timers = (list(one) or None for one in self.timers)
+        timers = (list(timer) or None for timer in self.timers)
         return (*self.states, *timers, self.watermark, self.alarm)
 
     @property
     def is_empty(self) -> bool:
         """Whether the key has nothing."""
-        return not any(self.timers) and all(one is None for one in self.states)
+        return not any(self.timers) and all(state is None for state in self.states)
 
 
 class StoredBackend(SingleKeyBackend):
@@ -127,8 +127,8 @@ class StoredBackend(SingleKeyBackend):
             data = None if row is None else row.states[index]
             held.hold(None if data is None else _held(held, codec.decode(data)))
         for index, held in enumerate(self._timers):
-            found = () if row is None else row.timers[index]
-            held.hold({timestamp: (timestamp, None) for timestamp in found} or None)
+            times = () if row is None else row.timers[index]
+            held.hold({timestamp: (timestamp, None) for timestamp in times} or None)
 
     def stored(self) -> KeyRow:
         """What the current key has."""
@@ -145,11 +145,11 @@ class StoredBackend(SingleKeyBackend):
     def map_state(
         self, name: str, user_key: Layout, user_value: Layout, namespace: Layout | None
     ) -> HeldMapState:
-        found = super().map_state(name, user_key, user_value, namespace)
+        state = super().map_state(name, user_key, user_value, namespace)
         if name in TIMERS:
-            self._timers.append(found)
-            return found
-        return self._with_codec(found, MapOf(user_key, Nullable(user_value)))
+            self._timers.append(state)
+            return state
+        return self._with_codec(state, MapOf(user_key, Nullable(user_value)))
 
     def _added(self, state: HeldT) -> HeldT:
         if state.has_namespaces:

@@ -77,8 +77,8 @@ class StoredTransformation:
             (state.new.name, None if state.is_timers else state.new.stored) for state in self.states
         )
         columns = TIMERS | state_columns(name for name, layout in stored if layout is not None)
-        found = self.rows.select(KEY, *(columns[name] for name, _ in stored))
-        return RunSource(found, _StoredRuns(stored, encoding).run)
+        rows = self.rows.select(KEY, *(columns[name] for name, _ in stored))
+        return RunSource(rows, _StoredRuns(stored, encoding).run)
 
     def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
         """None: the store has each key once."""
@@ -102,8 +102,8 @@ class _StoredRuns:
         yield from self.encoding.run(self._decoded(batch) for batch in batches if batch.num_rows)
 
     def _decoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        found = {KEY: decoded(self.encoding.key, batch.column(0))}
+        columns = {KEY: decoded(self.encoding.key, batch.column(0))}
         for index, (name, stored) in enumerate(self.states, start=1):
             column = batch.column(index)
-            found[name] = column.cast(TIMESTAMPS) if stored is None else decoded(stored, column)
-        return pa.RecordBatch.from_pydict(found)
+            columns[name] = column.cast(TIMESTAMPS) if stored is None else decoded(stored, column)
+        return pa.RecordBatch.from_pydict(columns)

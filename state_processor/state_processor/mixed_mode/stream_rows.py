@@ -92,8 +92,8 @@ def packed_rows(inputs: tuple[KeyedInput, ...], out_of_orderness_ms: int) -> Dat
         inputs: The rows; without timestamps in one of them, there is no watermark.
         out_of_orderness_ms: How much later than one with a later timestamp a row may come.
     """
-    packed = [_packed(one, number, out_of_orderness_ms) for number, one in enumerate(inputs)]
-    return reduce(lambda one, other: one.unionAll(other), packed)
+    packed = [_packed(rows, number, out_of_orderness_ms) for number, rows in enumerate(inputs)]
+    return reduce(lambda rows, other: rows.unionAll(other), packed)
 
 
 def _packed(source: KeyedInput, number: int, out_of_orderness_ms: int) -> DataFrame:

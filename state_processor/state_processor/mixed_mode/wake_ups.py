@@ -57,8 +57,8 @@ def wake_up(keys: DataFrame, directory: str, now: int) -> WokenUp:
         "first IS NOT NULL"
     )
     later = F.min(F.when(F.col("first") > now, F.col("first"))).alias("later")
-    found = pending.agg(F.count_if(F.col("first") <= now).alias("due"), later).collect()[0]
-    if found["due"]:
+    wake_up_row = pending.agg(F.count_if(F.col("first") <= now).alias("due"), later).collect()[0]
+    if wake_up_row["due"]:
         path = f"{directory.rstrip('/')}/{uuid4().hex}"
         pending.where(F.col("first") <= now).select(KEY).coalesce(1).write.parquet(path)
-    return WokenUp(found["due"], found["later"])
+    return WokenUp(wake_up_row["due"], wake_up_row["later"])
