@@ -75,8 +75,8 @@ def avro_schema(schema: pa.Schema) -> Json:
 def _record(struct: pa.StructType, names: Iterator[str]) -> Json:
     record: Json = {"type": "record", "name": next(names), "fields": []}
     for field, name in zip(struct, field_names(struct), strict=True):
-        found = _avro_type(field.type, names)
-        field_type = found if found == "null" else ["null", found]
+        avro_type = _avro_type(field.type, names)
+        field_type = avro_type if avro_type == "null" else ["null", avro_type]
         added = {"name": name, "type": field_type}
         if name != field.name:
             added["column"] = field.name
@@ -86,11 +86,11 @@ def _record(struct: pa.StructType, names: Iterator[str]) -> Json:
 
 def field_names(struct: pa.StructType) -> list[str]:
     """The names that Avro takes for the fields of a struct."""
-    found: list[str] = []
+    names: list[str] = []
     for field in struct:
         plain = re.sub(r"[^A-Za-z0-9_]", "_", field.name)
-        found.append(unused(plain if re.match("[A-Za-z_]", plain) else f"_{plain}", found))
-    return found
+        names.append(unused(plain if re.match("[A-Za-z_]", plain) else f"_{plain}", names))
+    return names
 
 
 def _avro_type(data_type: pa.DataType, names: Iterator[str]) -> Json:
@@ -114,8 +114,8 @@ def _avro_type(data_type: pa.DataType, names: Iterator[str]) -> Json:
 
 
 def _nullable(data_type: pa.DataType, names: Iterator[str]) -> Json:
-    found = _avro_type(data_type, names)
-    return found if found == "null" else ["null", found]
+    avro_type = _avro_type(data_type, names)
+    return avro_type if avro_type == "null" else ["null", avro_type]
 
 
 def stored_type(data_type: pa.DataType) -> pa.DataType:

@@ -91,14 +91,14 @@ class DescribedImport:
             DescriptionError: The description fits no operator.
             SavepointError: A savepoint that it names cannot be read.
         """
-        found = self.description
-        with _mistakes_told(found.file):
+        description = self.description
+        with _mistakes_told(description.file):
             transformations = tuple(self._transformations(spark))
-            max_parallelism, parallelism = found.max_parallelism, found.parallelism
-            if found.base is not None:
-                begun = Savepoint.load(spark, found.base).writer()
+            max_parallelism, parallelism = description.max_parallelism, description.parallelism
+            if description.base is not None:
+                begun = Savepoint.load(spark, description.base).writer()
                 return begun.with_operator(
-                    found.uid,
+                    description.uid,
                     *transformations,
                     parallelism=parallelism,
                     max_parallelism=max_parallelism,
@@ -108,19 +108,19 @@ class DescribedImport:
                 max_parallelism=max_parallelism or _DEFAULT_MAX_PARALLELISM,
                 parallelism=parallelism,
             )
-            return begun.with_operator(found.uid, *transformations)
+            return begun.with_operator(description.uid, *transformations)
 
     def _transformations(self, spark: SparkSession) -> Iterator[StateTransformation]:
-        found = self.description
-        if found.like is not None:
-            yield self._like(spark, found.like)
+        description = self.description
+        if description.like is not None:
+            yield self._like(spark, description.like)
             return
-        schema = self.files.chosen(_column_types(found))
+        schema = self.files.chosen(_column_types(description))
         data = files_frame(spark, self.files, schema)
-        if found.keyed is not None:
-            yield _keyed(data, found.keyed)
-        for one in found.operator_states:
-            yield _operator_state(data, one)
+        if description.keyed is not None:
+            yield _keyed(data, description.keyed)
+        for state in description.operator_states:
+            yield _operator_state(data, state)
 
     def _like(self, spark: SparkSession, like: LikeDescription) -> StateTransformation:
         """State of the types of an existing operator; every column is to be one of it."""
@@ -143,67 +143,71 @@ class DescribedImport:
         return OneInputStateTransformation(data).like(operator)
 
 
-def _column_types(found: ImportDescription) -> dict[str, pa.DataType | None]:
+def _column_types(description: ImportDescription) -> dict[str, pa.DataType | None]:
     """The columns that are used, and the types that they are to have where a file says none."""
     types: dict[str, pa.DataType | None] = {}
-    if found.keyed is not None:
-        types.update(_keyed_types(found.keyed))
-    for one in found.operator_states:
-        descriptor = one.descriptor
+    if description.keyed is not None:
+        types.update(_keyed_types(description.keyed))
+    for state in description.operator_states:
+        descriptor = state.descriptor
         if isinstance(descriptor, MapStateDescriptor):
             serializers = [descriptor.user_key, descriptor.user_value]
         else:
             serializers = [descriptor.element]
         layouts = (serializer.layout() for serializer in serializers)
-        types.update(zip(one.columns, map(arrow_type, layouts), strict=True))
+        types.update(zip(state.columns, map(arrow_type, layouts), strict=True))
     return types
 
 
-def _keyed_types(found: KeyedDescription) -> Iterator[tuple[str, pa.DataType | None]]:
-    yield from _key_types(found)
-    if found.key_groups is not None:
-        yield found.key_groups, pa.int32()
-    for state in found.states:
+def _keyed_types(keyed: KeyedDescription) -> Iterator[tuple[str, pa.DataType | None]]:
+    yield from _key_types(keyed)
+    if keyed.key_groups is not None:
+        yield keyed.key_groups, pa.int32()
+    for state in keyed.states:
         layout: Layout = without_ttl(state.descriptor.stored.layout())
         yield state.column, arrow_type(layout)
         if state.last_access is not None:
             yield state.last_access, pa.int64()
-    for timer in found.timers:
+    for timer in keyed.timers:
         yield timer.column, pa.list_(pa.int64()) if timer.is_list else pa.int64()
-    if found.window is not None:
-        whole = len(found.window.columns) == 1
-        for column in found.window.columns:
+    if keyed.window is not None:
+        whole = len(keyed.window.columns) == 1
+        for column in keyed.window.columns:
             yield column, _WINDOW_TYPE if whole else pa.int64()
 
 
-def _key_types(found: KeyedDescription) -> Iterator[tuple[str, pa.DataType | None]]:
-    if found.key_type is None:
-        yield from ((name, None) for name in found.key)
+def _key_types(keyed: KeyedDescription) -> Iterator[tuple[str, pa.DataType | None]]:
+    if keyed.key_type is None:
+        yield from ((name, None) for name in keyed.key)
         return
-    whole = found.key_type.arrow_type
-    if len(found.key) == 1:
-        yield found.key[0], whole
+    whole = keyed.key_type.arrow_type
+    if len(keyed.key) == 1:
+        yield keyed.key[0], whole
         return
-    if not pa.types.is_struct(whole) or whole.num_fields != len(found.key):
+    if not pa.types.is_struct(whole) or whole.num_fields != len(keyed.key):
         raise ValueError(
-            f"keyed_state.key has {len(found.key)} columns, but key_type {found.key_type!r}"
+            f"keyed_state.key has {len(keyed.key)} columns, but key_type {keyed.key_type!r}"
             " is no tuple of as many fields"
         )
-    yield from zip(found.key, (field.type for field in whole), strict=True)
+    yield from zip(keyed.key, (field.type for field in whole), strict=True)
 
 
-def _keyed(data: DataFrame, found: KeyedDescription) -> StateTransformation:
+def _keyed(data: DataFrame, described: KeyedDescription) -> StateTransformation:
     begun = OneInputStateTransformation(data)
-    keyed = begun.key_by(*found.key, key_type=found.key_type, key_groups=found.key_groups)
-    if found.window is not None:
-        return _windowed(keyed, found)
-    for state in found.states:
+    keyed = begun.key_by(
+        *described.key, key_type=described.key_type, key_groups=described.key_groups
+    )
+    if described.window is not None:
+        return _windowed(keyed, described)
+    for state in described.states:
         keyed = keyed.with_state(
             state.descriptor, state.column, last_access=state.last_access, merge=state.merge
         )
-    services = dict.fromkeys(timer.service for timer in found.timers)
+    services = dict.fromkeys(timer.service for timer in described.timers)
     for service in services:
-        columns = {one.time_domain: one.column for one in found.timers if one.service == service}
+        columns = {
+            one.time_domain: one.column for one in described.timers if one.service == service
+        }
         keyed = keyed.with_timers(
             event_time=columns.get("event"),
             processing_time=columns.get("processing"),
@@ -217,7 +221,7 @@ def _windowed(keyed: KeyedStateTransformation, found: KeyedDescription) -> State
     assert window is not None  # the caller saw it
     name = window.columns[0]
     if len(window.columns) > 1:
-        start, end = (column_of(keyed.data, one)[0].cast("bigint") for one in window.columns)
+        start, end = (column_of(keyed.data, column)[0].cast("bigint") for column in window.columns)
         data = keyed.data.withColumn(_WINDOW, F.struct(start.alias("start"), end.alias("end")))
         keyed, name = replace(keyed, data=data), _WINDOW
     windowed = keyed.window(
@@ -233,12 +237,12 @@ def _windowed(keyed: KeyedStateTransformation, found: KeyedDescription) -> State
     return windowed
 
 
-def _operator_state(data: DataFrame, found: OperatorStateDescription) -> StateTransformation:
-    begun, descriptor = OneInputStateTransformation(data), found.descriptor
+def _operator_state(data: DataFrame, described: OperatorStateDescription) -> StateTransformation:
+    begun, descriptor = OneInputStateTransformation(data), described.descriptor
     if isinstance(descriptor, ListStateDescriptor):
-        add = begun.union_state if found.kind == "union" else begun.list_state
-        return add(descriptor, found.columns[0])
-    key, value = found.columns
+        add = begun.union_state if described.kind == "union" else begun.list_state
+        return add(descriptor, described.columns[0])
+    key, value = described.columns
     return begun.broadcast_state(descriptor, key=key, value=value)
 
 

@@ -206,8 +206,10 @@ class KeyedDescription:
             raise section.error("no column becomes state: add states, or timers")
         if window is not None and timers:
             raise section.error("windows have timers of their own: leave them out", "timers")
-        _expect_distinct(section, "states", [one.descriptor.name for one in states])
-        _expect_distinct(section, "timers", [f"{one.time_domain} {one.service}" for one in timers])
+        _expect_distinct(section, "states", [state.descriptor.name for state in states])
+        _expect_distinct(
+            section, "timers", [f"{timer.time_domain} {timer.service}" for timer in timers]
+        )
         return cls(
             section.texts("key"),
             section.parsed("key_type", parse_type),
@@ -343,7 +345,7 @@ class ImportDescription:
             raise section.error(f"nothing becomes state: add one of {', '.join(made_of)}")
         if like is not None and (keyed or others):
             raise section.error("types come from there: leave keyed_state and others out", "like")
-        _expect_distinct(section, "operator_state", [one.descriptor.name for one in others])
+        _expect_distinct(section, "operator_state", [other.descriptor.name for other in others])
         parallelism = section.number("parallelism", 1, MAX_PARALLELISM)
         max_parallelism = section.number("max_parallelism", 1, MAX_PARALLELISM)
         if parallelism and max_parallelism and parallelism > max_parallelism:
@@ -361,6 +363,6 @@ class ImportDescription:
 
 
 def _expect_distinct(section: YamlSection, name: str, names: list[str]) -> None:
-    for found in names:
-        if names.count(found) > 1:
-            raise section.error(f"{found!r} is there twice", name)
+    for repeated in names:
+        if names.count(repeated) > 1:
+            raise section.error(f"{repeated!r} is there twice", name)

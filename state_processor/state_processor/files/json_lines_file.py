@@ -48,8 +48,8 @@ def _keys(texts: pa.Array) -> pa.Array:
     if pc.any(pc.invert(pc.starts_with(texts, "{"))).as_py():
         raise pa.ArrowInvalid("no JSON object")
     table = duckdb.from_arrow(pa.table({"value": texts}))
-    found = table.project('json_keys("value"::JSON) AS "value"').to_arrow_table()
-    return found.column("value").combine_chunks()
+    names = table.project('json_keys("value"::JSON) AS "value"').to_arrow_table()
+    return names.column("value").combine_chunks()
 
 
 def read_json_lines(split: FileSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

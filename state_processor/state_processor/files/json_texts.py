@@ -66,8 +66,8 @@ def read_types(data_type: pa.DataType) -> pa.DataType:
 
 def _projected(array: pa.Array, expression: str) -> pa.Array:
     table = pa.table({"value": array})
-    found = duckdb.from_arrow(table).project(f'{expression} AS "value"').to_arrow_table()
-    return found.column("value").combine_chunks()
+    projected = duckdb.from_arrow(table).project(f'{expression} AS "value"').to_arrow_table()
+    return projected.column("value").combine_chunks()
 
 
 def _shape(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:

@@ -75,10 +75,10 @@ def write_table_file(
 def expect_free(path: str, *, is_overwritten: bool) -> None:
     """Raises ``TableFileError`` if something lies there that is not to be replaced."""
     location = Location.of(path)
-    found = location.filesystem.get_file_info(location.path).type
-    if found == fs.FileType.Directory:
+    file_type = location.filesystem.get_file_info(location.path).type
+    if file_type == fs.FileType.Directory:
         raise TableFileError(f"{path} is a directory; name a file to write to")
-    if found != fs.FileType.NotFound and not is_overwritten:
+    if file_type != fs.FileType.NotFound and not is_overwritten:
         raise TableFileError(f"{path} exists already; write to another file, or overwrite it")
 
 

@@ -42,7 +42,7 @@ def parquet_splits(split: FileSplit) -> Iterator[FileSplit]:
         ]
     groups: list[int] = []
     for index, size in enumerate(sizes):
-        if groups and size + sum(sizes[one] for one in groups) > _SPLIT_SIZE:
+        if groups and size + sum(sizes[group] for group in groups) > _SPLIT_SIZE:
             yield FileSplit(split.location, tuple(groups))
             groups = []
         groups.append(index)

@@ -27,7 +27,7 @@ class TableFormat(StrEnum):
         """The format of files with such a name; None if its ending is another."""
         ending = name.rpartition(".")[2].lower()
         ending = _OTHER_ENDINGS.get(ending, ending)
-        return cls(ending) if ending in {one.value for one in cls} else None
+        return cls(ending) if ending in {member.value for member in cls} else None
 
     @property
     def has_types(self) -> bool:

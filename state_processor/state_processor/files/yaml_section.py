@@ -60,15 +60,15 @@ class YamlSection:
 
     @classmethod
     def _of(cls, node: yaml.Node, file: str, place: str) -> Self:
-        found = cls(file, place, node.start_mark.line + 1, {})
+        section = cls(file, place, node.start_mark.line + 1, {})
         if not isinstance(node, yaml.MappingNode):
-            raise found.error(f"it is {_said(node)}, expected a mapping of fields")
+            raise section.error(f"it is {_said(node)}, expected a mapping of fields")
         fields: dict[str, yaml.Node] = {}
         for name, value in node.value:
             if name.value in fields:
-                raise found.error(f"field {name.value!r} is there twice", value)
+                raise section.error(f"field {name.value!r} is there twice", value)
             fields[name.value] = value
-        return cls(file, place, found.line, fields)
+        return cls(file, place, section.line, fields)
 
     def error(self, message: str, at: str | yaml.Node | None = None) -> DescriptionError:
         """A mistake here, or in one of the fields; with the line."""
@@ -111,19 +111,19 @@ class YamlSection:
     def choice(self, name: str, choices: Iterable[str], default: str | None = None) -> str:
         """One of some texts. Raises ``DescriptionError`` if it is another, or missing."""
         known = tuple(choices)
-        found = self.text(name) if default is None else self.optional_text(name) or default
-        if found not in known:
-            raise self.error(f"it is {found!r}, expected one of {', '.join(known)}", name)
-        return found
+        chosen = self.text(name) if default is None else self.optional_text(name) or default
+        if chosen not in known:
+            raise self.error(f"it is {chosen!r}, expected one of {', '.join(known)}", name)
+        return chosen
 
     def texts(self, name: str) -> tuple[str, ...]:
         """A text, or a list of them. Raises ``DescriptionError`` if it is else, or missing."""
         node = self._node(name)
         if not isinstance(node, yaml.SequenceNode):
             return (self.text(name),)
-        for one in node.value:
-            if not isinstance(one, yaml.ScalarNode) or not one.value:
-                raise self.error(f"it has {_said(one)} in it, expected texts", name)
+        for element in node.value:
+            if not isinstance(element, yaml.ScalarNode) or not element.value:
+                raise self.error(f"it has {_said(element)} in it, expected texts", name)
         if not node.value:
             raise self.error("it is an empty list, expected at least one text", name)
         return tuple(one.value for one in node.value)
@@ -159,7 +159,8 @@ class YamlSection:
             raise self.error(f"it is {_said(node)}, expected a list", name)
         place = self._place(name)
         return tuple(
-            self._of(one, self.file, f"{place}[{index}]") for index, one in enumerate(node.value)
+            self._of(element, self.file, f"{place}[{index}]")
+            for index, element in enumerate(node.value)
         )
 
     def parsed(self, name: str, parse: Callable[[str], _T]) -> _T | None:
