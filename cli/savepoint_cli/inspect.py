@@ -34,13 +34,13 @@ def _uids(_context: click.Context, _parameter: click.Parameter, path: Path | Non
 def _key_types(
     _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for one in given:
-        uid, equals, text = one.rpartition("=")
+    texts: dict[str, str] = {}
+    for pair in given:
+        uid, equals, text = pair.rpartition("=")
         if not (uid and equals and text):
-            raise click.BadParameter(f"{one!r}, expected a uid and a type, as summarize=STRING")
-        found[uid] = text
-    return found
+            raise click.BadParameter(f"{pair!r}, expected a uid and a type, as summarize=STRING")
+        texts[uid] = text
+    return texts
 
 
 output_option = click.option(

@@ -21,10 +21,10 @@ def _rules(
     _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, str]:
     rules = {}
-    for one in given:
-        state, equals, rule = one.rpartition("=")
+    for pair in given:
+        state, equals, rule = pair.rpartition("=")
         if not (state and equals and rule):
-            raise click.BadParameter(f"{one!r}, expected such as count=sum")
+            raise click.BadParameter(f"{pair!r}, expected such as count=sum")
         rules[state] = rule
     return rules
 

@@ -164,7 +164,7 @@ def _cell(name: str, value: Any) -> str:
         case True:
             return "yes"
         case tuple():
-            return "\n".join(escape(str(one)) for one in value)
+            return "\n".join(escape(str(element)) for element in value)
         case int() if name.endswith("size"):
             return f"{value:,}"
         case float():
@@ -196,9 +196,9 @@ def _plain(value: Any) -> Any:
         case float() if not math.isfinite(value):
             return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         case dict():
-            return {name: _plain(one) for name, one in value.items()}
+            return {name: _plain(element) for name, element in value.items()}
         case list() | tuple():
-            return [_plain(one) for one in value]
+            return [_plain(element) for element in value]
         case _:
             return value
 

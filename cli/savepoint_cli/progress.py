@@ -98,8 +98,8 @@ def _polled(bars: Progress, title: str, tasks: Callable[[], TaskCount] | None) -
 
     def poll() -> None:
         while not is_over.wait(_POLL_SECONDS):
-            found = tasks()
-            bars.update(task, completed=found.done, total=found.total or None)
+            count = tasks()
+            bars.update(task, completed=count.done, total=count.total or None)
 
     thread = Thread(target=poll, daemon=True)
     thread.start()
