@@ -18,7 +18,7 @@ from savepoint_formats.errors import (
 from state_processor.audit.key_state import key_rows
 from state_processor.snapshot.retained import RetainedSnapshot, snapshots
 from state_processor.snapshot.snapshot import Snapshot
-from state_processor.types.schema import to_printable
+from state_processor.types.spark_values import to_printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -22,7 +22,7 @@ from savepoint_formats.tables.timer_rows import KEY_GROUP
 from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 from savepoint_formats.values.plain_values import plain_values
 from state_processor.audit.key_texts import key_texts
-from state_processor.types.schema import to_printable
+from state_processor.types.spark_values import to_printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.spans import spans_in
 from savepoint_formats.tables.visible import visible_key
-from state_processor.types.schema import to_printable
+from state_processor.types.spark_values import to_printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

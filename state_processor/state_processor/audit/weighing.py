@@ -27,7 +27,7 @@ from state_processor.audit.statistics import (
     TimerStatistics,
     TimeSpan,
 )
-from state_processor.types.schema import to_printable
+from state_processor.types.spark_values import to_printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -22,7 +22,8 @@ from savepoint_formats.values.arrow_types import spark_type_name
 from state_processor.files.avro_schema import avro_schema
 from state_processor.files.descriptor_texts import pyflink_descriptors
 from state_processor.files.savepoint_ddl import create_table
-from state_processor.types.schema import exported_schema, to_printable
+from state_processor.types.schema import exported_schema
+from state_processor.types.spark_values import to_printable
 
 if TYPE_CHECKING:
     from savepoint_formats.scan.scan import TableScan

@@ -17,7 +17,8 @@ from savepoint_formats.errors import SavepointError
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.tables import KEY
 from state_processor.sql.key_conditions import Condition
-from state_processor.types.schema import exported_schema, to_exported
+from state_processor.types.schema import exported_schema
+from state_processor.types.spark_values import to_exported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
