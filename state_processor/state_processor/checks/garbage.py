@@ -125,6 +125,9 @@ class Garbage:
     deleted_size: int
     files: tuple[GarbageFile, ...]
 
+    def __repr__(self) -> str:
+        return f"Garbage({self.path!r}, {self.garbage_files} files, {self.garbage_size} bytes)"
+
     @classmethod
     def below(
         cls, path: str, *, older_than: timedelta | None = None, also: Iterable[str] = ()

@@ -72,6 +72,9 @@ class RetainedSnapshot:
     is_complete: bool
     problem: str
 
+    def __repr__(self) -> str:
+        return f"RetainedSnapshot({self.path!r}, {self.kind}, {self.size} bytes)"
+
 
 def snapshots(
     path: str, *, allow_paths: Iterable[str] = (), strict_paths: bool = False

@@ -15,12 +15,14 @@ from savepoint_formats.printable import call_text
 from savepoint_formats.scan.read_options import ReadOptions
 from state_processor import (
     AggregatingStateDescriptor,
+    Garbage,
     ListStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
     Types,
     ValueStateDescriptor,
     kryo_class,
+    snapshots,
 )
 from state_processor.types.state_ttl import StateTtlConfig
 
@@ -58,6 +60,7 @@ def objects() -> tuple[Any, ...]:
         *(kryo, *kryo.fields, DAY, Types.MAP(Types.STRING(), Types.LONG())),
         *(operator.catalog.states[0].stored, *descriptors),
         *(one.with_ttl(DAY) for one in descriptors),
+        *(Garbage.below(SAMPLE.path), *snapshots(SAMPLE.path)),
     )
 
 
