@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
+    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.local_state.local_merges import Merge
     from state_processor.snapshot.operator import Operator
     from state_processor.writing.operator_rows import ElementRows
@@ -159,9 +160,9 @@ class ChangedOperator:
         """All classes of Java that serializers name."""
         return class_names(map(self.headers.snapshot, snapshots_of(self.operator)))
 
-    def values(self, spark: SparkSession, state: str) -> ValueChanges:
-        """What can be changed of the values of a state."""
-        return ValueChanges(self, spark, state)
+    def values(self, spark: SparkSession, state: str, nanoseconds: Nanoseconds) -> ValueChanges:
+        """What can be changed of the values of a state; ``nanoseconds`` as ``update_state`` has it."""
+        return ValueChanges(self, spark, state, nanoseconds)
 
     def table_of(self, spark: SparkSession, state: State) -> ChangedTable:
         """The table that shows a state, as changed so far."""

@@ -194,11 +194,12 @@ class ChangedTable:
         """The table with other fields of a state's values."""
         _expect_no_records(state)
         name, stored = self.column_name(state), edit.snapshot.layout()
+        wanted = spark_type(stored, self.nanoseconds)
         is_timed = has_times(stored) and self.is_keyed
 
         def apply(data: DataFrame) -> DataFrame:
             whole = _timed(name) if is_timed else name
-            column = edited_column(column_of(data, whole)[0], spark_type(stored), edit, new)
+            column = edited_column(column_of(data, whole)[0], wanted, edit, new)
             data = data.withColumn(whole, column)
             if is_timed:
                 data = data.withColumn(name, without_times(column_of(data, whole)[0], stored))

@@ -86,8 +86,8 @@ def _expect_same_leaf(leaf: pa.Array, seen: pa.Array) -> None:
         return
     raise SchemaChangeError(
         f"a value of type {leaf.type} is finer, or further away, than the microseconds that Spark"
-        " has, and would be written as another one: leave the state as it is, or update_state(…,"
-        " nanoseconds='struct')"
+        " has, and would be written as another one: leave the state as it is, or change it with"
+        " nanoseconds='struct'"
     )
 
 

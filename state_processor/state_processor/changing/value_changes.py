@@ -46,21 +46,21 @@ class ValueChanges:
         operator: The operator as changed so far.
         spark: The session.
         name: The state, by the name that it has now.
+        nanoseconds: What times with nanoseconds are to the changes.
     """
 
     operator: ChangedOperator
     spark: SparkSession
     name: str
+    nanoseconds: Nanoseconds
 
-    def with_values(
-        self, expression: Column | str, where: Column | str | None, nanoseconds: Nanoseconds
-    ) -> ChangedOperator:
+    def with_values(self, expression: Column | str, where: Column | str | None) -> ChangedOperator:
         """See ``StateChanges.update_state``."""
         new = F.expr(expression) if isinstance(expression, str) else expression
         condition = F.expr(where) if isinstance(where, str) else where
 
         def change(table: ChangedTable, state: State) -> ChangedTable:
-            return table.with_nanoseconds(nanoseconds).with_values(state, new, condition)
+            return table.with_nanoseconds(self.nanoseconds).with_values(state, new, condition)
 
         return self._changed(change)
 
@@ -107,6 +107,7 @@ class ValueChanges:
         def change(table: ChangedTable, state: State) -> ChangedTable:
             with within(f"state {self.name!r}", f"operator {self.operator.operator.name}"):
                 edited = edit(table.snapshot(state))
+            table = table.with_nanoseconds(self.nanoseconds)
             for name, column in (new or {}).items():
                 _expect_fitting(table.data(), column, _field_type(edited, name), name)
             return table.with_fields(state, edited, new or {})

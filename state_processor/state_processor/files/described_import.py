@@ -136,11 +136,14 @@ class DescribedImport:
         known: dict[str, pa.DataType | None] = {KEY_GROUP: pa.int32()}
         for table in operator.tables:
             if table.name in (KEYED_STATE, WINDOW_STATE):
-                # State with a time to live is not written without its times.
-                scan = savepoint.scan(f"{operator.name}.{table.name}", with_times=True)
+                # State with a time to live is not written without its times, unless they are to
+                # be that of writing.
+                with_times = like.ttl_times is None
+                scan = savepoint.scan(f"{operator.name}.{table.name}", with_times=with_times)
                 known.update({field.name: field.type for field in scan.schema})
         data = files_frame(spark, self.files, self.files.schema(known))
-        return OneInputStateTransformation(data).like(operator)
+        transformation = OneInputStateTransformation(data)
+        return transformation.like(operator, ttl_times=like.ttl_times)
 
 
 def _column_types(description: ImportDescription) -> dict[str, pa.DataType | None]:

@@ -46,12 +46,14 @@
       savepoint: s3://jobs/savepoint-1a2b
       operator: summarize
       state: rates                  # an operator state; keyed state by default
+      ttl_times: now                # the time of writing for values with TTL, of which the file has
+                                    # no times of last access
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from savepoint_formats.errors import DescriptionError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
@@ -265,17 +267,27 @@ class LikeDescription:
         savepoint: The savepoint.
         operator: The operator.
         state: The operator state; None for keyed state.
+        ttl_times: ``now`` for the time of writing as that of the last access of values with TTL.
     """
 
     savepoint: str
     operator: str
     state: str | None
+    ttl_times: Literal["now"] | None = None
 
     @classmethod
     def of(cls, section: YamlSection) -> Self:
-        section.expect_only(("savepoint", "operator", "state"))
+        section.expect_only(("savepoint", "operator", "state", "ttl_times"))
+        if "ttl_times" in section.fields:
+            section.choice("ttl_times", ("now",))
+        state = section.optional_text("state")
+        if state is not None and "ttl_times" in section.fields:
+            raise section.error("operator state has no time to live: leave it out", "ttl_times")
         return cls(
-            section.text("savepoint"), section.text("operator"), section.optional_text("state")
+            section.text("savepoint"),
+            section.text("operator"),
+            state,
+            "now" if "ttl_times" in section.fields else None,
         )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
+from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, within
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.functions.key_spans import key_starts
@@ -20,6 +20,7 @@ from state_processor.functions.sorted_inputs import (
     routed,
     row_columns,
 )
+from state_processor.types.spark_values import expect_valid
 from state_processor.types.user_frames import user_frames_first
 from state_processor.writing.encode_keyed import KEY, KEY_GROUP, KeyedEncoding
 from state_processor.writing.handed_runs import RunSource
@@ -102,6 +103,7 @@ class BatchTask:
         Raises:
             ColumnNotFoundError: It left out one of them.
             ColumnTypeError: One is of another type.
+            UnencodableError: A text is no UTF-8.
             ValueError: It gave a key that it was not given, whose key group is not known.
         """
         types = {KEY: arrow_type(self.encoding.key)}
@@ -133,6 +135,8 @@ class BatchTask:
                 f"the function gave no column {name!r}; it gave: {', '.join(table.column_names)}"
             )
         column = table.column(name).combine_chunks()
+        with within(f"column {name!r}"):
+            expect_valid(column)
         try:
             return column.cast(wanted)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

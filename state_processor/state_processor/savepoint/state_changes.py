@@ -88,7 +88,9 @@ class StateChanges:
         """
         return self.writer().changed(uid, lambda operator: operator.with_name(old, new))
 
-    def rename_field(self, uid: str, state: str, old: str, new: str) -> SavepointWriter:
+    def rename_field(
+        self, uid: str, state: str, old: str, new: str, *, nanoseconds: Nanoseconds = "refuse"
+    ) -> SavepointWriter:
         """Gives a field of the POJOs in a state another name.
 
         Fields lie in the order of their names: where that changes, values are encoded anew.
@@ -98,6 +100,8 @@ class StateChanges:
             state: The state: its values, elements, or the values of its map are the POJOs.
             old: The field; of a POJO inside the POJO behind the fields around it: ``address.zip``.
             new: The new name, alone.
+            nanoseconds: As for ``update_state``: where values are encoded anew, and have times with
+                nanoseconds, ``struct`` keeps these.
 
         Raises:
             OperatorNotFoundError, StateNotFoundError: As ``rename_state``.
@@ -108,7 +112,9 @@ class StateChanges:
         Example:
             >>> savepoint.rename_field("stateful", "customer", "address.zip", "postcode")
         """
-        return self._with_values(uid, state, lambda values: values.with_renamed_field(old, new))
+        return self._with_values(
+            uid, state, lambda values: values.with_renamed_field(old, new), nanoseconds
+        )
 
     def add_field(
         self,
@@ -117,6 +123,8 @@ class StateChanges:
         name: str,
         field_type: TypeInformation | str,
         value: Column | Any = None,
+        *,
+        nanoseconds: Nanoseconds = "refuse",
     ) -> SavepointWriter:
         """Adds a field to the POJOs, or to the rows of SQL, in a state.
 
@@ -127,6 +135,7 @@ class StateChanges:
             field_type: The type of a POJO's field; of a row's the words of SQL: ``"BIGINT"``.
             value: What the field holds: a value of Python, or an expression over the columns of
                 the state's table; null by default, which a primitive field of Java can't be.
+            nanoseconds: As for ``rename_field``; the value sees and gives times so, too.
 
         Raises:
             OperatorNotFoundError, StateNotFoundError, FieldNotFoundError: As ``rename_field``.
@@ -138,10 +147,12 @@ class StateChanges:
             >>> savepoint.add_field("stateful", "customer", "vip", Types.BOOLEAN(), False)
         """
         return self._with_values(
-            uid, state, lambda values: values.with_field(name, field_type, value)
+            uid, state, lambda values: values.with_field(name, field_type, value), nanoseconds
         )
 
-    def drop_field(self, uid: str, state: str, name: str) -> SavepointWriter:
+    def drop_field(
+        self, uid: str, state: str, name: str, *, nanoseconds: Nanoseconds = "refuse"
+    ) -> SavepointWriter:
         """Leaves a field of the POJOs, or of the rows of SQL, in a state out.
 
         Arguments and errors are those of ``rename_field``. The fields behind that of a row move up.
@@ -149,10 +160,16 @@ class StateChanges:
         Example:
             >>> savepoint.drop_field("stateful", "customer", "tags").write("s3://jobs/smaller")
         """
-        return self._with_values(uid, state, lambda values: values.without_field(name))
+        return self._with_values(uid, state, lambda values: values.without_field(name), nanoseconds)
 
     def widen_field(
-        self, uid: str, state: str, name: str, field_type: TypeInformation | str
+        self,
+        uid: str,
+        state: str,
+        name: str,
+        field_type: TypeInformation | str,
+        *,
+        nanoseconds: Nanoseconds = "refuse",
     ) -> SavepointWriter:
         """Gives a field a type that holds all values of the present one.
 
@@ -162,6 +179,7 @@ class StateChanges:
             name: The field, as in ``rename_field``.
             field_type: The new type, as in ``add_field``: ``LONG`` for ``INT``, ``DOUBLE`` for
                 ``FLOAT``, a ``DECIMAL`` of more digits.
+            nanoseconds: As for ``rename_field``.
 
         Raises:
             OperatorNotFoundError, StateNotFoundError, FieldNotFoundError: As ``rename_field``.
@@ -171,7 +189,7 @@ class StateChanges:
             >>> savepoint.widen_field("stateful", "customer", "purchases", Types.LONG())
         """
         return self._with_values(
-            uid, state, lambda values: values.with_widened_field(name, field_type)
+            uid, state, lambda values: values.with_widened_field(name, field_type), nanoseconds
         )
 
     def update_state(
@@ -208,7 +226,7 @@ class StateChanges:
             >>> savepoint.update_state("summarize", "total", abs("total"), where="count > 1")
         """
         return self._with_values(
-            uid, state, lambda values: values.with_values(expression, where, nanoseconds)
+            uid, state, lambda values: values.with_values(expression, where), nanoseconds
         )
 
     def delete_keys(self, uid: str, where: Column | str) -> SavepointWriter:
@@ -263,9 +281,15 @@ class StateChanges:
         return self.writer().changed(uid, lambda operator: operator.with_merged(merge or {}))
 
     def _with_values(
-        self, uid: str, state: str, change: Callable[[ValueChanges], ChangedOperator]
+        self,
+        uid: str,
+        state: str,
+        change: Callable[[ValueChanges], ChangedOperator],
+        nanoseconds: Nanoseconds,
     ) -> SavepointWriter:
         """The savepoint with a change of the values of a state."""
         writer = self.writer()
         spark = writer.session()
-        return writer.changed(uid, lambda operator: change(operator.values(spark, state)))
+        return writer.changed(
+            uid, lambda operator: change(operator.values(spark, state, nanoseconds))
+        )

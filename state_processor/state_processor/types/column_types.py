@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from savepoint_formats.layout import Layout
+    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
 
 _PARTS = spark_type_of(PARTS)
 
@@ -214,9 +215,14 @@ def _spark_type_like(data_type: DataType, wanted: pa.DataType) -> DataType:
             return target
 
 
-def spark_type(layout: Layout) -> DataType:
-    """The type that Spark has for the values of a layout."""
-    return spark_type_of(arrow_type(layout))
+def spark_type(layout: Layout, nanoseconds: Nanoseconds = "refuse") -> DataType:
+    """The type that Spark has for the values of a layout.
+
+    Args:
+        layout: The layout.
+        nanoseconds: What times with nanoseconds are.
+    """
+    return spark_type_of(arrow_type(layout), nanoseconds)
 
 
 def fits(data_type: DataType, wanted: DataType) -> bool:

@@ -49,9 +49,9 @@ def spark_schema(schema: pa.Schema, nanoseconds: Nanoseconds = "refuse") -> Stru
     return converted
 
 
-def spark_type_of(data_type: pa.DataType) -> DataType:
+def spark_type_of(data_type: pa.DataType, nanoseconds: Nanoseconds = "refuse") -> DataType:
     """The type that a column of an Arrow type has in Spark."""
-    return spark_schema(pa.schema({"value": data_type}))["value"].dataType
+    return spark_schema(pa.schema({"value": data_type}), nanoseconds)["value"].dataType
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

@@ -129,11 +129,12 @@ def from_spark(values: pa.Array, wanted: pa.DataType) -> pa.Array:
         ValueOutOfRangeError: A time lies beyond what the type holds, or a text is no time.
         UnencodableError: A text is no UTF-8, which Spark does not look at.
     """
-    _expect_valid(values)
+    expect_valid(values)
     return _casted(values, wanted, _exact_values)
 
 
-def _expect_valid(values: pa.Array) -> None:
+def expect_valid(values: pa.Array) -> None:
+    """Raises ``UnencodableError`` with its row if a text is no UTF-8, which Arrow does not look at."""
     try:
         values.validate(full=True)
     except pa.ArrowInvalid as error:

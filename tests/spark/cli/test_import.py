@@ -74,6 +74,17 @@ def test_an_export_comes_back(
     assert sorted(found.splitlines()) == sorted(output.splitlines())
 
 
+def test_rows_without_times_of_last_access_have_that_of_writing(tmp_path: Path) -> None:
+    file, table = tmp_path / "rows.csv", "stateful.keyed_state"
+    known = [word for uid in STATES.uids for word in ("--uid", uid)]
+    assert run("export", STATES.path, table, file, "--to", "csv", *known)[0] == 0
+    like = {"savepoint": STATES.path, "operator": "stateful", "ttl_times": "now"}
+    out = imported(file, json.dumps({"uid": "stateful", "like": like}), tmp_path)
+    _, expected = run("show", STATES.path, table, "-n", "10000", "--output", "json", *known)
+    show = ("show", out, table, "-n", "10000", "--output", "json", "--uid", "stateful")
+    assert sorted(run(*show)[1].splitlines()) == sorted(expected.splitlines())
+
+
 ACCOUNTS = """\
 account,total,tags,seen,at,code
 1,1.5,"[""a"",""b""]",1000,"[5,7]",00ff

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
-from savepoint_formats.errors import ColumnTypeError, DuplicateKeyError, UnstableKeyError
+from savepoint_formats.errors import (
+    ColumnTypeError,
+    DuplicateKeyError,
+    SavepointError,
+    UnstableKeyError,
+)
 from state_processor import (
     ListStateDescriptor,
     MapStateDescriptor,
@@ -28,7 +34,6 @@ from state_processor.functions.process_functions import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from state_processor.writing.write_context import StateTransformation
@@ -283,6 +288,36 @@ class TestRefusals:
         keyed = OperatorTransformation.bootstrap_with(words).key_by("word")
         with pytest.raises(TypeError, match="History is no KeyedProcessFunction"):
             keyed.process(History(), RANKS)
+
+    @pytest.mark.parametrize("backend", ["single_key", "rocksdb"])
+    def test_text_that_is_no_utf8(
+        self, spark: SparkSession, words: DataFrame, tmp_path: Path, backend: str
+    ) -> None:
+        class Cut(KeyedStateBootstrapFunction):
+            def open(self, runtime_context: Any) -> None:
+                descriptor = ValueStateDescriptor("text", Types.STRING())
+                self.text = runtime_context.get_state(descriptor)
+
+            def process_element(self, value: Any, context: Any) -> None:
+                self.text.update(value.word + "\ud83d")
+
+        keyed = OperatorTransformation.bootstrap_with(words).key_by("word")
+        cut = keyed.with_options({BACKEND: backend}).transform(Cut())
+        with pytest.raises(SavepointError, match="surrogate"):
+            state_of(spark, cut, tmp_path)
+
+    def test_tables_with_text_that_is_no_utf8(
+        self, spark: SparkSession, words: DataFrame, tmp_path: Path
+    ) -> None:
+        def cut(rows: pa.Table) -> pa.Table:
+            keys = rows.column("word").unique()
+            texts = pa.array([b"\xed\xa0\xbd"] * len(keys), pa.binary()).view(pa.utf8())
+            return pa.table({"key": keys, "text": texts})
+
+        keyed = OperatorTransformation.bootstrap_with(words).key_by("word")
+        text = ValueStateDescriptor("text", Types.STRING())
+        with pytest.raises(SavepointError, match=r"UTF8.*column 'text'"):
+            state_of(spark, keyed.transform_batches(cut, text), tmp_path)
 
     def test_a_table_with_two_rows_of_a_key(
         self, spark: SparkSession, words: DataFrame, tmp_path: Path

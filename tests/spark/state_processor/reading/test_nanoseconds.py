@@ -182,6 +182,25 @@ def test_an_update_keeps_all_digits(
     assert second == rows(exact)[1]
 
 
+@pytest.mark.parametrize("change", ["add", "drop", "widen"])
+def test_other_fields_leave_all_digits(
+    spark: SparkSession, exact: str, tmp_path: Path, change: str
+) -> None:
+    savepoint = loaded(spark, exact)
+    changes = {
+        "add": lambda **given: savepoint.add_field(UID, "by", "f2", "BIGINT", F.lit(5), **given),
+        "drop": lambda **given: savepoint.drop_field(UID, "by", "f1", **given),
+        "widen": lambda **given: savepoint.widen_field(UID, "by", "f1", "BIGINT", **given),
+    }
+    with pytest.raises(SavepointError, match="change it with nanoseconds='struct'"):
+        changes[change]().write(str(tmp_path / "refused"))
+    changes[change](nanoseconds="struct").write(str(tmp_path / "out"))
+    after = {"add": {"f1": 7, "f2": 5}, "drop": {}, "widen": {"f1": 7}}[change]
+    for row, before in zip(rows(str(tmp_path / "out")), rows(exact), strict=True):
+        (time, value), *_ = before["by"]
+        assert row["by"] == [(time, {"f0": value["f0"], **after, "$row_kind": "+I"})]
+
+
 def test_an_update_of_microseconds_is_refused(
     spark: SparkSession, exact: str, tmp_path: Path
 ) -> None:

@@ -94,6 +94,8 @@ def test_operator_states_have_columns() -> None:
 
 def test_types_may_come_from_an_existing_operator() -> None:
     assert ImportDescription.parse(LIKE).like == LikeDescription("path", "b", None)
+    found = ImportDescription.parse(LIKE.replace("}", ", ttl_times: now}")).like
+    assert found == LikeDescription("path", "b", None, "now")
 
 
 @pytest.mark.parametrize(
@@ -134,6 +136,8 @@ def test_types_may_come_from_an_existing_operator() -> None:
         (OTHERS.replace("LONG}", "LONG, key: a}"), "line 3, .*: there is no field 'key'"),
         (LIKE + "keyed_state: {key: a, states: []}", "line 2, like: types come from there"),
         (LIKE.replace(", operator: b", ""), "line 2, like: field 'operator' is missing"),
+        (LIKE.replace("}", ", ttl_times: never}"), "it is 'never', expected one of now"),
+        (LIKE.replace("}", ", state: c, ttl_times: now}"), "ttl_times: operator state has no time"),
     ],
 )
 def test_a_mistake_is_told_with_its_line(text: str, message: str) -> None:
