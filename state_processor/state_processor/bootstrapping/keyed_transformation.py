@@ -131,6 +131,13 @@ class KeyedStateTransformation:
 
     @property
     def _input(self) -> KeyedInput:
+        """The rows for a function. Raises ``ValueError`` if columns of them became state before."""
+        if self.states:
+            names = ", ".join(repr(state.name) for state in self.states)
+            raise ValueError(
+                f"columns are state {names} already, which a function over the rows would leave out:"
+                " let the function make all states, or leave the function out"
+            )
         return KeyedInput(self.data, self.key, self.timestamps)
 
     def with_options(self, settings: Mapping[str, Setting]) -> KeyedRowsTransformation:
