@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from savepoint_cli import completion
 from savepoint_cli.inspect import (
     allow_path_option,
     inspection,
     open_savepoint,
-    output_option,
     strict_paths_option,
     undescribed_subclasses_option,
 )
+from savepoint_cli.output import output_option
 from savepoint_formats.printable import printable
 from state_processor.snapshot import retained
 from state_processor.types.flink_units import milliseconds
@@ -65,7 +66,7 @@ at_option = click.option(
 
 @click.command()
 @inspection
-@click.argument("table", required=False)
+@click.argument("table", required=False, shell_complete=completion.tables)
 @at_option
 @click.option(
     "--ttl",
@@ -182,7 +183,7 @@ def snapshots(
 
 @click.command()
 @inspection
-@click.argument("table")
+@click.argument("table", shell_complete=completion.tables)
 @click.option("--key", required=True, help="The key, as savepoint key takes it.")
 @click.option("--changes", is_flag=True, help="Show only snapshots where the rows have changed.")
 @undescribed_subclasses_option

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from savepoint_cli import completion
 from savepoint_cli.inspect import inspection, open_savepoint
 from savepoint_cli.output import OutputFormat
 from savepoint_formats.errors import DamagedError, UnknownUidWarning
@@ -67,7 +68,7 @@ class DiffPage:
 @click.command()
 @inspection
 @click.argument("other")
-@click.argument("table", required=False)
+@click.argument("table", required=False, shell_complete=completion.tables)
 @click.option(
     "-n",
     "--rows",

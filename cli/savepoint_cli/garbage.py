@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from savepoint_cli.inspect import output_option
+from savepoint_cli.output import output_option
 from state_processor import Garbage
 from state_processor.types.flink_units import milliseconds
 

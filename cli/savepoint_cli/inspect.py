@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli.output import Output, OutputFormat
+from savepoint_cli import completion
+from savepoint_cli.output import output_option
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from savepoint_cli.output import Output
     from state_processor.files.schema_texts import SchemaForm
-
-
-def _output(_context: click.Context, _parameter: click.Parameter, value: OutputFormat) -> Output:
-    return Output(OutputFormat(value))
 
 
 def _uids(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> list[str]:
@@ -41,16 +39,6 @@ def _key_types(
             raise click.BadParameter(f"{pair!r}, expected a uid and a type, as summarize=STRING")
         texts[uid] = text
     return texts
-
-
-output_option = click.option(
-    "--output",
-    type=click.Choice([form.value for form in OutputFormat]),
-    default=OutputFormat.TEXT.value,
-    show_default=True,
-    callback=_output,
-    help="Tables for people, or JSON lines for programs.",
-)
 
 
 allow_path_option = click.option(
@@ -94,7 +82,7 @@ def inspection(command: Callable[..., None]) -> Callable[..., None]:
             callback=_key_types,
             help="The type of an operator's keys, where no file tells it: STRING. Repeatable.",
         ),
-        click.argument("path"),
+        click.argument("path", shell_complete=completion.paths),
     ):
         command = decorate(command)
     return command
@@ -162,7 +150,7 @@ def list_tables(output: Output, path: str, **uids: Any) -> None:
 
 @click.command()
 @inspection
-@click.argument("table", required=False)
+@click.argument("table", required=False, shell_complete=completion.tables)
 @click.option(
     "--as",
     "form",

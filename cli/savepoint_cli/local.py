@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from savepoint_cli import completion
 from savepoint_cli.inspect import inspection, open_savepoint
 from savepoint_cli.modify import destination, write_savepoint
 from savepoint_formats.errors import SavepointError
@@ -50,7 +51,12 @@ def merge_option(text: str) -> Callable[[Callable[..., None]], Callable[..., Non
 @click.command()
 @inspection
 @destination
-@click.option("--operator", required=True, help="The operator, by its uid or the hash of it.")
+@click.option(
+    "--operator",
+    required=True,
+    shell_complete=completion.uids,
+    help="The operator, by its uid or the hash of it.",
+)
 @merge_option("How a state's instances become one value: sum, min, max or concat.")
 def merge_local(
     output: Output,

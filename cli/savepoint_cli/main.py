@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli import audit, checks, garbage, inspect, kafka, local, modify, read, transfer
+from savepoint_cli import (
+    audit,
+    checks,
+    demo,
+    garbage,
+    inspect,
+    kafka,
+    local,
+    modify,
+    query,
+    read,
+    transfer,
+)
 from savepoint_cli.progress import compiling
-from savepoint_formats.errors import SavepointError, SavepointWarning
+from savepoint_formats.errors import (
+    ClassNotNamedError,
+    ColumnNotFoundError,
+    ConditionError,
+    FieldNotFoundError,
+    KeyTypeError,
+    OperatorNotFoundError,
+    QueryError,
+    SavepointError,
+    SavepointWarning,
+    StateNotFoundError,
+    TableNotFoundError,
+)
 from savepoint_formats.printable import printable
 from savepoint_formats.program.kernel.machine_code import watch_compilation
 
@@ -17,8 +43,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+# What was asked for in words, and the savepoint has not.
+_OF_CALLS = (
+    ClassNotNamedError,
+    ColumnNotFoundError,
+    ConditionError,
+    FieldNotFoundError,
+    KeyTypeError,
+    OperatorNotFoundError,
+    QueryError,
+    StateNotFoundError,
+    TableNotFoundError,
+)
+
+
+class WrongCallError(click.ClickException):
+    """What was asked for in words is not there, or makes no sense."""
+
+    exit_code = 2
+
+
 class SavepointGroup(click.Group):
-    """Turns what is wrong with a savepoint into one line and exit code 1; warnings into lines."""
+    """Turns what is wrong with a savepoint, or a call, into a line; warnings into lines."""
 
     def invoke(self, ctx: click.Context) -> object:
         """Runs a command; anything but a ``SavepointError`` is a fault of ours, and shows."""
@@ -27,9 +73,17 @@ class SavepointGroup(click.Group):
             warnings.simplefilter("always", SavepointWarning)
             warnings.showwarning = _show(warnings.showwarning)
             try:
-                return super().invoke(ctx)
+                found = super().invoke(ctx)
+                sys.stdout.flush()
             except SavepointError as error:
-                raise click.ClickException(str(error)) from error
+                is_of_call = isinstance(error, _OF_CALLS)
+                kind = WrongCallError if is_of_call else click.ClickException
+                raise kind(str(error)) from error
+            except BrokenPipeError:
+                # Whoever reads has enough, as in "| head"; what is left is for nobody.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                ctx.exit()
+            return found
 
 
 def _show(show_others: Callable[..., None]) -> Callable[..., None]:
@@ -50,8 +104,11 @@ def main() -> None:
     """Look into the savepoints and checkpoints of Apache Flink jobs, and change them.
 
     PATH is the directory of a savepoint or checkpoint, or its _metadata file: a local path, or
-    a URI such as s3://bucket/savepoint-1a2b. Exit codes: 0 done, 1 the savepoint is wrong, 2 the
-    call is wrong, 3 two savepoints are different.
+    a URI such as s3://bucket/savepoint-1a2b.
+
+    Exit codes: 0 done; 1 the savepoint is wrong, or what is asked can't be done with it; 2 the call
+    is wrong: an option, a query, the name of an operator, a table or a column; 3 two savepoints are
+    different.
     """
 
 
@@ -69,7 +126,8 @@ for command in (
     audit.snapshots,
     audit.history,
     read.show,
-    read.query,
+    query.query,
+    demo.demo,
     modify.copy,
     modify.rename_operator,
     modify.remove_operator,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli import progress
+from savepoint_cli import completion, progress
 from savepoint_cli.inspect import inspection, open_savepoint
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
@@ -99,7 +99,7 @@ def rename_operator(
 
 @click.command()
 @inspection
-@click.argument("operator")
+@click.argument("operator", shell_complete=completion.uids)
 @destination
 def remove_operator(
     output: Output,
@@ -123,7 +123,7 @@ def remove_operator(
 
 @click.command()
 @inspection
-@click.argument("operator")
+@click.argument("operator", shell_complete=completion.uids)
 @click.argument("state")
 @destination
 def remove_state(

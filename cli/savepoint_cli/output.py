@@ -1,29 +1,29 @@
-"""Answers as tables for people or as JSON lines for programs."""
+"""Answers for people on a terminal, as lines with tabs or as JSON lines for programs."""
 
 from __future__ import annotations
 
 import json
-import math
+import os
+import shutil
+import sys
 from dataclasses import asdict, fields, is_dataclass
+from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+import click
 from rich import markup
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.table import Table
 
+from savepoint_cli.cells import person_cell, person_field, plain_cell, plain_field, to_json
+from savepoint_cli.folded_table import TextTable, folded, vertical
 from savepoint_formats.printable import json_printable, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-
-# What a value of a table may have, as a cell has lines of its own.
-_OF_VALUES = "\n\t"
-
-# What a pipe or a file gets, where no terminal says how wide it is.
-PIPED_WIDTH = 160
+# Lines of a table besides its rows: a title, the heading, the rule, two notes, and one between.
+_FRAME_LINES = 6
+_FEWEST_ROWS = 2
 
 
 class OutputFormat(StrEnum):
@@ -31,16 +31,25 @@ class OutputFormat(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+    CSV = "csv"
+    VERTICAL = "vertical"
 
 
 class Output:
-    """Prints records: frozen dataclasses of plain values, or of more such records."""
+    """Prints records: frozen dataclasses of plain values, or of more such records.
 
-    def __init__(self, output_format: OutputFormat) -> None:
+    Text is a table that fits, where a terminal shows it; to a pipe or a file it is lines with tabs,
+    which look the same everywhere.
+
+    Args:
+        output_format: What answers look like.
+        is_whole: Whether a page is shown to its end on a terminal.
+    """
+
+    def __init__(self, output_format: OutputFormat, *, is_whole: bool = False) -> None:
         self.format = output_format
-        self._console = Console(highlight=False)
-        if not self._console.is_terminal:
-            self._console.width = PIPED_WIDTH
+        self.is_for_people = sys.stdout.isatty() or output_format is OutputFormat.VERTICAL
+        self._is_whole = is_whole or not sys.stdout.isatty()
 
     def rows(self, title: str, records: Sequence[Any]) -> None:
         """A table with a row per record, or a JSON line per record."""
@@ -48,58 +57,64 @@ class Output:
             for record in records:
                 self._print_json(record)
         else:
-            self._print_table(title, records)
+            self._print_records(title, records, len(records))
 
     def page(self, record: Any, *nested: tuple[str, Sequence[Any]]) -> None:
         """The plain fields of a record that say something, then tables of the records in it.
 
-        Or one JSON line.
+        Or one JSON line. On a terminal it is one screen, unless all is asked for.
         """
         if self.format is OutputFormat.JSON:
             self._print_json(record)
             return
-        grid = Table.grid(padding=(0, 2))
-        for name in filter(lambda name: _is_told(name, [record]), _plain_fields([record])):
-            grid.add_row(name.replace("_", " "), _cell(name, getattr(record, name)))
-        self._console.print(grid)
-        for title, records in nested:
-            self._print_table(title, records)
+        field = person_field if self.is_for_people else plain_field
+        cells = {name: field(getattr(record, name)) for name in _plain_fields([record])}
+        cells = {name: cell for name, cell in cells.items() if cell}
+        width = max(map(len, cells), default=0)
+        for name, cell in cells.items():
+            label = name.replace("_", " ")
+            click.echo(f"{label:<{width}}  {cell}" if self.is_for_people else f"{label}\t{cell}")
+        shares = self._shares([len(records) for _, records in nested], len(cells))
+        for (title, records), share in zip(nested, shares, strict=True):
+            click.echo()
+            if records:
+                self._print_part(title)
+            self._print_records(title, records, share)
 
     def values(self, title: str, names: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
         """A table of rows of data, or a JSON line per row; bytes are hexadecimal."""
         if self.format is OutputFormat.JSON:
             for row in rows:
-                print(json_printable(_json(row)))
+                click.echo(json_printable(to_json(row)))
             return
-        table = self._table(title)
-        for name in names:
-            is_number = any(isinstance(row[name], int | float) for row in rows)
-            table.add_column(
-                escape(name), justify="right" if is_number else "left", overflow="fold"
-            )
-        for row in rows:
-            table.add_row(*(escape(_shown(row[name]), keep=_OF_VALUES) for name in names))
-        self._console.print(table)
+        cell = person_cell if self.is_for_people else plain_cell
+        cells = [[cell(row[name]) for name in names] for row in rows]
+        numbers = (
+            place for place, name in enumerate(names) if any(_is_number(row[name]) for row in rows)
+        )
+        shown = tuple(printable(name, keep="") for name in names)
+        self._print_table(title, TextTable(shown, cells, frozenset(numbers)))
 
     def text(self, place: dict[str, str], text: str) -> None:
         """A text to copy, or a JSON line with it in ``text``."""
         if self.format is OutputFormat.JSON:
-            print(json_printable(_json({**place, "text": text})))
+            click.echo(json_printable(to_json({**place, "text": text})))
         else:
-            print(printable(text, keep=_OF_VALUES))
+            click.echo(printable(text, keep="\n\t"))
 
     def moment(
         self, place: dict[str, Any], rows: Sequence[dict[str, Any]], problem: str = ""
     ) -> None:
         """What there was at some time: a table, or a JSON line for all ``rows``."""
         if self.format is OutputFormat.JSON:
-            print(json_printable(_json({**place, "rows": rows, "problem": problem})))
+            click.echo(json_printable(to_json({**place, "rows": rows, "problem": problem})))
             return
         title = ", ".join(str(one) for one in place.values())
-        if rows:
-            self.values(title, list(rows[0]), rows)
-        else:
-            self._console.print(escape(f"{title}: {problem or 'none'}"))
+        if not rows:
+            click.echo(printable(f"{title}: {problem or 'none'}"))
+            return
+        self._print_part(title)
+        self.values(title, list(rows[0]), rows)
 
     def placed_values(
         self,
@@ -111,30 +126,110 @@ class Output:
         """Rows of one of several tables; a JSON line tells the place, and has them in ``row``."""
         if self.format is OutputFormat.JSON:
             for row in rows:
-                print(json_printable(_json({**place, "row": row})))
+                click.echo(json_printable(to_json({**place, "row": row})))
         else:
+            self._print_part(title)
             self.values(title, names, rows)
 
-    def _table(self, title: str) -> Table:
-        heading = escape(title) or None
-        return Table(title=heading, title_justify="left", title_style="bold", box=SIMPLE)
+    def note(self, text: str) -> None:
+        """What is to be known besides the answer; not among the lines that programs read."""
+        click.echo(printable(text), err=True)
+
+    def _print_part(self, title: str) -> None:
+        """The title of one of several tables, where programs read them."""
+        if not self.is_for_people:
+            click.echo(f"# {printable(title)}")
+
+    def _shares(self, counts: list[int], taken: int) -> list[int]:
+        """How many rows of each table fit on the screen."""
+        if self._is_whole or self.format is not OutputFormat.TEXT:
+            return counts
+        space = shutil.get_terminal_size().lines - taken - _FRAME_LINES * len(counts) - 1
+        shares = [0] * len(counts)
+        # Small tables are shown as a whole; what they leave is for the large ones.
+        for order, place in enumerate(sorted(range(len(counts)), key=counts.__getitem__)):
+            fair = max(_FEWEST_ROWS, space // (len(counts) - order))
+            shares[place] = min(counts[place], fair)
+            space -= shares[place]
+        return shares
 
     def _print_json(self, record: Any) -> None:
-        print(json_printable(json.dumps(asdict(record), ensure_ascii=False)))
+        click.echo(json_printable(json.dumps(asdict(record), ensure_ascii=False)))
 
-    def _print_table(self, title: str, records: Sequence[Any]) -> None:
+    def _print_records(self, title: str, records: Sequence[Any], share: int) -> None:
         if not records:
-            self._console.print(escape(f"{title}: none"))
+            click.echo(printable(f"{title}: none"))
             return
-        table = self._table(title)
-        names = [name for name in _plain_fields(records) if _is_told(name, records)]
-        for name in names:
-            is_number = any(isinstance(getattr(one, name), int | float) for one in records)
-            heading = name.replace("_", " ")
-            table.add_column(heading, justify="right" if is_number else "left", overflow="fold")
-        for record in records:
-            table.add_row(*(_cell(name, getattr(record, name)) for name in names))
-        self._console.print(table)
+        field = person_field if self.is_for_people else plain_field
+        names = [
+            name
+            for name in _plain_fields(records)
+            if not self.is_for_people or any(field(getattr(one, name)) for one in records)
+        ]
+        cells = [[field(getattr(one, name)) for name in names] for one in records[:share]]
+        numbers = (
+            place
+            for place, name in enumerate(names)
+            if any(_is_number(getattr(one, name)) for one in records)
+        )
+        headings = (name.replace("_", " ") for name in names)
+        self._print_table(title, TextTable(tuple(headings), cells, frozenset(numbers)))
+        if share < len(records):
+            click.echo(f"… {len(records) - share:,} more (--all shows them)")
+
+    def _print_table(self, title: str, table: TextTable) -> None:
+        if self.format is OutputFormat.CSV:
+            _echo_all(map(_csv_line, (table.names, *table.rows)))
+            return
+        if title and self.is_for_people:
+            _echo_styled(printable(title), bold=True)
+        if self.format is OutputFormat.VERTICAL:
+            _echo_all(vertical(table))
+        elif self.is_for_people:
+            self._print_folded(table)
+        else:
+            _echo_all("\t".join(row) for row in (table.names, *table.rows))
+
+    def _print_folded(self, table: TextTable) -> None:
+        found = folded(table, shutil.get_terminal_size().columns)
+        _echo_styled(found.lines[0], bold=True)
+        _echo_all(found.lines[1:])
+        if found.note:
+            _echo_styled(found.note, dim=True)
+
+
+def output_option(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say how an answer is shown; the command gets an ``Output``."""
+    for decorate in (
+        click.option(
+            "--output",
+            type=click.Choice([form.value for form in OutputFormat]),
+            default=OutputFormat.TEXT.value,
+            show_default=True,
+            callback=_output,
+            help="Tables for people, lines with tabs in a pipe; or JSON lines, CSV, a line a cell.",
+        ),
+        _flag("--vertical", "Show each cell on a line of its own; the same as --output vertical."),
+        _flag("--all", "Show all of a page on a terminal, more than one screen."),
+    ):
+        command = decorate(command)
+    return command
+
+
+def _flag(name: str, text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option(
+        name, is_flag=True, is_eager=True, expose_value=False, callback=_noted, help=text
+    )
+
+
+def _noted(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    context.meta[f"savepoint_cli.{parameter.name}"] = value
+
+
+def _output(context: click.Context, _parameter: click.Parameter, value: str) -> Output:
+    is_vertical = context.meta.get("savepoint_cli.vertical", False)
+    form = OutputFormat.VERTICAL if is_vertical else OutputFormat(value)
+    return Output(form, is_whole=context.meta.get("savepoint_cli.all", False))
 
 
 def escape(text: str, keep: str = "") -> str:
@@ -142,67 +237,39 @@ def escape(text: str, keep: str = "") -> str:
     return markup.escape(printable(text, keep=keep))
 
 
+def _echo_all(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(line)
+
+
+def _echo_styled(text: str, *, bold: bool = False, dim: bool = False) -> None:
+    """A line in another weight, unless the user wants none: https://no-color.org."""
+    is_plain = bool(os.environ.get("NO_COLOR"))
+    click.echo(text if is_plain else click.style(text, bold=bold or None, dim=dim or None))
+
+
+def _csv_line(cells: Sequence[str]) -> str:
+    quoted = (
+        '"' + cell.replace('"', '""') + '"' if any(one in cell for one in ',"\n\r') else cell
+        for cell in cells
+    )
+    return ",".join(quoted)
+
+
 def _plain_fields(records: Sequence[Any]) -> Iterable[str]:
-    """The names of the fields that hold no records."""
+    """The names of the fields that hold no records, of any of these."""
     for field in fields(records[0]):
-        values = (getattr(record, field.name) for record in records)
-        tuples = (value for value in values if isinstance(value, tuple))
-        if not any(is_dataclass(one) for value in tuples for one in value):
+        values = [getattr(record, field.name) for record in records]
+        inner = (one for value in values if isinstance(value, tuple) for one in value)
+        if not any(map(is_dataclass, (*inner, *values))) and not _is_of_records(field.type):
             yield field.name
 
 
-def _is_told(name: str, records: Sequence[Any]) -> bool:
-    """Whether a column says anything at all."""
-    return any(_cell(name, getattr(record, name)) for record in records)
+def _is_of_records(declared: object) -> bool:
+    """Whether a field is for records, of which there may be none: a tuple of no plain values."""
+    text = str(declared)
+    return text.startswith("tuple[") and not text.startswith(("tuple[str", "tuple[int"))
 
 
-def _cell(name: str, value: Any) -> str:
-    """How people see a value."""
-    match value:
-        case None | False:
-            return ""
-        case True:
-            return "yes"
-        case tuple():
-            return "\n".join(escape(str(element)) for element in value)
-        case int() if name.endswith("size"):
-            return f"{value:,}"
-        case float():
-            return f"{value:.4g}"
-        case _:
-            return escape(str(value))
-
-
-def _shown(value: Any) -> str:
-    """How people see a value of a table."""
-    match value:
-        case None:
-            return "null"
-        case str():
-            return value
-        case bytes():
-            return value.hex()
-        case _:
-            return _json(value)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, default=_text)
-
-
-def _plain(value: Any) -> Any:
-    """The value with texts for the numbers that JSON has not: ``NaN`` and ``Infinity``."""
-    match value:
-        case float() if not math.isfinite(value):
-            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-        case dict():
-            return {name: _plain(element) for name, element in value.items()}
-        case list() | tuple():
-            return [_plain(element) for element in value]
-        case _:
-            return value
-
-
-def _text(value: Any) -> str:
-    """What JSON has no word for."""
-    return value.hex() if isinstance(value, bytes) else str(value)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)

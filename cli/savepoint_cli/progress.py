@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from threading import Event, Thread, Timer
 from typing import TYPE_CHECKING
@@ -81,7 +82,7 @@ def _say_compiling() -> None:
 def _shown(*bars: Progress) -> Iterator[None]:
     # What programs read is stdout, so the bars are not there.
     console = Console(stderr=True)
-    if not console.is_terminal:
+    if not console.is_terminal or os.environ.get("CI"):
         yield
         return
     with Live(Group(*bars), console=console, transient=True):

@@ -6,22 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from savepoint_cli import completion
 from savepoint_cli.inspect import (
     inspection,
-    nanoseconds_option,
     open_savepoint,
     undescribed_subclasses_option,
 )
 from savepoint_cli.local import merge_option, usage_errors
-from state_processor import Savepoint, local_session
-from state_processor.reading.rows import first_rows, query_rows
+from state_processor.reading.rows import first_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint_cli.output import Output
-    from savepoint_formats.scan.read_options import UndescribedSubclasses
-    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from state_processor.types.timer_dates import Times
 
 
 def row_limit(default: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -36,14 +34,29 @@ def row_limit(default: int) -> Callable[[Callable[..., None]], Callable[..., Non
     )
 
 
+def _times(_context: click.Context, _parameter: click.Parameter, given: str) -> Times:
+    return "dates" if given == "dates" else "numbers"
+
+
+times_option = click.option(
+    "--times",
+    type=click.Choice(["dates", "raw"]),
+    default="dates",
+    show_default=True,
+    callback=_times,
+    help="Times of timers as dates in UTC, or as milliseconds.",
+)
+
+
 @click.command()
 @inspection
-@click.argument("table")
+@click.argument("table", shell_complete=completion.tables)
 @row_limit(20)
 @click.option("--key", "keys", multiple=True, help="Only the row of this key. Repeatable.")
 @click.option("--where", help="A condition in SQL, e.g. \"total > 100 AND key LIKE 'a%'\".")
 @click.option("--column", "columns", multiple=True, help="Only this column. Repeatable.")
 @merge_option("Of local state: make one value of a state's instances by sum, min, max or concat.")
+@times_option
 @undescribed_subclasses_option
 def show(
     output: Output,
@@ -62,7 +75,7 @@ def show(
     savepoint show s3://jobs/orders/savepoint-1a2b summarize.keyed_state -n 5
     savepoint show s3://jobs/orders/savepoint-1a2b summarize.keyed_state --key 42
     """
-    undescribed_subclasses = options.pop("undescribed_subclasses")
+    undescribed_subclasses, times = options.pop("undescribed_subclasses"), options.pop("times")
     savepoint = open_savepoint(path, **options)
     with usage_errors():
         scan = savepoint.scan(
@@ -73,35 +86,4 @@ def show(
             undescribed_subclasses=undescribed_subclasses,
         )
         names = scan.schema.names
-    output.values(f"Rows of {table}", names, first_rows(scan, rows, where))
-
-
-@click.command()
-@inspection
-@click.argument("sql")
-@row_limit(100)
-@nanoseconds_option
-@undescribed_subclasses_option
-def query(
-    output: Output,
-    path: str,
-    sql: str,
-    rows: int,
-    nanoseconds: Nanoseconds,
-    undescribed_subclasses: UndescribedSubclasses,
-    **uids: Any,
-) -> None:
-    """Run Spark SQL over all tables of the savepoint at PATH.
-
-    A table is called <uid>.<table>; what is no letter, digit or _ in a name becomes _.
-
-    \b
-    savepoint query s3://jobs/orders/savepoint-1a2b "SELECT key, total FROM summarize.keyed_state"
-    """
-    opened = open_savepoint(path, **uids)
-    spark = local_session()
-    names = tuple(operator.uid for operator in opened.operators() if operator.uid)
-    paths = {name: uids[name] for name in ("allow_paths", "strict_paths", "key_types")}
-    savepoint = Savepoint.load(spark, path, uids=names, **paths)
-    savepoint.register(nanoseconds=nanoseconds, undescribed_subclasses=undescribed_subclasses)
-    output.values("", *query_rows(spark, sql, rows, savepoint.unread_views()))
+    output.values(f"Rows of {table}", names, first_rows(scan, rows, where, times))

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli import progress
+from savepoint_cli import completion, progress
 from savepoint_cli.inspect import (
     inspection,
     nanoseconds_option,
     open_savepoint,
-    output_option,
     undescribed_subclasses_option,
 )
 from savepoint_cli.local import usage_errors
 from savepoint_cli.modify import destination, write_savepoint
+from savepoint_cli.output import output_option
 from state_processor import local_session
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _FORMATS = ("parquet", "avro", "csv", "jsonl")
 
 @click.command("export")
 @inspection
-@click.argument("table")
+@click.argument("table", shell_complete=completion.tables)
 @click.argument("out")
 @click.option("--to", "form", type=click.Choice(_FORMATS), required=True, help="The format of OUT.")
 @click.option("--column", "columns", multiple=True, help="Only this column. Repeatable.")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import chain, count, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from savepoint_formats.errors import ConditionError, QueryError
+from savepoint_formats.errors import ConditionError, NotFoundError, QueryError
+from savepoint_formats.state_files.state import StateKind
 from state_processor.types.spark_values import to_comparable, to_printable
+from state_processor.types.sql_names import distinct
+from state_processor.types.timer_dates import with_dates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,11 +22,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from savepoint_formats.scan.scan import TableScan
+    from state_processor.types.timer_dates import Times
 
 Rows = list[dict[str, Any]]
 
 
-def first_rows(scan: TableScan, limit: int, where: str | None = None) -> Rows:
+def first_rows(
+    scan: TableScan, limit: int, where: str | None = None, times: Times = "numbers"
+) -> Rows:
     """The first rows of a table, as plain values; reads no further than it must.
 
     Args:
@@ -30,6 +37,7 @@ def first_rows(scan: TableScan, limit: int, where: str | None = None) -> Rows:
         limit: How many rows at most.
         where: A condition in SQL, e.g. ``total > 100 AND key LIKE 'a%'``; may be about columns
             that are not wanted.
+        times: What the times of timers are, also to the condition.
 
     Returns:
         Dicts of column to value. Times and dates are text, maps are lists of pairs.
@@ -41,7 +49,11 @@ def first_rows(scan: TableScan, limit: int, where: str | None = None) -> Rows:
     names = scan.schema.names
     if where is not None:
         scan = replace(scan, options=replace(scan.options, columns=None))
-    batches = (batch for split in scan.splits() for batch in scan.read(split))
+    batches: Iterator[pa.RecordBatch] = (
+        batch for split in scan.splits() for batch in scan.read(split)
+    )
+    if times == "dates" and scan.kind is StateKind.TIMERS:
+        batches = map(with_dates, batches)
     chosen = (batch if where is None else _filtered(batch, where) for batch in batches)
     return list(islice(_rows(batch.select(names) for batch in chosen), limit))
 
@@ -54,7 +66,45 @@ def printable_rows(batch: pa.RecordBatch) -> Rows:
 
 def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
     for batch in batches:
-        yield from printable_rows(batch)
+        yield from printable_rows(_with_plain_types(batch))
+
+
+def _with_plain_types(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch without integers of 128 bits, which sums of DuckDB are, where 64 are enough."""
+    columns = [
+        one.cast(pa.int64()) if one.type.equals(_HUGE) and _fits(one) else one
+        for one in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+_HUGE = pa.decimal128(38, 0)
+
+
+def _fits(column: pa.Array) -> bool:
+    """Whether numbers of 128 bits have but 64."""
+    extremes = pc.min_max(column)
+    found = [extremes[name].as_py() for name in ("min", "max")]
+    return all(one is None or -(1 << 63) <= one < 1 << 63 for one in found)
+
+
+def result_rows(
+    schema: pa.Schema, batches: Iterator[pa.RecordBatch], limit: int
+) -> tuple[list[str], Rows]:
+    """The first rows of a query's result, as plain values.
+
+    Args:
+        schema: The columns; several may have one name.
+        batches: The rows.
+        limit: How many rows at most; no more are read than it takes.
+
+    Returns:
+        The names of the columns, each with a number behind it that was there before; dicts of
+        column to value, as ``first_rows`` has them.
+    """
+    names = distinct(schema.names)
+    renamed = (pa.RecordBatch.from_arrays(one.columns, names=names) for one in batches)
+    return names, list(islice(_rows(renamed), limit))
 
 
 def _filtered(batch: pa.RecordBatch, where: str) -> pa.RecordBatch:
@@ -93,20 +143,42 @@ def query_rows(
         unread: Name in SQL of a table -> why it can't be read, as ``unread_views`` gives them.
 
     Returns:
-        The names of the columns, each with a number behind it that was there before; dicts of
-        column to value, as ``first_rows`` has them.
+        As ``result_rows``.
 
     Raises:
-        QueryError: The query can't be understood, or a table can't be read.
+        QueryError: The query can't be understood, or fails.
+        NotFoundError: It names one of the tables that can't be read.
+        SavepointError: A file is damaged or missing, as the scan tells it.
+    """
+    found = query_table(spark, query, limit, unread)
+    return result_rows(found.schema, iter(found.to_batches()), limit)
+
+
+def query_table(
+    spark: SparkSession,
+    query: str,
+    limit: int | None = None,
+    unread: Mapping[str, str] | None = None,
+) -> pa.Table:
+    """The rows of a query in Spark SQL; all without a limit.
+
+    Raises:
+        QueryError: As ``query_rows``.
+        NotFoundError: As ``query_rows``.
+        SavepointError: As ``query_rows``.
     """
     from pyspark.errors import PySparkException  # noqa: PLC0415  # Spark is slow to import
 
+    from state_processor.snapshot.task_errors import typed_errors  # noqa: PLC0415
+
     try:
-        table = spark.sql(query).limit(limit).toArrow()
+        with typed_errors():
+            rows = spark.sql(query)
+            return (rows if limit is None else rows.limit(limit)).toArrow()
     except PySparkException as error:
-        raise QueryError(_unread_reason(error, unread or {}) or _reason(error)) from error
-    names = _distinct(table.schema.names)
-    return names, list(_rows(iter(table.rename_columns(names).to_batches())))
+        if reason := _unread_reason(error, unread or {}):
+            raise NotFoundError(reason) from error
+        raise QueryError(str(error).strip().splitlines()[0]) from error
 
 
 def _unread_reason(error: PySparkException, unread: Mapping[str, str]) -> str | None:
@@ -123,21 +195,3 @@ def _unread_reason(error: PySparkException, unread: Mapping[str, str]) -> str | 
     return (
         f"there is no table {wanted}; could not be read: {'; '.join(reasons)}" if reasons else None
     )
-
-
-def _reason(error: PySparkException) -> str:
-    """What went wrong in one line: the error of a savepoint if it is one, or Spark's."""
-    lines = str(error).strip().splitlines()
-    ours = [line for line in lines if line.startswith(_PACKAGES)]
-    return ours[-1].partition(": ")[2] if ours else lines[0]
-
-
-_PACKAGES = ("savepoint_formats.", "state_processor.")
-
-
-def _distinct(names: list[str]) -> list[str]:
-    distinct: list[str] = []
-    for name in names:
-        candidates = chain([name], (f"{name}_{number}" for number in count(2)))
-        distinct.append(next(one for one in candidates if one not in distinct))
-    return distinct

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from savepoint_formats.state_files.state import StateKind
 from state_processor.reading.sql_views import create_view, drop_view
-from state_processor.sql.sql_tables import SqlTables
+from state_processor.snapshot.sql_tables import SqlTables
 from state_processor.types.schema import exported_schema
 from state_processor.types.source_options import SourceOptions
 
@@ -13,14 +14,16 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.read_options import ReadOptions
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
     from state_processor.snapshot.snapshot import Snapshot
+    from state_processor.types.timer_dates import Times
 
 
-def create_views(savepoint: SparkSavepoint, options: ReadOptions) -> dict[str, str]:
+def create_views(savepoint: SparkSavepoint, options: ReadOptions, times: Times) -> dict[str, str]:
     """Makes each table a view; see ``SparkSavepoint.register``.
 
     Args:
         savepoint: The savepoint.
         options: How each table is read.
+        times: What the times of timers are.
 
     Returns:
         Name in SQL -> full name of the table.
@@ -38,7 +41,8 @@ def create_views(savepoint: SparkSavepoint, options: ReadOptions) -> dict[str, s
         }
         scan = shown.operator.scan(shown.operator.table(shown.table), options)
         schema = exported_schema(scan.schema, options.nanoseconds)
-        create_view(savepoint.spark, shown.spark_sql, schema, given)
+        has_dates = scan.kind is StateKind.TIMERS and times == "dates"
+        create_view(savepoint.spark, shown.spark_sql, schema, given, has_dates=has_dates)
     return names
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from state_processor.checks.verification import Depth, Verification
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
     from state_processor.snapshot.key_types import GivenType
-    from state_processor.sql.scan_dataset import Times
+    from state_processor.types.timer_dates import Times
 
 
 @dataclass(frozen=True, repr=False)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         WindowReaderFunction,
     )
     from state_processor.savepoint.merged_rows import ReadMerge
+    from state_processor.types.timer_dates import Times
 
 
 @dataclass(frozen=True, repr=False)
@@ -338,6 +339,7 @@ class SparkSavepoint(Savepoint):
         *,
         nanoseconds: Nanoseconds = "refuse",
         undescribed_subclasses: UndescribedSubclasses = "refuse",
+        times: Times = "numbers",
     ) -> dict[str, str]:
         """Makes each operator a database of Spark SQL, and each table a view in it.
 
@@ -348,6 +350,7 @@ class SparkSavepoint(Savepoint):
         Args:
             nanoseconds: As for ``read_keyed_state``.
             undescribed_subclasses: As for ``read_keyed_state``.
+            times: ``dates`` makes the times of timers timestamps; ``numbers`` are milliseconds.
 
         Returns:
             Name in SQL -> full name of the table.
@@ -361,7 +364,7 @@ class SparkSavepoint(Savepoint):
         """
         asked = ReadOptions(nanoseconds=nanoseconds, undescribed_subclasses=undescribed_subclasses)
         self.warn_of_unread_tables()
-        return create_views(self, asked)
+        return create_views(self, asked, times)
 
     def unread_views(self) -> dict[str, str]:
         """Name in SQL -> why ``register`` left it out."""

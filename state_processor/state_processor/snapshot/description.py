@@ -7,7 +7,7 @@ those of the DataFrame that a table becomes, in Spark's words.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.metadata import FlinkVersionRange, KeyedHandleType
@@ -18,7 +18,7 @@ from savepoint_formats.values.arrow_types import arrow_type, spark_type_name, vi
 from savepoint_formats.values.undecoded import notes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
@@ -170,13 +170,14 @@ def _keyed_formats(metadata: CheckpointMetadata) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TableDescription:
-    """A table, by its full name, and what it shows.
+    """A table, by its full name and by its name in SQL, and what it shows.
 
     ``problems`` say which files of it are missing or damaged: its rows can't be read then. A table
     of which no file can be read has no columns here.
     """
 
     table: str
+    sql: str
     columns: tuple[str, ...]
     states: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -186,18 +187,22 @@ class TableDescription:
         return f"TableDescription({self.table!r}, {len(self.columns)} columns)"
 
     @classmethod
-    def of_operator(cls, operator: Operator) -> Iterator[TableDescription]:
+    def of_operator(cls, operator: Operator, names: Mapping[str, str]) -> Iterator[Self]:
+        """The tables of an operator; ``names`` are those in SQL, by the full ones."""
         problems = {name: tuple(map(str, in_table)) for name, in_table in operator.problems.items()}
         for table in operator.tables:
+            full = f"{operator.name}.{table.name}"
             yield cls(
-                f"{operator.name}.{table.name}",
+                full,
+                names[full],
                 tuple(column.name for column in table.columns),
                 tuple(state.name for state in table.states),
                 tuple(sorted({_kind_name(state) for state in table.states})),
                 problems.get(table.name, ()),
             )
         for name in operator.unread_tables:
-            yield cls(f"{operator.name}.{name}", (), (), (), problems[name])
+            full = f"{operator.name}.{name}"
+            yield cls(full, names[full], (), (), (), problems[name])
 
 
 @dataclass(frozen=True, slots=True, repr=False)

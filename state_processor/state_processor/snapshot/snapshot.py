@@ -35,6 +35,7 @@ from state_processor.snapshot.description import (
 from state_processor.snapshot.key_types import key_serializers
 from state_processor.snapshot.operator import Operator
 from state_processor.snapshot.retained import newest_complete
+from state_processor.snapshot.sql_tables import SqlTables
 from state_processor.types.listed_options import lists
 
 if TYPE_CHECKING:
@@ -180,10 +181,11 @@ class Snapshot:
 
         A table whose files are missing or damaged is among them, with its problems.
         """
+        names = {table.full_name: table.sql for table in SqlTables(self._operators)}
         return [
             described
             for operator in self._operators
-            for described in TableDescription.of_operator(operator)
+            for described in TableDescription.of_operator(operator, names)
         ]
 
     def schema(self, table: str | None = None) -> list[ColumnDescription]:

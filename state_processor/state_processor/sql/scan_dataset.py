@@ -7,10 +7,9 @@ that is there twice in a query has two. Nothing else is asked of a dataset.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow.dataset import Dataset
 
 from savepoint_formats.errors import SavepointError
@@ -19,20 +18,15 @@ from savepoint_formats.tables.tables import KEY
 from state_processor.sql.key_conditions import Condition
 from state_processor.types.schema import exported_schema
 from state_processor.types.spark_values import to_exported
+from state_processor.types.timer_dates import dated_schema, with_dates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow.compute as pc
+
     from savepoint_formats.scan.scan import TableScan
-
-Times = Literal["numbers", "dates"]
-"""What the times of timers are: milliseconds since the epoch, or timestamps in UTC."""
-
-TIMESTAMP = "timestamp"
-DATE = pa.timestamp("us", "UTC")
-
-LAST_MS = (1 << 63) // 1000 - 1
-"""The last millisecond that a timestamp of microseconds has; that of -LAST_MS is the first."""
+    from state_processor.types.timer_dates import Times
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,38 +45,18 @@ class SqlRows:
     def schema(self) -> pa.Schema:
         """The schema of the batches."""
         found = exported_schema(self.scan.schema, self.scan.options.nanoseconds)
-        return _with_dates_in_schema(found) if self._has_dates else found
+        return dated_schema(found) if self._has_dates else found
 
     @property
     def _has_dates(self) -> bool:
-        has_times = self.scan.kind is StateKind.TIMERS and self.times == "dates"
-        return has_times and TIMESTAMP in self.scan.schema.names
+        return self.scan.kind is StateKind.TIMERS and self.times == "dates"
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, split by split."""
         for split in self.scan.splits():
             for batch in self.scan.read(split):
                 found = to_exported(batch, self.scan.options.nanoseconds)
-                yield _with_dates(found) if self._has_dates else found
-
-
-def _with_dates_in_schema(schema: pa.Schema) -> pa.Schema:
-    index = schema.get_field_index(TIMESTAMP)
-    return schema.set(index, schema.field(index).with_type(DATE))
-
-
-def _with_dates(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with the times of its timers as timestamps.
-
-    A timer that is never to fire has the largest number there is: a time that lies beyond the
-    timestamps is the last of them.
-    """
-    schema = _with_dates_in_schema(batch.schema)
-    index = schema.get_field_index(TIMESTAMP)
-    near = pc.max_element_wise(pc.min_element_wise(batch.column(index), LAST_MS), -LAST_MS)
-    columns = [*batch.columns]
-    columns[index] = pc.multiply(near, 1000).view(DATE)
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+                yield with_dates(found) if self._has_dates else found
 
 
 class ScanDataset(Dataset):  # type: ignore[misc]  # pyarrow has no types

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from savepoint_formats.errors import QueryError, TableNotFoundError, did_you_mean
 from savepoint_formats.scan.read_options import ReadOptions
+from state_processor.snapshot.sql_tables import SqlTable, SqlTables
 from state_processor.sql.scan_dataset import ScanDataset, SqlRows
-from state_processor.sql.sql_tables import SqlTable, SqlTables
 from state_processor.sql.sql_text import Dialect, rewritten
 from state_processor.types.sql_names import double_quoted
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from state_processor.snapshot.snapshot import Snapshot
-    from state_processor.sql.scan_dataset import Times
+    from state_processor.types.timer_dates import Times
 
 _BATCH_ROWS = 1 << 16
 _QUERIES = {"SELECT", "EXPLAIN"}
@@ -103,7 +103,10 @@ class SqlDatabase:
             self._expect_query(text)
             for database, name in self._named_tables(text):
                 self._register(database, name)
-            reader = self._connection.sql(text).to_arrow_reader(_BATCH_ROWS)
+            found = self._connection.sql(text)
+            if any(str(kind) == "INTERVAL" for kind in found.types):
+                found = _with_interval_texts(found)
+            reader = found.to_arrow_reader(_BATCH_ROWS)
         return SqlResult(reader.schema, self._batches(reader))
 
     def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
@@ -183,6 +186,16 @@ class SqlDatabase:
         hint = did_you_mean(unknown[1], known)
         told = f"; the tables of the query have: {', '.join(known)}" if known else ""
         return f"there is no column {unknown[1]!r}{told}{hint}"
+
+
+def _with_interval_texts(found: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """The rows with intervals of months, days and microseconds, which no file has, as texts."""
+    names = (double_quoted(name) for name in found.columns)
+    shown = (
+        f"CAST({name} AS VARCHAR) AS {name}" if str(kind) == "INTERVAL" else name
+        for name, kind in zip(names, found.types, strict=True)
+    )
+    return found.project(", ".join(shown))
 
 
 def _base_tables(tree: Any) -> Iterator[tuple[str, str]]:

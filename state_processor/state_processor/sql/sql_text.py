@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from state_processor.types.sql_names import double_quoted, quoted
 
 if TYPE_CHECKING:
-    from state_processor.sql.sql_tables import SqlTables
+    from state_processor.snapshot.sql_tables import SqlTables
 
 _NAME = r"""(?:"(?:[^"]|"")*"|`(?:[^`]|``)*`|[^\W\d][\w$]*)"""
 _PARTS = re.compile(_NAME)

@@ -28,6 +28,15 @@ def unused(name: str, names: Iterable[str]) -> str:
     return next(one for one in chain([name], numbered) if one.casefold() not in taken)
 
 
+def distinct(names: Iterable[str]) -> list[str]:
+    """The names of a query's columns, each with a number behind it that was there before."""
+    found: list[str] = []
+    for name in names:
+        candidates = chain([name], (f"{name}_{number}" for number in count(2)))
+        found.append(next(one for one in candidates if one not in found))
+    return found
+
+
 def quoted(name: str) -> str:
     """A name in Spark's quotes."""
     return "`" + name.replace("`", "``") + "`"

@@ -85,7 +85,7 @@ def test_merged_state_is_written(local: Path, tmp_path: Path) -> None:
         (["--merge", "count"], 2, "expected such as count=sum"),
         (["--merge", "count=average"], 2, "expected one of sum, min, max, concat"),
         (["--merge", "ids=concat"], 2, "are appended"),
-        (["--merge", "total=sum"], 1, "has no local state 'total'"),
+        (["--merge", "total=sum"], 2, "has no local state 'total'"),
     ],
 )
 def test_wrong_rules_are_told_apart_from_wrong_savepoints(

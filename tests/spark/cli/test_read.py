@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from support.sample_rows import SAMPLES, Sample, copy_of, file_of
 
 from savepoint_cli.main import main
@@ -28,23 +28,33 @@ WINDOWS = SAMPLES / "windows-2.2.1-hashmap-native"
 
 def run(*arguments: str | Path) -> tuple[int, str]:
     """Exit code and all that was printed."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
+    result = result_of(*arguments)
     return result.exit_code, result.output
 
 
+def result_of(*arguments: str | Path) -> Result:
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
 def lines(*arguments: str | Path) -> list[dict[str, Any]]:
-    """The JSON lines that a command printed."""
-    code, output = run(*arguments, "--output", "json")
-    assert code == 0, output
-    return [json.loads(line) for line in output.splitlines()]
+    """The JSON lines that a command printed; what it tells besides is not among them."""
+    result = result_of(*arguments, "--output", "json")
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def fails(message: str, *arguments: str | Path) -> None:
-    """The command ends with exit code 1 and one line."""
+def is_wrong(message: str, *arguments: str | Path) -> None:
+    """The command ends with exit code 2, for a wrong call, and one line."""
+    fails(message, *arguments, exit_code=2)
+
+
+def fails(message: str, *arguments: str | Path, exit_code: int = 1) -> None:
+    """The command ends with exit code 1, for a wrong savepoint, and one line."""
     code, output = run(*arguments)
-    assert code == 1, output
+    assert code == exit_code, output
     assert message in output
     assert output.count("\n") == 1, output
 
@@ -53,7 +63,7 @@ class TestShow:
     def test_a_table_for_people(self) -> None:
         code, output = run("show", CURRENCY, "summarize.keyed_state")
         assert code == 0
-        heading, *rows = [line.split() for line in output.splitlines() if line.split()][1:]
+        heading, *rows = [line.split("\t") for line in output.splitlines()]
         assert heading == ["key", "total", "count"]
         assert len([row for row in rows if len(row) == 3]) == 20
 
@@ -131,34 +141,34 @@ class TestShow:
 
 class TestShowWhatIsWrong:
     def test_an_unknown_table(self) -> None:
-        fails("has no table 'state'; it has: keyed_state", "show", CURRENCY, "summarize.state")
+        is_wrong("has no table 'state'; it has: keyed_state", "show", CURRENCY, "summarize.state")
 
     def test_an_unknown_operator(self) -> None:
-        fails("has no operator 'sum'; it has: ", "show", CURRENCY, "sum.keyed_state")
+        is_wrong("has no operator 'sum'; it has: ", "show", CURRENCY, "sum.keyed_state")
 
     def test_a_table_without_an_operator(self) -> None:
-        fails("has no operator 'keyed_state'; it has: ", "show", CURRENCY, "keyed_state")
+        is_wrong("has no operator 'keyed_state'; it has: ", "show", CURRENCY, "keyed_state")
 
     def test_an_unknown_column(self) -> None:
         table = ("show", CURRENCY, "summarize.keyed_state")
-        fails("has no column 'sum'; it has: key, total, count", *table, "--column", "sum")
+        is_wrong("has no column 'sum'; it has: key, total, count", *table, "--column", "sum")
 
     @pytest.mark.parametrize("key", ["a", "1.5", "99999999999"])
     def test_a_key_of_another_type(self, key: str) -> None:
         table = ("show", CURRENCY, "summarize.keyed_state")
-        fails(f"'{key}' is no key of type int32", *table, "--key", key)
+        is_wrong(f"'{key}' is no key of type int32", *table, "--key", key)
 
     def test_a_key_that_is_no_json(self) -> None:
         table = ("show", SQL, "4_group-aggregate.keyed_state")
-        fails("'Zoë' is no key of type struct<f0: string>", *table, "--key", "Zoë")
+        is_wrong("'Zoë' is no key of type struct<f0: string>", *table, "--key", "Zoë")
 
     def test_keys_of_a_list(self) -> None:
-        fails("elements has no column 'key'", "show", STATES, "buffer.elements", "--key", "a")
+        is_wrong("elements has no column 'key'", "show", STATES, "buffer.elements", "--key", "a")
 
     @pytest.mark.parametrize("condition", ["sum > 5", "total >", "total = 'much'"])
     def test_a_condition(self, condition: str) -> None:
         table = ("show", CURRENCY, "summarize.keyed_state")
-        fails(f"condition {condition!r}: ", *table, "--where", condition)
+        is_wrong(f"condition {condition!r}: ", *table, "--where", condition)
 
     def test_a_damaged_file(self, tmp_path: Path) -> None:
         savepoint = copy_of(Sample("currency-2.2.1-hashmap-native"), tmp_path)
@@ -220,10 +230,13 @@ class TestValues:
         assert text in self.shown(OutputFormat.TEXT, [value], None, capsys).split()
 
 
+SPARK = ("--engine", "spark")
+
+
 class TestQuery:
     def test_prints_rows(self, spark: SparkSession) -> None:
         query = "SELECT key, total FROM summarize.keyed_state ORDER BY count DESC, key LIMIT 1"
-        assert lines("query", CURRENCY, query, "--uid", "summarize") == [
+        assert lines("query", *SPARK, CURRENCY, query, "--uid", "summarize") == [
             {"key": 127, "total": 1250268.8125}
         ]
 
@@ -231,16 +244,19 @@ class TestQuery:
         (operator,) = [
             one for one in Sample(CURRENCY.name).open().operators() if one.name == "summarize"
         ]
-        query = f"SELECT count(*) AS n FROM `{operator.id}`.keyed_state"
-        assert lines("query", CURRENCY, query) == [{"n": 24}]
+        query = f'SELECT count(*) AS n FROM "{operator.id}".keyed_state'
+        assert lines("query", *SPARK, CURRENCY, query) == [{"n": 24}]
 
     def test_a_table_for_people(self, spark: SparkSession) -> None:
-        code, output = run("query", STATES, "SELECT value FROM buffer.elements ORDER BY value")
+        code, output = run(
+            "query", *SPARK, STATES, "SELECT value FROM buffer.elements ORDER BY value"
+        )
         assert code == 0
         assert "226: " in output
+        assert "by spark in" in output
 
     def test_no_more_rows_than_wanted(self, spark: SparkSession) -> None:
-        assert len(lines("query", STATES, "SELECT * FROM stateful.timers", "-n", "5")) == 5
+        assert len(lines("query", *SPARK, STATES, "SELECT * FROM stateful.timers", "-n", "5")) == 5
 
     @pytest.mark.parametrize(
         ("query", "message"),
@@ -252,14 +268,14 @@ class TestQuery:
         ],
     )
     def test_that_is_wrong(self, spark: SparkSession, query: str, message: str) -> None:
-        fails(message, "query", STATES, query)
+        is_wrong(message, "query", *SPARK, STATES, query)
 
     def test_of_a_damaged_savepoint(self, spark: SparkSession, tmp_path: Path) -> None:
         savepoint = copy_of(Sample("currency-2.2.1-hashmap-native"), tmp_path)
         file = file_of(savepoint, "summarize 0: keyed state")
         file.write_bytes(file.read_bytes()[:-2])
         query = "SELECT * FROM summarize.keyed_state"
-        fails(f"{file.name} at byte", "query", savepoint.path, query)
+        fails(f"{file.name} at byte", "query", *SPARK, savepoint.path, query)
 
     def test_of_a_savepoint_without_files_names_them(
         self, spark: SparkSession, tmp_path: Path
@@ -268,7 +284,7 @@ class TestQuery:
         for subtask in (0, 1):
             file_of(savepoint, f"summarize {subtask}: keyed state").unlink()
         for table in ("summarize.keyed_state", "Summarize.timers"):
-            code, output = run("query", savepoint.path, f"SELECT * FROM {table}")
+            code, output = run("query", *SPARK, savepoint.path, f"SELECT * FROM {table}")
             warning, error = output.splitlines()
             assert (code, warning.startswith("Warning: table summarize.keyed_state could")) == (
                 1,
@@ -279,6 +295,8 @@ class TestQuery:
             )
             assert error.startswith(expected)
             assert "does not exist" in error
-        code, output = run("query", savepoint.path, "SELECT * FROM currency_converter.rates")
+        code, output = run(
+            "query", *SPARK, savepoint.path, "SELECT * FROM currency_converter.rates"
+        )
         assert code == 0
         assert "does not exist" in output

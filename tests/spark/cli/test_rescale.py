@@ -100,7 +100,7 @@ def test_remove_state_leaves_the_others_of_the_operator(
 
 def test_remove_state_lists_the_states_there_are(currency: Path, out: Path) -> None:
     code, output = run("remove-state", currency, "summarize", "sum", out)
-    assert (code, output.count("\n")) == (1, 1)
+    assert (code, output.count("\n")) == (2, 1)
     assert "has no state 'sum'; it has: total, count" in output
 
 

@@ -124,10 +124,10 @@ def test_people_get_a_summary(tmp_path: Path) -> None:
 def test_an_unknown_table_or_column_is_named(tmp_path: Path) -> None:
     out = tmp_path / "rows"
     code, output = run("export", CURRENCY.path, "summarize.state", out, "--to", "csv")
-    assert code == 1
+    assert code == 2
     assert "has no table 'state'; it has: keyed_state" in output
     code, output = run("export", CURRENCY.path, TABLE, out, "--to", "csv", "--column", "sum")
-    assert code == 1
+    assert code == 2
     assert "has no column 'sum'; it has: key, total, count" in output
 
 

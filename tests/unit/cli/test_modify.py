@@ -144,7 +144,7 @@ class TestEachCommand:
 def test_an_unknown_operator_lists_those_there_are(currency: Path, out: Path) -> None:
     for command in (("remove-operator", "sumarize"), ("rename-operator", "sumarize", "totals")):
         code, output = run(command[0], currency, *command[1:], out)
-        assert code == 1
+        assert code == 2
         assert "has no operator 'sumarize'; it has: " in output
 
 

@@ -11,6 +11,7 @@ from support.sample_rows import Sample, copy_of, file_of
 from savepoint_formats.errors import (
     ColumnNotFoundError,
     ConditionError,
+    FormatError,
     QueryError,
     StateFileNotFoundError,
 )
@@ -183,7 +184,7 @@ class TestQuery:
         rates = file_of(savepoint, "currency_converter 0: operator state")
         rates.write_bytes(rates.read_bytes()[:-3])
         Savepoint.load(spark, savepoint.path).register()
-        with pytest.raises(QueryError, match=f"{rates.name} at byte ") as raised:
+        with pytest.raises(FormatError, match=f"{rates.name} at byte ") as raised:
             query_rows(spark, "SELECT * FROM currency_converter.rates", 9)
         assert "operator currency_converter" in str(raised.value)
         assert "\n" not in str(raised.value)

@@ -8,7 +8,7 @@ import pytest
 from support.sample_rows import Sample
 
 from state_processor import Savepoint
-from state_processor.sql.sql_tables import SqlTables
+from state_processor.snapshot.sql_tables import SqlTables
 from state_processor.sql.sql_text import Dialect, rewritten
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from support.sample_rows import Sample
 
-from savepoint_cli.output import _json
+from savepoint_cli.cells import to_json
 from savepoint_formats.errors import StateTypeError
 from state_processor import schema_text
 from state_processor.files.exported_table import export_table
@@ -36,7 +36,7 @@ def test_json_schema_takes_all_rows_that_show_prints(savepoint: Savepoint, table
     schema = json.loads(schema_text(savepoint, name, "json-schema"))
     Draft202012Validator.check_schema(schema)
     validator = Draft202012Validator(schema)
-    shown = [json.loads(_json(row)) for row in first_rows(savepoint.scan(name), 1000)]
+    shown = [json.loads(to_json(row)) for row in first_rows(savepoint.scan(name), 1000)]
     assert shown
     for row in shown:
         validator.validate(row)

@@ -42,7 +42,8 @@ def among(values: list[int]) -> pc.Expression:
         (pc.field("s", "key") == 5, {"s"}, None),
         (pc.field("s", "key").isin(pa.array([1])), {"s"}, None),
     ],
-    ids=str,
+    # The order of a set is not that of the next process.
+    ids=lambda one: str(one) if isinstance(one, pc.Expression) else "",
 )
 def test_columns_and_keys(
     expression: pc.Expression, columns: set[str], keys: set[Any] | None

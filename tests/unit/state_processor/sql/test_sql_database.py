@@ -21,8 +21,9 @@ from savepoint_formats.errors import (
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.scan.splits import KeyedSplit
 from state_processor import Savepoint
-from state_processor.sql.scan_dataset import LAST_MS, ScanDataset, SqlRows
+from state_processor.sql.scan_dataset import ScanDataset, SqlRows
 from state_processor.sql.sql_database import SqlDatabase
+from state_processor.types.timer_dates import LAST_MS
 
 if TYPE_CHECKING:
     from pathlib import Path

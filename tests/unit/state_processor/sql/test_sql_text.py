@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from state_processor.sql.sql_tables import SqlTables
+from state_processor.snapshot.sql_tables import SqlTables
 from state_processor.sql.sql_text import Dialect, rewritten
 
 

@@ -1,0 +1,128 @@
+"""A value as a cell of a table: for people, or plain for programs.
+
+| value     | people                        | programs                       | JSON         |
+|-----------|-------------------------------|--------------------------------|--------------|
+| number    | ``1,250,268.8125``            | ``1250268.8125``               | number       |
+| bytes     | ``00ff (2 bytes)``            | ``00ff``                       | ``"00ff"``   |
+| struct    | ``{f0: 7, f1: Zoë}``          | JSON                           | object       |
+| map       | ``{EUR: 5}``                  | JSON, a list of pairs          | list of pairs|
+| null      | ``null``                      | ``null``                       | ``null``     |
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal
+from typing import Any
+
+from savepoint_formats.printable import printable
+
+_SHOWN_BYTES = 16
+
+
+def person_cell(value: Any) -> str:
+    """A value of data as people see it, on one line."""
+    return printable(_for_people(value, is_nested=False), keep="")
+
+
+def _for_people(value: Any, *, is_nested: bool = True) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case int() | Decimal():
+            return f"{value:,}"
+        case float():
+            return f"{value:,}" if math.isfinite(value) else _plain(value)
+        case bytes():
+            return _bytes(value, has_length=not is_nested or len(value) > _SHOWN_BYTES)
+        case dict():
+            return _joined("{}", (f"{name}: {_for_people(one)}" for name, one in value.items()))
+        case [(_, _), *_] if all(isinstance(one, tuple) for one in value):
+            return _joined("{}", (f"{_for_people(k)}: {_for_people(v)}" for k, v in value))
+        case list() | tuple():
+            return _joined("[]", map(_for_people, value))
+        case _:
+            return str(value)
+
+
+def _joined(brackets: str, parts: Any) -> str:
+    return f"{brackets[0]}{', '.join(parts)}{brackets[1]}"
+
+
+def _bytes(value: bytes, *, has_length: bool) -> str:
+    shown = value[:_SHOWN_BYTES].hex() + ("…" if len(value) > _SHOWN_BYTES else "")
+    if not has_length:
+        return shown
+    unit = "byte" if len(value) == 1 else "bytes"
+    return f"{shown} ({len(value):,} {unit})".lstrip()
+
+
+def plain_cell(value: Any) -> str:
+    """A value of data as programs read it: the same on every terminal, on one line."""
+    match value:
+        case None:
+            return "null"
+        case str():
+            return printable(value, keep="")
+        case bytes():
+            return value.hex()
+        case float() | Decimal():
+            return str(_plain(value))
+        case _:
+            return printable(to_json(value), keep="")
+
+
+def to_json(value: Any) -> str:
+    """A value as JSON; bytes are hexadecimal."""
+    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, default=_text)
+
+
+def _plain(value: Any) -> Any:
+    """The value with texts for the numbers that JSON has not: ``NaN`` and ``Infinity``."""
+    match value:
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case dict():
+            return {name: _plain(one) for name, one in value.items()}
+        case list() | tuple():
+            return [_plain(one) for one in value]
+        case _:
+            return value
+
+
+def _text(value: Any) -> str:
+    """What JSON has no word for."""
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def person_field(value: Any) -> str:
+    """A field of a record as people see it; what says nothing is empty."""
+    match value:
+        case None | False:
+            return ""
+        case True:
+            return "yes"
+        case tuple():
+            return printable(", ".join(map(str, value)), keep="")
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:.4g}"
+        case _:
+            return printable(str(value), keep="")
+
+
+def plain_field(value: Any) -> str:
+    """A field of a record as programs read it."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case tuple():
+            return printable(", ".join(map(str, value)), keep="")
+        case _:
+            return printable(str(value), keep="")

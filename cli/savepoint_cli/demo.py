@@ -1,0 +1,58 @@
+"""A walk through the commands, over a small savepoint that comes with the package."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+
+import click
+
+from savepoint_formats.errors import SavepointExistsError
+
+_SAMPLE = "currency-2.2.1-hashmap-canonical"
+
+_STEPS = (
+    ("What is in it?", ("describe", "{path}")),
+    ("Which tables are there, and what does SQL call them?", ("list", "{path}")),
+    ("What does a table look like?", ("show", "{path}", "summarize.keyed_state", "-n", "5")),
+    ("What has a key?", ("show", "{path}", "summarize.keyed_state", "--key", "-7")),
+    (
+        "Which are the largest totals?",
+        ("query", "{path}", "SELECT key, total FROM summarize.keyed_state ORDER BY 2 DESC LIMIT 3"),
+    ),
+    ("Which files has it?", ("files", "{path}")),
+)
+
+
+def sample() -> Path:
+    """The savepoint that comes with the package, or lies in the sources of the project."""
+    packaged = Path(__file__).with_name("sample")
+    return (
+        packaged if packaged.is_dir() else Path(__file__).parents[2] / "sample_savepoints" / _SAMPLE
+    )
+
+
+@click.command()
+@click.argument("folder", default="savepoint-demo", type=click.Path(file_okay=False))
+def demo(folder: str) -> None:
+    """Copy a small savepoint to FOLDER, and walk through the commands.
+
+    It is of a job that sums payments by account, and was written by Flink 2.2.
+
+    \b
+    savepoint demo savepoint-demo
+    """
+    if Path(folder).exists():
+        raise SavepointExistsError(f"{folder} exists already; name another folder")
+    shutil.copytree(sample(), folder, ignore=shutil.ignore_patterns("expected.json"))
+    click.echo(f"A savepoint of Flink 2.2 lies in {folder} now.")
+    commands = click.get_current_context().find_root().command
+    for question, step in _STEPS:
+        arguments = [one.format(path=folder) for one in step]
+        click.secho(f"\n# {question}", bold=True)
+        click.echo(f"$ savepoint {shlex.join(arguments)}")
+        commands.main(arguments, prog_name="savepoint", standalone_mode=False)
+    click.echo(
+        f'\nYour turn: savepoint query {folder} opens a prompt, "savepoint --help" lists all.'
+    )

@@ -1,0 +1,38 @@
+"""Times of timers as timestamps.
+
+In tables, as in Flink, they are milliseconds since the epoch. A timer that is never to fire has
+the largest number there is: a time beyond the timestamps of microseconds is the last of them.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Times = Literal["numbers", "dates"]
+"""What the times of timers are: milliseconds since the epoch, or timestamps in UTC."""
+
+TIMESTAMP = "timestamp"
+DATE = pa.timestamp("us", "UTC")
+
+LAST_MS = (1 << 63) // 1000 - 1
+"""The last millisecond that a timestamp of microseconds has; that of -LAST_MS is the first."""
+
+
+def dated_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema of what ``with_dates`` gives."""
+    index = schema.get_field_index(TIMESTAMP)
+    return schema if index < 0 else schema.set(index, schema.field(index).with_type(DATE))
+
+
+def with_dates(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Timers with their times as timestamps."""
+    index = batch.schema.get_field_index(TIMESTAMP)
+    if index < 0:
+        return batch
+    near = pc.max_element_wise(pc.min_element_wise(batch.column(index), LAST_MS), -LAST_MS)
+    columns = [*batch.columns]
+    columns[index] = pc.multiply(near, 1000).view(DATE)
+    return pa.RecordBatch.from_arrays(columns, schema=dated_schema(batch.schema))

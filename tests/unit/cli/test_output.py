@@ -1,0 +1,89 @@
+"""Tables that fit into terminals, and what they leave out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from savepoint_cli.cells import person_cell, plain_cell
+from savepoint_cli.folded_table import TextTable, folded, vertical
+
+
+@pytest.mark.parametrize(
+    ("value", "person", "plain"),
+    [
+        (1250268, "1,250,268", "1250268"),
+        (-1250268.8125, "-1,250,268.8125", "-1250268.8125"),
+        (True, "true", "true"),
+        (None, "null", "null"),
+        ("a\tb\x1b[2J", "a\\tb\\x1b[2J", "a\\tb\\x1b[2J"),
+        (b"\x00\xff", "00ff (2 bytes)", "00ff"),
+        (b"\x07", "07 (1 byte)", "07"),
+        (b"\x01" * 20, "01" * 16 + "… (20 bytes)", "01" * 20),
+        ({"f0": 1007, "f1": "Zoë"}, "{f0: 1,007, f1: Zoë}", '{"f0": 1007, "f1": "Zoë"}'),
+        ([("EUR", 5), ("SEK", None)], "{EUR: 5, SEK: null}", '[["EUR", 5], ["SEK", null]]'),
+        ([1, [2]], "[1, [2]]", "[1, [2]]"),
+        ([], "[]", "[]"),
+        (float("nan"), "NaN", "NaN"),
+        (float("-inf"), "-Infinity", "-Infinity"),
+    ],
+)
+def test_cells(value: Any, person: str, plain: str) -> None:
+    assert person_cell(value) == person
+    assert plain_cell(value) == plain
+
+
+CELLS = st.text("ab 語é🎁", max_size=60)
+
+
+@given(
+    st.integers(1, 9).flatmap(
+        lambda count: st.tuples(
+            st.lists(st.text("xyz", min_size=1, max_size=9), min_size=count, max_size=count),
+            st.lists(st.lists(CELLS, min_size=count, max_size=count), max_size=4),
+            st.sets(st.integers(0, count - 1)),
+        )
+    ),
+    st.integers(20, 120),
+)
+def test_no_line_is_wider_than_the_terminal(
+    parts: tuple[list[str], list[list[str]], set[int]], width: int
+) -> None:
+    names, rows, numbers = parts
+    table = TextTable(tuple(names), rows, frozenset(numbers))
+    found = folded(table, width)
+    assert all(cell_len(line) <= width for line in found.lines)
+    assert len(found.lines) == 2 + len(rows)
+    is_all_there = all(
+        cell.rstrip() in line
+        for row, line in zip(rows, found.lines[2:], strict=True)
+        for cell in row
+    )
+    assert is_all_there or found.note
+
+
+def test_a_table_that_fits_says_nothing_more() -> None:
+    found = folded(TextTable(("key", "n"), [["a", "1,000"], ["bcde", "7"]], frozenset({1})), 40)
+    assert found.lines == ("key       n", "────  ─────", "a     1,000", "bcde      7")
+    assert found.note == ""
+
+
+def test_long_cells_are_shortened_and_then_columns_left_out_from_the_right() -> None:
+    row = ["key", "x" * 100, "y" * 100, "z" * 100]
+    found = folded(TextTable(("key", "x", "y", "z"), [row]), 30)
+    assert found.note == ("1 column left out: z; 2 columns shortened: x, y (--vertical shows all)")
+    assert found.lines[2].startswith("key  xxx")
+
+
+def test_numbers_are_never_cut() -> None:
+    table = TextTable(("text", "number"), [["x" * 90, "1,234,567,890,123"]], frozenset({1}))
+    assert "1,234,567,890,123" in folded(table, 40).lines[2]
+
+
+def test_vertical_shows_all() -> None:
+    lines = vertical(TextTable(("key", "text"), [["a", "x" * 200]]))
+    assert lines[1:] == ["key   a", "text  " + "x" * 200]

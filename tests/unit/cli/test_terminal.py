@@ -1,0 +1,67 @@
+"""The command line as people have it: in a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from support.sample_rows import SAMPLES
+from support.terminal import Terminal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CURRENCY = SAMPLES / "currency-2.2.1-hashmap-canonical"
+STATES = SAMPLES / "states-2.2.1-hashmap-canonical"
+
+
+def test_a_wide_table_fits_and_says_what_it_leaves_out() -> None:
+    with Terminal(("show", STATES, "stateful.keyed_state", "-n", "3"), columns=80) as terminal:
+        assert terminal.finish() == 0
+    shown = terminal.text.splitlines()
+    assert max(map(len, shown[:5])) <= 80
+    assert "columns left out: " in terminal.text
+    assert "(--vertical shows all)" in terminal.text
+
+
+def test_a_description_is_one_screen_unless_all_is_asked_for() -> None:
+    with Terminal(("describe", STATES), lines=24) as terminal:
+        assert terminal.finish() == 0
+    with Terminal(("describe", STATES, "--all"), lines=24) as whole:
+        assert whole.finish() == 0
+    assert len(terminal.text.splitlines()) <= 24
+    assert "more (--all shows them)" in terminal.text
+    assert "customer" not in terminal.text
+    assert "customer" in whole.text
+    assert "more (--all" not in whole.text
+
+
+def test_no_colors_where_none_are_wanted() -> None:
+    with Terminal(("list", CURRENCY), environment={"NO_COLOR": "1"}) as terminal:
+        assert terminal.finish() == 0
+    assert "summarize.keyed_state" in terminal.text
+    assert "\x1b[" not in terminal.raw
+
+
+def test_the_prompt_answers_completes_and_remembers(tmp_path: Path) -> None:
+    where = {"XDG_STATE_HOME": str(tmp_path)}
+    with Terminal(("query", CURRENCY), environment=where) as terminal:
+
+        def ask(typed: str, answer: str) -> None:
+            terminal.wait_for("savepoint>")
+            terminal.type(typed)
+            terminal.wait_for(answer)
+
+        ask(".tables\n", "\nsummarize.keyed_state")
+        ask("SELECT count(*) AS n\nFROM summ\t", "arize.keyed_state")
+        terminal.type(";\n")
+        terminal.wait_for("1 rows by duckdb")
+        ask("SELECT totl FROM summarize.keyed_state;\n", "did you mean 'total'?")
+        ask(".schema summarize.keyed_state\n", "DOUBLE")
+        ask(".tabels\n", "did you mean .tables?")
+        ask(".mode json\n", "\n")
+        ask("SELECT total FROM summarize.keyed_state WHERE key = -7;\n", '{"total": 913265.84375}')
+        terminal.wait_for("savepoint>")
+        terminal.type(".quit\n")
+        assert terminal.finish() == 0
+    history = (tmp_path / "savepoint-state-processor" / "history").read_text()
+    assert "+FROM summarize.keyed_state;" in history
