@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -134,6 +135,16 @@ changes = st.one_of(
         for kind, storage in ((T.FILE_CHANGES_V1, st.none()), (T.FILE_CHANGES, names))
     ),
 )
+
+
+def around_its_parts(changelog: ChangelogHandle) -> ChangelogHandle:
+    """The handle with the key groups of all handles within it, none of which may lie outside."""
+    parts = (changelog, *changelog.base, *changelog.changes)
+    start = min(part.key_groups.start for part in parts)
+    end = max(part.key_groups.end for part in parts)
+    return replace(changelog, key_groups=KeyGroupRange(start, end))
+
+
 changelogs = st.one_of(
     *(
         st.builds(
@@ -146,7 +157,7 @@ changelogs = st.one_of(
             longs,
             checkpoint_id,
             names,
-        )
+        ).map(around_its_parts)
         for kind, checkpoint_id in ((T.CHANGELOG_V1, st.none()), (T.CHANGELOG, longs))
     )
 )

@@ -4,7 +4,8 @@ All sums and products wrap to 32 bits; fold(x) is the low half of a long, xor it
 
 | layout                                | hash code                                              |
 |---------------------------------------|--------------------------------------------------------|
-| Byte, Short, Int, Char                | the number                                             |
+| Byte, Short, Int                      | the number                                             |
+| Char                                  | the number of its one UTF-16 unit                      |
 | Boolean                               | true 1231, false 1237                                  |
 | Long                                  | fold                                                   |
 | Float, Double                         | the IEEE bits, with one NaN; of a double their fold    |
@@ -47,12 +48,14 @@ from savepoint_formats.hashing.unstable_hashes import (
     check_field_of_case_class,
     check_field_of_row,
     check_null,
+    half_a_pair,
     unstable,
 )
 from savepoint_formats.key_groups.ranges import finish, mix_word
 from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
 from savepoint_formats.values.kinds import moments, times, unbounded
 from savepoint_formats.values.kinds.scalars import canonical, unscaled_at
+from savepoint_formats.values.kinds.texts import shows_half
 from savepoint_formats.values.map_entries import pairs_of
 from savepoint_formats.values.value_writer import write_value
 
@@ -181,6 +184,8 @@ def _double_hash(value: float) -> int:
 
 
 def _text_hash(value: str) -> int:
+    if shows_half(value):
+        raise half_a_pair()
     return _chain(utf16_units(value), 0)
 
 
@@ -327,7 +332,7 @@ _RULES: dict[type[Layout], Callable[[Value], int]] = {
     layouts.Byte: int,
     layouts.Short: int,
     layouts.Int: int,
-    layouts.Char: ord,
+    layouts.Char: _text_hash,
     layouts.Long: _fold,
     layouts.Float: _float_hash,
     layouts.Double: _double_hash,

@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.errors import ColumnTypeError, UnstableHashError
+from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.hashing.chained_hashes import bytes_hashes, text_hashes
 from savepoint_formats.hashing.java_hash import java_hash
+from savepoint_formats.hashing.unstable_hashes import half_a_pair
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds import times
 from savepoint_formats.values.kinds.precise_times import is_precise
@@ -95,9 +96,7 @@ def _canonical(column: pa.Array, kind: type[np.floating]) -> NDArray[np.floating
 
 def _texts(_: Layout, column: pa.Array) -> Hashes:
     if len(rows_of_halves(column)):
-        raise UnstableHashError(
-            "a key with half a surrogate pair, whose text in a column is not that of Java"
-        )
+        raise half_a_pair()
     return text_hashes(column)
 
 

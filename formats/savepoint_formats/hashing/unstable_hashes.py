@@ -47,6 +47,13 @@ def _reason(layout: Layout) -> str:
             return f"the hash code of {type(layout).__name__} is not known"
 
 
+def half_a_pair() -> UnstableHashError:
+    """Of a text, or a character, with half a surrogate pair, which a column shows as others."""
+    return UnstableHashError(
+        "a key with half a surrogate pair, whose text in a column is not that of Java"
+    )
+
+
 def check_field_of_row(layout: Layout) -> None:
     """Raises ``UnstableHashError`` if a value of this layout makes a Row such a key."""
     match layout:

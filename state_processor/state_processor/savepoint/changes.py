@@ -59,7 +59,7 @@ class SavepointChanges(StateChanges):
         Example:
             >>> writer.with_operator("totals", transformation).write("s3://jobs/new")
         """
-        writer, transformation = self.writer(), combined(transformations)
+        writer = self.writer()
         operator_id, known = identity(uid)
         before = next(
             (operator for operator in writer.operators if operator.operator_id == operator_id), None
@@ -74,6 +74,7 @@ class SavepointChanges(StateChanges):
                 f"operator {before.name} was changed before, which would be lost: give all of its"
                 " state to with_operator, or change states alone"
             )
+        transformation = combined(transformations)
         alike = before or writer
         key_groups = alike.max_parallelism if max_parallelism is None else max_parallelism
         subtasks = min(alike.parallelism, key_groups) if parallelism is None else parallelism

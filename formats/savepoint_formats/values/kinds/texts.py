@@ -55,6 +55,11 @@ def written_text(text: str) -> str:
     return text
 
 
+def shows_half(text: str) -> bool:
+    """Whether a column shows half a surrogate pair by this text."""
+    return not text.isascii() and _SHOWN_HALF.search(text) is not None
+
+
 def rows_of_halves(texts: pa.Array) -> npt.NDArray[np.int64]:
     """The rows of those texts of a column that ``written_text`` refuses.
 
