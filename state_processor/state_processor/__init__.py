@@ -1,6 +1,6 @@
 """Read, query, audit, bootstrap and modify the state of Apache Flink jobs."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import (
     ClassNotNamedError,
@@ -81,6 +81,7 @@ from state_processor.types.descriptors import (
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
+from state_processor.types.lazy_names import lazy_names
 from state_processor.types.types import TypeInformation, Types
 
 if TYPE_CHECKING:
@@ -175,19 +176,12 @@ __all__ = [
     "snapshots",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """What needs Spark is imported when it is asked for: who only inspects does not wait for it."""
-    if name == "OperatorTransformation":
-        from state_processor.bootstrapping.transformation import OperatorTransformation  # noqa: PLC0415
-
-        return OperatorTransformation
-    if name == "history":
-        from state_processor.audit.history import history  # noqa: PLC0415
-
-        return history
-    if name == "schema_text":
-        from state_processor.files.schema_texts import schema_text  # noqa: PLC0415
-
-        return schema_text
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Who only inspects waits neither for Spark nor for DuckDB.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "OperatorTransformation": ".bootstrapping.transformation",
+        "history": ".audit.history",
+        "schema_text": ".files.schema_texts",
+    },
+)

@@ -8,7 +8,7 @@ read first, and if the key is in it, it is in no other. Else all are read.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -16,6 +16,7 @@ from savepoint_formats.errors import KeyTypeError, StateTypeError, UnstableHashE
 from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.scan.filter import keys_of
+from savepoint_formats.scan.read_options import ReadOptions, UndescribedSubclasses
 from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.tables.tables import KEY
 from savepoint_formats.tables.timer_rows import KEY_GROUP
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from savepoint_formats.layout import Layout
-    from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.tables.tables import Table
     from state_processor.snapshot.operator import Operator
     from state_processor.snapshot.snapshot import Snapshot
@@ -74,6 +74,34 @@ class KeyState:
     tables: tuple[KeyRows, ...]
     other_operators: tuple[str, ...]
 
+    @classmethod
+    def of(
+        cls,
+        snapshot: Snapshot,
+        key: Any,
+        operator: str | None = None,
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
+    ) -> Self:
+        """All that a key has; ``Savepoint.key`` says all of it."""
+        operators = snapshot.operators() if operator is None else (snapshot.operator(operator),)
+        found: list[KeyRows] = []
+        others: dict[str, KeyTypeError] = {}
+        text = ""
+        for one in operators:
+            tables = [table for table in one.tables if _has_keys(table)]
+            if not tables:
+                continue
+            try:
+                wanted = keys_of((key,), visible_key_type(arrow_type(_layout(tables))))
+            except KeyTypeError as error:
+                others[one.name] = error
+                continue
+            (text,) = key_texts(wanted)
+            found += _rows_of(one, tables, wanted, key, undescribed_subclasses)
+        if others and not text:
+            raise next(iter(others.values()))
+        return cls(snapshot.path, text or str(key), tuple(found), tuple(others))
+
     @property
     def is_found(self) -> bool:
         """Whether any table has the key."""
@@ -87,33 +115,6 @@ class KeyState:
         """
         by_name = {f"{one.operator}.{one.table}": one.rows for one in self.tables}
         return by_name[name]
-
-
-def key_state(
-    snapshot: Snapshot,
-    key: Any,
-    operator: str | None = None,
-    undescribed_subclasses: UndescribedSubclasses = "refuse",
-) -> KeyState:
-    """All that a key has; ``Savepoint.key`` says all of it."""
-    operators = snapshot.operators() if operator is None else (snapshot.operator(operator),)
-    found: list[KeyRows] = []
-    others: dict[str, KeyTypeError] = {}
-    text = ""
-    for one in operators:
-        tables = [table for table in one.tables if _has_keys(table)]
-        if not tables:
-            continue
-        try:
-            wanted = keys_of((key,), visible_key_type(arrow_type(_layout(tables))))
-        except KeyTypeError as error:
-            others[one.name] = error
-            continue
-        (text,) = key_texts(wanted)
-        found += _rows_of(one, tables, wanted, key, undescribed_subclasses)
-    if others and not text:
-        raise next(iter(others.values()))
-    return KeyState(snapshot.path, text or str(key), tuple(found), tuple(others))
 
 
 def key_rows(
@@ -149,7 +150,6 @@ def _rows_of(
     undescribed_subclasses: UndescribedSubclasses,
 ) -> list[KeyRows]:
     """What a key has of an operator's tables."""
-    from savepoint_formats.scan.read_options import ReadOptions  # noqa: PLC0415  # numba is slow
 
     def rows(groups: KeyGroupRange | None) -> Iterator[KeyRows]:
         options = ReadOptions(

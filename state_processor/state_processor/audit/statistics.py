@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
+from state_processor.audit.page import fragment
+
 if TYPE_CHECKING:
     from savepoint_formats.statistics.distribution import Distribution
 
@@ -210,8 +212,6 @@ class SavepointStatistics:
 
     def _repr_html_(self) -> str:
         """Plots and tables, for notebooks."""
-        from state_processor.audit.page import fragment  # noqa: PLC0415  # it shows what is here
-
         return fragment(self)
 
 

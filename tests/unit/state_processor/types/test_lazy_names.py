@@ -1,0 +1,34 @@
+"""Names that a package imports when they are asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+PACKAGES = ("state_processor", *(f"state_processor.{room}" for room in ("audit", "checks", "sql")))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_all_that_a_package_lists_is_there(package: str) -> None:
+    module = import_module(package)
+    missing = [name for name in module.__all__ if not hasattr(module, name)]
+    assert missing == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_what_it_does_not_list_is_an_attribute_error(package: str) -> None:
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'Verificaton'"):
+        _ = import_module(package).Verificaton
+
+
+def test_opening_a_savepoint_imports_nothing_that_is_slow() -> None:
+    program = (
+        "import sys; from state_processor import Savepoint;"
+        "slow = {'pyspark', 'numba', 'duckdb', 'pandas', 'matplotlib', 'rocksdict',"
+        " 'savepoint_formats.scan.scan'};"
+        "assert not slow & set(sys.modules), slow & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
