@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import state_processor
 from savepoint_cli import completion
 from savepoint_cli.inspect import (
     allow_path_option,
@@ -18,6 +19,8 @@ from savepoint_cli.inspect import (
 )
 from savepoint_cli.output import output_option
 from savepoint_formats.printable import printable
+from state_processor.audit.page import page
+from state_processor.audit.statistics_views import statistics_tables
 from state_processor.snapshot import retained
 from state_processor.types.flink_units import milliseconds
 
@@ -112,10 +115,6 @@ def stats(
     savepoint stats s3://jobs/orders/savepoint-1a2b --output json
     savepoint stats s3://jobs/orders/savepoint-1a2b --html report.html
     """
-    # Numba is slow to import, and most commands have no need of it.
-    from state_processor.audit.page import page  # noqa: PLC0415
-    from state_processor.audit.statistics_views import statistics_tables  # noqa: PLC0415
-
     savepoint = open_savepoint(path, **uids)
     report = savepoint.stats(table, at=at, ttl=ttl, top=top)
     if html_file is None:
@@ -205,12 +204,11 @@ def history(
     \b
     savepoint history s3://jobs/checkpoints summarize.keyed_state --key 42 --changes
     """
-    # Numba is slow to import, and most commands have no need of it.
-    from state_processor.audit.history import history as history_of  # noqa: PLC0415
-
     options = {**uids, "uids": (*uids["uids"], *uids["listed_uids"])}
     del options["listed_uids"]
-    found = history_of(path, table, key, undescribed_subclasses=undescribed_subclasses, **options)
+    found = state_processor.history(
+        path, table, key, undescribed_subclasses=undescribed_subclasses, **options
+    )
     for one in found.moments:
         if one.is_changed or not changes:
             place = {

@@ -15,6 +15,7 @@ from savepoint_cli import completion
 from savepoint_cli.inspect import inspection, open_savepoint
 from savepoint_cli.output import OutputFormat
 from savepoint_formats.errors import DamagedError, UnknownUidWarning
+from state_processor import checks
 from state_processor.reading.rows import printable_rows
 
 if TYPE_CHECKING:
@@ -167,10 +168,8 @@ class FaultLine:
 
 
 def _verified(path: str, depth: Depth, uids: dict[str, Any]) -> Verification:
-    from state_processor.checks.verification import Verification  # noqa: PLC0415  # numba is slow
-
     try:
         savepoint = open_savepoint(path, **uids)
     except DamagedError as error:
-        return Verification.of_unreadable(path, depth, error)
+        return checks.Verification.of_unreadable(path, depth, error)
     return savepoint.verify(depth)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import state_processor
 from savepoint_cli import completion
 from savepoint_cli.output import output_option
 from state_processor import Savepoint
@@ -169,12 +170,8 @@ def schema(
     if form is not None:
         if table is None:
             raise click.UsageError("--as is about one table: name it")
-        # Numba is slow to import, and the columns alone have no need of it.
-        from state_processor.files.schema_texts import schema_text  # noqa: PLC0415
-
-        output.text(
-            {"table": table, "form": form}, schema_text(open_savepoint(path, **uids), table, form)
-        )
+        text = state_processor.schema_text(open_savepoint(path, **uids), table, form)
+        output.text({"table": table, "form": form}, text)
         return
     output.rows(f"Columns of {table or path}", open_savepoint(path, **uids).schema(table))
 

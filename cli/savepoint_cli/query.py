@@ -18,12 +18,17 @@ from savepoint_cli.inspect import (
 )
 from savepoint_cli.local import usage_errors
 from savepoint_cli.read import row_limit, times_option
+from savepoint_formats.scan.read_options import ReadOptions
+from state_processor import Savepoint, files, local_session
+from state_processor import sql as embedded_sql
+from state_processor.reading.rows import query_table, result_rows
+from state_processor.snapshot.sql_tables import SqlTables
+from state_processor.sql.sql_text import Dialect, rewritten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from savepoint_cli.output import Output
-    from state_processor import Savepoint
     from state_processor.sql.sql_database import SqlResult
 
     Run = Callable[[str, int | None], SqlResult]
@@ -107,9 +112,7 @@ def query(output: Output, path: str, sql: str | None, **options: Any) -> None:
         if sql is not None:
             _answer(output, run, sql, run_options)
             return
-        # A prompt is for people alone.
-        from savepoint_cli.prompt import Prompt  # noqa: PLC0415
-        from state_processor.snapshot.sql_tables import SqlTables  # noqa: PLC0415
+        from savepoint_cli.prompt import Prompt  # noqa: PLC0415  # prompt_toolkit is slow
 
         tables = SqlTables(opened.operators())
         Prompt(opened, tables, lambda out, text: _answer(out, run, text, run_options)).run()
@@ -122,8 +125,6 @@ _OF_THE_RUN = (
 
 
 def _answer(output: Output, run: Run, sql: str, options: Mapping[str, Any]) -> None:
-    from state_processor.reading.rows import result_rows  # noqa: PLC0415  # for those who query
-
     start, limit = perf_counter(), options["rows"]
     if options["out"] is not None:
         _write(output, run(sql, None), options)
@@ -137,14 +138,11 @@ def _answer(output: Output, run: Run, sql: str, options: Mapping[str, Any]) -> N
 
 
 def _write(output: Output, found: SqlResult, options: Mapping[str, Any]) -> None:
-    # The libraries of the formats are for those who write files.
-    from state_processor.files import TableFormat, write_table_file  # noqa: PLC0415
-
     path, form = options["out"]
     with usage_errors():
-        size = write_table_file(
+        size = files.write_table_file(
             path,
-            TableFormat(form),
+            files.TableFormat(form),
             found.schema,
             found.batches,
             is_overwritten=options["overwrite"],
@@ -159,21 +157,12 @@ def _engine(
     if options["engine"] == "spark":
         yield _spark(opened, options, where)
         return
-    from savepoint_formats.scan.read_options import ReadOptions  # noqa: PLC0415  # numba is slow
-    from state_processor.sql.sql_database import SqlDatabase  # noqa: PLC0415  # so is DuckDB
-
     asked = {name: options[name] for name in ("nanoseconds", "undescribed_subclasses")}
-    with SqlDatabase(opened, ReadOptions(**asked), times=options["times"]) as database:
+    with embedded_sql.SqlDatabase(opened, ReadOptions(**asked), times=options["times"]) as database:
         yield lambda sql, _limit: database.query(sql)
 
 
 def _spark(opened: Savepoint, options: Mapping[str, Any], where: Mapping[str, Any]) -> Run:
-    from state_processor import Savepoint, local_session  # noqa: PLC0415
-    from state_processor.reading.rows import query_table  # noqa: PLC0415
-    from state_processor.snapshot.sql_tables import SqlTables  # noqa: PLC0415
-    from state_processor.sql.sql_database import SqlResult  # noqa: PLC0415
-    from state_processor.sql.sql_text import Dialect, rewritten  # noqa: PLC0415
-
     if sys.stderr.isatty():
         click.echo("Starting Spark …", err=True)
     spark = local_session(options["master"], **options["conf"])
@@ -187,6 +176,6 @@ def _spark(opened: Savepoint, options: Mapping[str, Any], where: Mapping[str, An
     def run(sql: str, limit: int | None) -> SqlResult:
         text = rewritten(sql, tables, Dialect.SPARK)
         found = query_table(spark, text, limit, unread)
-        return SqlResult(found.schema, iter(found.to_batches()))
+        return embedded_sql.SqlResult(found.schema, iter(found.to_batches()))
 
     return run

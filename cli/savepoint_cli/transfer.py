@@ -17,7 +17,7 @@ from savepoint_cli.inspect import (
 from savepoint_cli.local import usage_errors
 from savepoint_cli.modify import destination, write_savepoint
 from savepoint_cli.output import output_option
-from state_processor import local_session
+from state_processor import files, local_session
 
 if TYPE_CHECKING:
     from savepoint_cli.output import Output
@@ -54,15 +54,12 @@ def export_table(
     \b
     savepoint export s3://jobs/savepoint-1a2b summarize.keyed_state totals.parquet --to parquet
     """
-    # The libraries of the formats are for those who export.
-    from state_processor.files.exported_table import export_table as write_table  # noqa: PLC0415
-
     added = {name: options.pop(name) for name in _READ_OPTIONS}
     savepoint = open_savepoint(path, **options)
     with usage_errors():
         scan = savepoint.scan(table, columns=columns or None, keys=keys or None, **added)
     with progress.steps(f"Writing {out}", len(tuple(scan.splits()))) as on_split:
-        output.page(write_table(scan, out, form, overwrite=overwrite, on_split=on_split))
+        output.page(files.export_table(scan, out, form, overwrite=overwrite, on_split=on_split))
 
 
 @click.command("import")
@@ -97,8 +94,6 @@ def import_table(
     \b
     savepoint import totals.csv s3://jobs/bootstrapped --description totals.yaml
     """
-    from state_processor.files.described_import import DescribedImport  # noqa: PLC0415  # Spark is slow
-
-    described = DescribedImport.of(data, description, form)
+    described = files.DescribedImport.of(data, description, form)
     writer = described.writer(local_session())
     write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)

@@ -97,15 +97,19 @@ def _short(text: str) -> str:
     return shown if len(shown) <= 40 else f"{shown[:20]}…{shown[-19:]}"
 
 
-def _figure(name: str, height: float = 2.4) -> tuple[Any, Any]:
+def _matplotlib() -> Any:
     try:
-        from matplotlib import rc_context  # noqa: PLC0415  # of the extra "report"
-        from matplotlib.figure import Figure  # noqa: PLC0415
+        import matplotlib.figure  # noqa: PLC0415  # of the extra "report"
     except ImportError as error:
         message = "plots need matplotlib: pip install 'savepoint-state-processor[report]'"
         raise MissingPackageError(message) from error
-    with rc_context(_settings(name)):
-        figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+    return matplotlib
+
+
+def _figure(name: str, height: float = 2.4) -> tuple[Any, Any]:
+    matplotlib = _matplotlib()
+    with matplotlib.rc_context(_settings(name)):
+        figure = matplotlib.figure.Figure(figsize=(_WIDTH, height), layout="constrained")
         axes = figure.add_subplot()
     figure.patch.set_alpha(0)
     _plain(axes)
@@ -128,11 +132,9 @@ def _settings(name: str) -> Any:
 
 
 def _svg(figure: Any, name: str) -> str:
-    from matplotlib import rc_context  # noqa: PLC0415  # of the extra "report"
-
     content = io.StringIO()
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    with rc_context(_settings(name)):
+    with _matplotlib().rc_context(_settings(name)):
         figure.savefig(content, format="svg", metadata=nothing)
     text = content.getvalue()
     text = text[text.index("<svg") :]

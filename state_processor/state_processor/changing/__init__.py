@@ -1,1 +1,12 @@
 """Existing state that is changed: replaced, renamed, removed, or passed through."""
+
+from typing import TYPE_CHECKING
+
+from state_processor.types.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from state_processor.changing.changed_operator import ChangedOperator
+
+__all__ = ["ChangedOperator"]
+
+__getattr__ = lazy_names(__name__, {"ChangedOperator": ".changed_operator"})

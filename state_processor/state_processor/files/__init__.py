@@ -1,7 +1,35 @@
 """Files of rows, in formats that other programs write and read: Parquet, Avro, CSV, JSON lines."""
 
-from state_processor.files.new_table_file import expect_free, write_table_file
-from state_processor.files.table_files import TableFiles
-from state_processor.files.table_format import FileSplit, TableFormat
+from typing import TYPE_CHECKING
 
-__all__ = ["FileSplit", "TableFiles", "TableFormat", "expect_free", "write_table_file"]
+from state_processor.types.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from state_processor.files.described_import import DescribedImport
+    from state_processor.files.exported_table import export_table
+    from state_processor.files.new_table_file import expect_free, write_table_file
+    from state_processor.files.table_files import TableFiles
+    from state_processor.files.table_format import FileSplit, TableFormat
+
+__all__ = [
+    "DescribedImport",
+    "FileSplit",
+    "TableFiles",
+    "TableFormat",
+    "expect_free",
+    "export_table",
+    "write_table_file",
+]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "DescribedImport": ".described_import",
+        "FileSplit": ".table_format",
+        "TableFiles": ".table_files",
+        "TableFormat": ".table_format",
+        "expect_free": ".new_table_file",
+        "export_table": ".exported_table",
+        "write_table_file": ".new_table_file",
+    },
+)

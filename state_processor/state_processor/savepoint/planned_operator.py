@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from state_processor import changing
 from state_processor.writing.write_context import NamedStates, PlannedTransformation
 
 if TYPE_CHECKING:
@@ -91,11 +92,10 @@ class PlannedOperator:
     @property
     def change(self) -> ChangedOperator | None:
         """What has become of an operator of the source so far; None of one that is new."""
-        from state_processor.changing.changed_operator import ChangedOperator  # noqa: PLC0415  # Spark is slow
-
         if self.transformation is None and self.source is not None:
-            return ChangedOperator(self.source)
-        return self.transformation if isinstance(self.transformation, ChangedOperator) else None
+            return changing.ChangedOperator(self.source)
+        made = self.transformation
+        return made if isinstance(made, changing.ChangedOperator) else None
 
     def rescaled(
         self, max_parallelism: int | None, parallelism: int | None, hash_code: HashKeys | str | None

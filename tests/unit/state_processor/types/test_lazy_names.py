@@ -8,7 +8,8 @@ from importlib import import_module
 
 import pytest
 
-PACKAGES = ("state_processor", *(f"state_processor.{room}" for room in ("audit", "checks", "sql")))
+ROOMS = ("audit", "changing", "checks", "files", "sql")
+PACKAGES = ("state_processor", *(f"state_processor.{room}" for room in ROOMS))
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -24,9 +25,10 @@ def test_what_it_does_not_list_is_an_attribute_error(package: str) -> None:
         _ = import_module(package).Verificaton
 
 
-def test_opening_a_savepoint_imports_nothing_that_is_slow() -> None:
+@pytest.mark.parametrize("module", ["state_processor", "savepoint_cli.main"])
+def test_nothing_that_is_slow_is_imported_before_it_is_needed(module: str) -> None:
     program = (
-        "import sys; from state_processor import Savepoint;"
+        f"import sys, {module};"
         "slow = {'pyspark', 'numba', 'duckdb', 'pandas', 'matplotlib', 'rocksdict',"
         " 'savepoint_formats.scan.scan'};"
         "assert not slow & set(sys.modules), slow & set(sys.modules)"
