@@ -17,8 +17,8 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings
 
 from savepoint_cli.output import Output, OutputFormat
-from savepoint_formats.errors import SavepointError, TableNotFoundError, did_you_mean
-from savepoint_formats.printable import printable
+from savepoint_formats.errors import SavepointError, TableNotFoundError
+from savepoint_formats.printable import did_you_mean, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -66,10 +66,9 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.printable import printable
+from savepoint_formats.printable import did_you_mean, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -140,18 +139,6 @@ def within(*places: str) -> Iterator[None]:
     except SavepointError as error:
         error.within(*places)
         raise
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a message: whether one of these names was meant; empty if none is like it.
-
-    Example:
-        >>> did_you_mean("sumarize", ["source", "summarize"])
-        "; did you mean 'summarize'?"
-    """
-    by_name = {one.casefold(): one for one in known}
-    meant = get_close_matches(name.casefold(), by_name, 1)
-    return f"; did you mean {by_name[meant[0]]!r}?" if meant else ""
 
 
 class SavepointNotFoundError(NotFoundError):

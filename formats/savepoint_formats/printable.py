@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import MISSING, fields
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -95,6 +96,18 @@ def call_text(made: Any) -> str:
         elif value != (one.default if one.default_factory is MISSING else one.default_factory()):
             arguments.append(f"{one.name}={value!r}")
     return f"{type(made).__name__}({', '.join(arguments)})"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message: whether one of these names was meant; empty if none is like it.
+
+    Example:
+        >>> did_you_mean("sumarize", ["source", "summarize"])
+        "; did you mean 'summarize'?"
+    """
+    by_name = {one.casefold(): one for one in known}
+    meant = get_close_matches(name.casefold(), by_name, 1)
+    return f"; did you mean {by_name[meant[0]]!r}?" if meant else ""
 
 
 def _escaped(character: str, keep: str) -> str:

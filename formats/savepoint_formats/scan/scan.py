@@ -18,10 +18,10 @@ from savepoint_formats.errors import (
     ColumnNotFoundError,
     StateNotFoundError,
     StateTypeError,
-    did_you_mean,
     within,
 )
 from savepoint_formats.metadata.references import COORDINATOR
+from savepoint_formats.printable import did_you_mean
 from savepoint_formats.scan.filter import KeyFilter
 from savepoint_formats.scan.merged_columns import MergedColumns, merge_of, mergeable_states
 from savepoint_formats.scan.operator_scan import OperatorStateSplit, read_operator_state

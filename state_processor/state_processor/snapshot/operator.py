@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from savepoint_formats.errors import StateNotFoundError, did_you_mean
+from savepoint_formats.errors import StateNotFoundError
+from savepoint_formats.printable import did_you_mean
 from savepoint_formats.tables.catalog import OperatorCatalog
 from savepoint_formats.tables.tables import Table, tables_of
 from savepoint_formats.tables.unread import problems_by_table

@@ -14,7 +14,8 @@ from uuid import uuid4
 import duckdb
 import pyarrow as pa
 
-from savepoint_formats.errors import QueryError, TableNotFoundError, did_you_mean
+from savepoint_formats.errors import QueryError, TableNotFoundError
+from savepoint_formats.printable import did_you_mean
 from savepoint_formats.scan.read_options import ReadOptions
 from state_processor.snapshot.sql_tables import SqlTable, SqlTables
 from state_processor.sql.scan_dataset import ScanDataset, SqlRows
