@@ -1,5 +1,6 @@
 """The ``_metadata`` file of a savepoint or checkpoint, read and written byte for byte."""
 
+from savepoint_formats.metadata.changes_handles import FileChanges, InMemoryChanges
 from savepoint_formats.metadata.checkpoint import (
     CheckpointMetadata,
     MasterState,
@@ -8,12 +9,10 @@ from savepoint_formats.metadata.checkpoint import (
     SubtaskState,
 )
 from savepoint_formats.metadata.flink_versions import FlinkVersionRange
+from savepoint_formats.metadata.keyed_handle_types import KeyedHandleType
 from savepoint_formats.metadata.keyed_handles import (
     ChangelogHandle,
-    FileChanges,
     IncrementalHandle,
-    InMemoryChanges,
-    KeyedHandleType,
     KeyedStateHandle,
     KeyGroupsHandle,
     LocalFile,

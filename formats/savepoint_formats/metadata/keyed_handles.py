@@ -1,15 +1,6 @@
 """Keyed state handles: which key groups of an operator lie where.
 
-| type     | class             | since                                                            |
-|----------|-------------------|------------------------------------------------------------------|
-| 0        | (``None``)        |                                                                  |
-| 3, 7, 12 | KeyGroupsHandle   | 3 up to 1.14; 7 canonical savepoint, 1.13; 12 native, 1.15       |
-| 5, 11    | IncrementalHandle | 5 up to 1.14; 11 from 1.15                                       |
-| 8, 14    | ChangelogHandle   | 8 in 1.14 and early 1.15; 14 after that                          |
-| 9        | InMemoryChanges   | inside a ChangelogHandle                                         |
-| 10, 13   | FileChanges       | inside a ChangelogHandle; 13 names its storage                   |
-
-Types 3 and 12 do not say in which format the file is: it is the heap's or the canonical one.
+``keyed_handle_types`` has a table of their types; those of changes are in ``changes_handles``.
 
 Flink: ``MetadataV2V3SerializerBase.serializeKeyedStateHandle``.
 """
@@ -17,9 +8,10 @@ Flink: ``MetadataV2V3SerializerBase.serializeKeyedStateHandle``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import TYPE_CHECKING, Self, TypeVar
 
+from savepoint_formats.metadata.changes_handles import ChangesHandle, FileChanges, InMemoryChanges
+from savepoint_formats.metadata.keyed_handle_types import KeyedHandleType
 from savepoint_formats.metadata.stream_handles import (
     NO_HANDLE,
     KeyGroupRangeOffsets,
@@ -37,21 +29,6 @@ if TYPE_CHECKING:
 
     from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
     from savepoint_formats.key_groups.ranges import KeyGroupRange
-
-
-class KeyedHandleType(IntEnum):
-    """The byte in front of a keyed handle."""
-
-    KEY_GROUPS_V1 = 3
-    INCREMENTAL_V1 = 5
-    CANONICAL_SAVEPOINT = 7
-    CHANGELOG_V1 = 8
-    IN_MEMORY_CHANGES = 9
-    FILE_CHANGES_V1 = 10
-    INCREMENTAL = 11
-    KEY_GROUPS = 12
-    FILE_CHANGES = 13
-    CHANGELOG = 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,118 +137,7 @@ class IncrementalHandle:
         _write_handle_id(self.handle_id, view)
 
 
-@dataclass(frozen=True, slots=True)
-class StateChange:
-    """A piece of a changelog in memory: i32 key group (-1 = metadata), i32 size, bytes."""
-
-    key_group: int
-    data: bytes
-
-    @classmethod
-    def read(cls, view: DataInputView) -> Self:
-        return cls(view.read_int(), view.read_bytes(view.read_count()))
-
-    def write(self, view: DataOutputView) -> None:
-        view.write_int(self.key_group)
-        view.write_int(len(self.data))
-        view.write_bytes(self.data)
-
-
-@dataclass(frozen=True, slots=True)
-class InMemoryChanges:
-    """An increment of a changelog that lies in ``_metadata`` itself.
-
-    | bytes  | field           | meaning                                     |
-    |--------|-----------------|---------------------------------------------|
-    | i32 ×2 | key_groups      | start and count                             |
-    | i64 ×2 | start, end      | sequence numbers of the changes             |
-    | …      | changes         | i32 count, then each                        |
-    | utf    | handle_id       | unique name                                 |
-    """
-
-    type: KeyedHandleType
-    key_groups: KeyGroupRange
-    start: int
-    end: int
-    changes: tuple[StateChange, ...]
-    handle_id: str
-
-    @classmethod
-    def read(cls, view: DataInputView, handle_type: KeyedHandleType) -> Self:
-        key_groups, start, end = read_key_groups(view), view.read_long(), view.read_long()
-        changes = tuple(StateChange.read(view) for _ in range(view.read_count(element_size=8)))
-        return cls(handle_type, key_groups, start, end, changes, view.read_utf())
-
-    def write(self, view: DataOutputView) -> None:
-        write_key_groups(self.key_groups, view)
-        view.write_long(self.start)
-        view.write_long(self.end)
-        view.write_int(len(self.changes))
-        for change in self.changes:
-            change.write(view)
-        view.write_utf(self.handle_id)
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeSetStream:
-    """A change set: i64 offset in the uncompressed content of a file, and the file."""
-
-    offset: int
-    stream: PlainStream
-
-    @classmethod
-    def read(cls, view: DataInputView) -> Self:
-        return cls(view.read_long(), read_plain_stream(view))
-
-    def write(self, view: DataOutputView) -> None:
-        view.write_long(self.offset)
-        write_stream(self.stream, view)
-
-
-@dataclass(frozen=True, slots=True)
-class FileChanges:
-    """An increment of a changelog that lies in files.
-
-    | bytes  | field             | meaning                                   |
-    |--------|-------------------|-------------------------------------------|
-    | i32 ×2 | key_groups        | start and count                           |
-    | …      | streams           | i32 count, then each                      |
-    | i64    | size              | uncompressed bytes                        |
-    | i64    | checkpointed_size | bytes this snapshot added                 |
-    | utf    | handle_id         | unique name                               |
-    | utf    | storage           | e.g. ``filesystem``; type 13 only         |
-    """
-
-    type: KeyedHandleType
-    key_groups: KeyGroupRange
-    streams: tuple[ChangeSetStream, ...]
-    size: int
-    checkpointed_size: int
-    handle_id: str
-    storage: str | None
-
-    @classmethod
-    def read(cls, view: DataInputView, handle_type: KeyedHandleType) -> Self:
-        key_groups = read_key_groups(view)
-        streams = tuple(ChangeSetStream.read(view) for _ in range(view.read_count(element_size=9)))
-        size, checkpointed_size, handle_id = view.read_long(), view.read_long(), view.read_utf()
-        storage = view.read_utf() if handle_type is KeyedHandleType.FILE_CHANGES else None
-        return cls(handle_type, key_groups, streams, size, checkpointed_size, handle_id, storage)
-
-    def write(self, view: DataOutputView) -> None:
-        write_key_groups(self.key_groups, view)
-        view.write_int(len(self.streams))
-        for stream in self.streams:
-            stream.write(view)
-        view.write_long(self.size)
-        view.write_long(self.checkpointed_size)
-        view.write_utf(self.handle_id)
-        if self.storage is not None:
-            view.write_utf(self.storage)
-
-
 BaseHandle = KeyGroupsHandle | IncrementalHandle
-ChangesHandle = InMemoryChanges | FileChanges
 PartT = TypeVar("PartT", bound=BaseHandle | ChangesHandle)
 
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from savepoint_formats.metadata.changes_handles import FileChanges, InMemoryChanges
 from savepoint_formats.metadata.keyed_handles import (
     ChangelogHandle,
-    FileChanges,
     IncrementalHandle,
-    InMemoryChanges,
     KeyGroupsHandle,
     LocalFile,
 )
@@ -19,12 +18,9 @@ from savepoint_formats.metadata.stream_handles import KeyGroupsStream
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from savepoint_formats.metadata.changes_handles import ChangesHandle
     from savepoint_formats.metadata.checkpoint import OperatorState, SubtaskState
-    from savepoint_formats.metadata.keyed_handles import (
-        BaseHandle,
-        ChangesHandle,
-        KeyedStateHandle,
-    )
+    from savepoint_formats.metadata.keyed_handles import BaseHandle, KeyedStateHandle
     from savepoint_formats.metadata.operator_handles import ChannelHandle, OperatorStateHandle
     from savepoint_formats.metadata.stream_handles import PlainStream, StreamHandle
 
