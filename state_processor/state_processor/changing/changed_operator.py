@@ -31,7 +31,11 @@ from state_processor.changing.kept_state import (
     without_operator_state,
 )
 from state_processor.changing.key_choice import encoded_keys, keys_where
-from state_processor.changing.named_classes import expect_not_named, snapshots_of
+from state_processor.changing.named_classes import (
+    expect_not_named,
+    snapshots_of,
+    states_that_may_name_classes,
+)
 from state_processor.changing.stored_elements import StoredElements
 from state_processor.changing.stored_rows import StoredKeyedRows, check_passage
 from state_processor.changing.value_changes import ValueChanges
@@ -53,7 +57,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.pass_through.deleted_keys import DeletedKeys
     from savepoint_formats.pass_through.merged_instances import MergedInstances
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
@@ -226,12 +232,22 @@ class ChangedOperator:
             return self
         return replace(self, hash_code=hash_code_of(self.operator, self.hash_code))
 
-    def check(self, parallelism: int, max_parallelism: int) -> None:
-        """Reads the keyed state that passes through, as ``write`` does; writes nothing.
+    @property
+    def is_checked_by_spark(self) -> bool:
+        """Whether ``check`` needs a session that no change has needed before."""
+        return bool(self.headers.classes and states_that_may_name_classes(self.operator))
+
+    def check(self, spark: SparkSession | None, parallelism: int, max_parallelism: int) -> None:
+        """Reads what changes and what passes through, as ``write`` does; writes nothing.
+
+        What is to be encoded anew is encoded, by Spark. Bytes that may hold the name of a class
+        that is renamed are looked through if there is a session.
 
         Raises:
             RescaleError: It is rescaled, but has state that only its operator can spread anew.
-            SavepointError: A file can't be read, or the hash codes of keys are not known.
+            SchemaChangeError: A class is named where its name can't be changed.
+            SavepointError: A file can't be read, a value can't be encoded, or the hash codes of
+                keys are not known.
         """
         record = self.operator.record
         if (record.parallelism, record.max_parallelism) != (parallelism, max_parallelism):
@@ -239,8 +255,12 @@ class ChangedOperator:
         if any(state.kind.is_keyed for state in self.operator.catalog.states):
             types, written = StoredTypes.of(self.operator), self._written()
             names = frozenset(info.name for info in types.states if info.name not in written)
-            key, hash_code = types.key.layout(), hash_code_of(self.operator, self.hash_code)
-            check_passage(self.operator, names, key, max_parallelism, hash_code)
+            key = types.key.layout()
+            deleted, hash_code = self._deleted_keys(key), self._hash_code()
+            check_passage(self.operator, names, key, max_parallelism, hash_code, deleted)
+        if spark is not None:
+            expect_not_named(spark, self.operator, self._old_class_names())
+        self.headers.plan(self._added()).check(parallelism, max_parallelism)
 
     def write(self, context: WriteContext) -> OperatorState:
         """See ``StateTransformation``.
@@ -263,8 +283,7 @@ class ChangedOperator:
         if is_rescaled or self._touches(is_keyed=False):
             kept = without_operator_state(kept)
             plan = replace(plan, operator_states=self._elements(context.spark))
-        names = [rename.old for rename in self.headers.classes]
-        expect_not_named(context.spark, self.operator, names)
+        expect_not_named(context.spark, self.operator, self._old_class_names())
         written = self.headers.plan(plan).write(context)
         if is_rescaled:
             return replace(written, coordinator_state=record.coordinator_state)
@@ -293,8 +312,7 @@ class ChangedOperator:
         kept = tuple(map(self._kept, (one for one in types.states if one.name not in written)))
         names = frozenset(info.name for info in kept)
         key = types.key.layout()
-        deleted = None if self.deleted is None else encoded_keys(self.deleted, key)
-        hash_code = hash_code_of(self.operator, self.hash_code) if self.hash_code else None
+        deleted, hash_code = self._deleted_keys(key), self._hash_code()
         passed = StoredKeyedRows(
             spark, self.operator, names, key, hash_code, deleted, self.is_local
         )
@@ -304,6 +322,16 @@ class ChangedOperator:
             return KeyedPlan(types.key, kept, (passed,)) if kept else None
         rows = (passed, *plan.keyed.rows)
         return KeyedPlan(types.key, (*kept, *plan.keyed.states), rows)
+
+    def _deleted_keys(self, key: Layout) -> DeletedKeys | None:
+        return None if self.deleted is None else encoded_keys(self.deleted, key)
+
+    def _hash_code(self) -> HashKeys | None:
+        """What gives the hash codes of keys, where they are hashed anew and it is not their type."""
+        return hash_code_of(self.operator, self.hash_code) if self.hash_code else None
+
+    def _old_class_names(self) -> list[str]:
+        return [rename.old for rename in self.headers.classes]
 
     def _local(
         self, key: TypeSerializerSnapshot, kept: tuple[StateMetaInfo, ...], passed: StoredKeyedRows

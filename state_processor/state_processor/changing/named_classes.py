@@ -57,11 +57,16 @@ def expect_not_named(spark: SparkSession, operator: Operator, names: Iterable[st
     Raises:
         SchemaChangeError: They hold one of these.
     """
-    suspects = [state for state in operator.catalog.states if _may_name_classes(state)]
+    suspects = states_that_may_name_classes(operator)
     for name in names:
         for state in suspects:
             for data, columns in _bytes_of(spark, operator, state):
                 _expect_not_in(data, columns, name, f"state {state.name!r} of {operator.name}")
+
+
+def states_that_may_name_classes(operator: Operator) -> tuple[State, ...]:
+    """The states of an operator whose bytes may hold names of classes."""
+    return tuple(state for state in operator.catalog.states if _may_name_classes(state))
 
 
 def _may_name_classes(state: State) -> bool:

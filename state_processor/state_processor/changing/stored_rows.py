@@ -96,10 +96,11 @@ def check_passage(
     key: Layout,
     max_parallelism: int,
     hash_code: HashKeys | None,
+    deleted: DeletedKeys | None = None,
 ) -> None:
     """Reads keyed states as ``StoredKeyedRows`` does, without Spark, and writes nothing of them.
 
-    So what a job would refuse is refused here.
+    So what a job would refuse is refused here. Arguments are those of ``StoredKeyedRows``.
 
     Raises:
         UnstableHashError: The hash codes of keys are not known, or not those of the savepoint.
@@ -107,7 +108,7 @@ def check_passage(
     """
     splits = tuple(_splits(operator))
     target = PassThrough(
-        {name: number for number, name in enumerate(sorted(names))}, max_parallelism
+        {name: number for number, name in enumerate(sorted(names))}, max_parallelism, deleted
     )
     reading = _Reading(operator, splits, key, target, hash_code, is_local=False)
     for _ in reading.run([pa.record_batch([pa.array(range(len(splits)))], ["id"])]):

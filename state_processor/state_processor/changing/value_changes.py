@@ -23,6 +23,7 @@ from savepoint_formats.snapshots.struct_edit import (
 from savepoint_formats.state_files.state import StateKind
 from state_processor.changing.struct_columns import type_at
 from state_processor.types.column_types import fits, spark_type
+from state_processor.types.type_names import parse_type
 from state_processor.types.types import TypeInformation
 
 if TYPE_CHECKING:
@@ -73,12 +74,15 @@ class ValueChanges:
     ) -> ChangedOperator:
         """See ``StateChanges.add_field``."""
         column = value if isinstance(value, Column) else F.lit(value)
-        is_sql = isinstance(field_type, str)
-        if value is None and is_sql and not parse_logical_type(str(field_type)).is_nullable:
-            raise SchemaChangeError(f"field {name!r} of {field_type} cannot be null: give a value")
 
         def edit(values: TypeSerializerSnapshot) -> StructEdit:
-            return added_field(values, name, _serializer(values, name, field_type))
+            serializer = _serializer(values, name, field_type)
+            is_sql = is_row(values)
+            if value is None and is_sql and not parse_logical_type(str(field_type)).is_nullable:
+                raise SchemaChangeError(
+                    f"field {name!r} of {field_type} cannot be null: give a value"
+                )
+            return added_field(values, name, serializer)
 
         return self._edited(edit, {name.rpartition(".")[2]: column})
 
@@ -148,6 +152,8 @@ def _serializer(
         if not isinstance(field_type, str):
             raise TypeError(f"field {name!r} of a row of SQL needs a type in words: 'BIGINT'")
         return row_data([parse_logical_type(field_type)])
+    if isinstance(field_type, str):
+        return parse_type(field_type).snapshot
     if not isinstance(field_type, TypeInformation):
         raise TypeError(f"field {name!r} needs a type such as Types.LONG(), not {field_type!r}")
     return field_type.snapshot

@@ -15,6 +15,8 @@ from state_processor.writing.write_context import NamedStates, PlannedTransforma
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pyspark.sql import SparkSession
+
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.metadata import OperatorState
     from state_processor.changing.changed_operator import ChangedOperator
@@ -149,15 +151,23 @@ class PlannedOperator:
         names = dict.fromkeys(state.name for state in self.source.catalog.states)
         return tuple(f"{self.source.name}.{name}" for name in names if name not in kept)
 
-    def check(self) -> None:
-        """Reads what passes through as ``write`` would, and writes nothing.
+    @property
+    def is_checked_by_spark(self) -> bool:
+        """Whether ``check`` needs a session that no change has needed before."""
+        # What is only copied has no need to know what Spark is.
+        if self.transformation is None or self.change is None:
+            return False
+        return self.change.is_checked_by_spark
+
+    def check(self, spark: SparkSession | None) -> None:
+        """Reads what changes and what passes through as ``write`` would, and writes nothing.
 
         Raises:
             SavepointError: What ``write`` would refuse.
         """
         # What is only copied is not read.
         if self.transformation is not None and self.change is not None:
-            self.change.check(self.parallelism, self.max_parallelism)
+            self.change.check(spark, self.parallelism, self.max_parallelism)
 
     def is_called(self, uid: str) -> bool:
         """Whether this is its uid, or the hash of it."""

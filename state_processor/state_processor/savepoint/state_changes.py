@@ -132,7 +132,8 @@ class StateChanges:
             uid: The operator's uid, or the hash of one.
             state: The state.
             name: The field, as in ``rename_field``; of a row of SQL the next one, ``f<n>``.
-            field_type: The type of a POJO's field; of a row's the words of SQL: ``"BIGINT"``.
+            field_type: The type of a POJO's field, or its name: ``"LONG"``; of a row's the words
+                of SQL: ``"BIGINT"``.
             value: What the field holds: a value of Python, or an expression over the columns of
                 the state's table; null by default, which a primitive field of Java can't be.
             nanoseconds: As for ``rename_field``; the value sees and gives times so, too.
@@ -142,6 +143,7 @@ class StateChanges:
             SchemaChangeError: There is such a field, or the values are neither POJOs nor rows.
             ColumnTypeError: The value does not fit the type.
             TypeError: The type is none for such a field.
+            ValueError: The text is that of no type for such a field.
 
         Example:
             >>> savepoint.add_field("stateful", "customer", "vip", Types.BOOLEAN(), False)

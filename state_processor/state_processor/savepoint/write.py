@@ -50,7 +50,7 @@ class SavepointWrite:
         operators = tuple(planned.with_hash_codes() for planned in self.operators)
         if check:
             for operator in operators:
-                operator.check()
+                operator.check(self.spark)
         return PlannedSavepoint(
             path,
             target.replaced is not None,

@@ -118,6 +118,11 @@ class SavepointWriter(SavepointChanges):
         """Whether some of its state is made by Spark, and not just copied."""
         return any(planned.transformation is not None for planned in self.operators)
 
+    @property
+    def is_checked_by_spark(self) -> bool:
+        """Whether ``plan(…, check=True)`` looks at more if there is a session."""
+        return any(planned.is_checked_by_spark for planned in self.operators)
+
     def with_session(self, spark: SparkSession) -> Self:
         """The same savepoint, made by this session."""
         return replace(self, spark=spark)
@@ -130,8 +135,11 @@ class SavepointWriter(SavepointChanges):
         Args:
             path: As for ``write``.
             mode: As for ``write``.
-            check: Reads all keyed state that passes through, without Spark, so that what
-                ``write`` would refuse of it is refused now. It takes as long as reading it.
+            check: Reads the state of operators that change, so that what ``write`` would refuse
+                of it is refused now: keyed state that passes through without Spark, and by Spark
+                what is encoded anew. It takes as long as reading it. Whether bytes of values hold
+                the name of a class that is renamed is looked at if the writer has a session.
+                What is only copied is not read.
 
         Raises:
             SavepointError: As ``write`` does.

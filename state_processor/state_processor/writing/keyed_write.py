@@ -11,6 +11,7 @@ from savepoint_formats.errors import DuplicateKeyError
 from savepoint_formats.snapshots import SerializerEntry
 from savepoint_formats.state_files.header import KeyedBackendHeader
 from state_processor.writing.arrow_batches import LargeRowError
+from state_processor.writing.run_through import run_through
 from state_processor.writing.write_keyed import KeyedFiles
 
 if TYPE_CHECKING:
@@ -73,6 +74,19 @@ class KeyedPlan:
         """How its runs become files."""
         return KeyedFiles(context.target, self.header, context.max_parallelism, context.parallelism)
 
+    def check(self, max_parallelism: int) -> None:
+        """Makes all runs as ``write`` does, and writes nothing; that keys differ is not looked at.
+
+        Raises:
+            SavepointError: What a task has raised.
+        """
+        for source in self._sources(max_parallelism):
+            run_through(source.frame())
+
+    def _sources(self, max_parallelism: int) -> list[RunSource]:
+        ids = {state.name: number for number, state in enumerate(self.states)}
+        return [rows.runs(ids, max_parallelism) for rows in self.rows]
+
     def write(self, context: WriteContext) -> dict[int, KeyGroupsHandle]:
         """Runs the job.
 
@@ -82,8 +96,7 @@ class KeyedPlan:
         Raises:
             DuplicateKeyError: A key has two rows; the message names some.
         """
-        ids = {state.name: number for number, state in enumerate(self.states)}
-        sources = [rows.runs(ids, context.max_parallelism) for rows in self.rows]
+        sources = self._sources(context.max_parallelism)
         try:
             with suppress(LargeRowError):
                 small = [source.of_small_rows(context.target) for source in sources]

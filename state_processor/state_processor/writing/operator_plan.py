@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.metadata import OperatorState, SubtaskState
 from state_processor.writing.operator_rows import OperatorFiles
+from state_processor.writing.run_through import run_through
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,6 +62,17 @@ class OperatorPlan:
         if self.keyed is not None and other.keyed is not None:
             keyed = self.keyed.with_rows(other.keyed)
         return OperatorPlan(keyed, (*self.operator_states, *other.operator_states))
+
+    def check(self, parallelism: int, max_parallelism: int) -> None:
+        """Encodes all rows as ``write`` does, and writes nothing.
+
+        Raises:
+            SavepointError: A value can't be encoded, or read.
+        """
+        if self.keyed is not None:
+            self.keyed.check(max_parallelism)
+        for index, rows in enumerate(self.operator_states):
+            run_through(rows.elements(index, parallelism))
 
     def write(self, context: WriteContext) -> OperatorState:
         """Runs the jobs, and gives the record of the operator.

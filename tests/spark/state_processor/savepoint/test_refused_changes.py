@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from pyspark.sql import functions as F
@@ -104,6 +105,11 @@ REFUSED: dict[str, tuple[Callable[[SparkSavepoint], SavepointWriter], type[Excep
     ),
     "words of SQL for the field of a POJO": (
         lambda one: one.add_field("stateful", "customer", "x", "BIGINT"),
+        ValueError,
+        "'BIGINT' is no type: 'BIGINT', expected one of .*LONG",
+    ),
+    "a class of Python for the field of a POJO": (
+        lambda one: one.add_field("stateful", "customer", "x", cast("Any", int)),
         TypeError,
         "needs a type such as Types",
     ),
@@ -138,8 +144,9 @@ def test_a_value_that_spark_would_alter_is_not_written(spark: SparkSession, tmp_
     file.write_bytes(stored[:slot] + b"\x01" + stored[slot + 1 :])
     savepoint = Savepoint.load(spark, str(tmp_path / "first"), uids=["times"])
     changed = savepoint.add_field("times", "row", "f1", "INT")
-    with pytest.raises(SchemaChangeError, match="microseconds that Spark has"):
-        changed.write(str(tmp_path / "second"))
+    for act in (partial(changed.plan, check=True), changed.write):
+        with pytest.raises(SchemaChangeError, match="microseconds that Spark has"):
+            act(str(tmp_path / "second"))
 
 
 class TestAClassInTheBytesOfValues:
@@ -160,8 +167,20 @@ class TestAClassInTheBytesOfValues:
 
     def test_is_not_renamed(self, savepoint: SparkSavepoint, tmp_path: Path) -> None:
         renamed = savepoint.rename_class("a.Gift", "b.Gift")
+        for act in (partial(renamed.plan, check=True), renamed.write):
+            with pytest.raises(SchemaChangeError, match=r"a\.Gift cannot be renamed: state 'last'"):
+                act(str(tmp_path / "second"))
+
+    def test_is_looked_for_by_a_session_alone(
+        self, savepoint: SparkSavepoint, spark: SparkSession, tmp_path: Path
+    ) -> None:
+        opened = Savepoint.open(savepoint.path, uids=["shop"])
+        assert not opened.rename_state("shop", "last", "first").is_checked_by_spark
+        renamed = opened.rename_class("a.Gift", "b.Gift")
+        assert renamed.is_checked_by_spark
+        renamed.plan(str(tmp_path / "second"), check=True)
         with pytest.raises(SchemaChangeError, match=r"a\.Gift cannot be renamed: state 'last' of"):
-            renamed.write(str(tmp_path / "second"))
+            renamed.with_session(spark).plan(str(tmp_path / "second"), check=True)
 
     def test_does_not_keep_others_from_it(
         self, savepoint: SparkSavepoint, spark: SparkSession, tmp_path: Path
