@@ -11,6 +11,7 @@ import click
 
 from savepoint_cli import (
     audit,
+    change,
     checks,
     demo,
     garbage,
@@ -133,6 +134,14 @@ for command in (
     modify.remove_operator,
     modify.remove_state,
     modify.rescale,
+    change.rename_state,
+    change.rename_class,
+    change.rename_field,
+    change.add_field,
+    change.drop_field,
+    change.widen_field,
+    change.update_state,
+    change.delete_keys,
     local.merge_local,
     transfer.export_table,
     transfer.import_table,

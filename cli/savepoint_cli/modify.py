@@ -28,7 +28,11 @@ def destination(command: Callable[..., None]) -> Callable[..., None]:
     """The argument and the options of a command that writes."""
     for decorate in (
         click.option(
-            "--dry-run", is_flag=True, help="Only say what would be written; write nothing."
+            "--dry-run",
+            is_flag=True,
+            help="Check and say what would be written; write nothing. State that changes is read,"
+            " and encoded, as for a write. What that can't know: whether OUT can be written to and"
+            " has room, and whether files that are only copied are whole.",
         ),
         click.option("--overwrite", is_flag=True, help="Replace a savepoint that lies at OUT."),
         click.argument("out"),
@@ -42,6 +46,8 @@ def write_savepoint(
 ) -> None:
     """Writes a savepoint, or says what would be written."""
     mode = "overwrite" if overwrite else "error"
+    if dry_run and writer.spark is None and writer.is_checked_by_spark:
+        writer = writer.with_session(local_session())
     plan = writer.plan(out, mode, check=dry_run)
     if dry_run:
         output.page(plan, ("Operators", plan.operators))
