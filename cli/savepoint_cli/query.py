@@ -19,9 +19,9 @@ from savepoint_cli.inspect import (
 from savepoint_cli.local import usage_errors
 from savepoint_cli.read import row_limit, times_option
 from savepoint_formats.scan.read_options import ReadOptions
-from state_processor import Savepoint, files, local_session
+from state_processor import Savepoint, files, local_session, reading
 from state_processor import sql as embedded_sql
-from state_processor.reading.rows import query_table, result_rows
+from state_processor.reading.rows import result_rows
 from state_processor.snapshot.sql_tables import SqlTables
 from state_processor.sql.sql_text import Dialect, rewritten
 
@@ -175,7 +175,7 @@ def _spark(opened: Savepoint, options: Mapping[str, Any], where: Mapping[str, An
 
     def run(sql: str, limit: int | None) -> SqlResult:
         text = rewritten(sql, tables, Dialect.SPARK)
-        found = query_table(spark, text, limit, unread)
+        found = reading.query_table(spark, text, limit, unread)
         return embedded_sql.SqlResult(found.schema, iter(found.to_batches()))
 
     return run

@@ -17,7 +17,8 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.tables.tables import Column
 from state_processor import Savepoint
-from state_processor.reading.rows import first_rows, query_rows
+from state_processor.reading.rows import first_rows
+from state_processor.reading.spark_rows import query_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
