@@ -6,9 +6,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner
+from support.commands import run
 
-from savepoint_cli.main import main
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -20,14 +19,6 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 CUSTOMER = ("stateful", "customer")
-
-
-def run(*arguments: str | Path) -> tuple[int, str]:
-    """Exit code and all that was printed."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.output
 
 
 def rows(path: Path, table: str = "stateful.keyed_state") -> dict[str, Row]:

@@ -6,10 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
+from support.commands import run
 from support.sample_rows import Sample
-
-from savepoint_cli.main import main
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,14 +17,6 @@ WINDOWS = Sample("windows-2.2.1-hashmap-native")
 FORMATS = ("parquet", "avro", "csv", "jsonl")
 
 pytestmark = pytest.mark.usefixtures("spark")
-
-
-def run(*arguments: str | Path) -> tuple[int, str]:
-    """Exit code and all that was printed."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.output
 
 
 def rows(path: str | Path, table: str) -> list[str]:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner, Result
+from support.commands import result_of, run
 from support.sample_rows import SAMPLES, Sample, copy_of, file_of
 
-from savepoint_cli.main import main
 from savepoint_cli.output import Output, OutputFormat
 
 if TYPE_CHECKING:
@@ -24,19 +23,6 @@ CURRENCY = SAMPLES / "currency-1.20.5-rocksdb-canonical"
 STATES = SAMPLES / "states-2.2.1-rocksdb-native"
 SQL = SAMPLES / "sql-2.2.1-hashmap-canonical"
 WINDOWS = SAMPLES / "windows-2.2.1-hashmap-native"
-
-
-def run(*arguments: str | Path) -> tuple[int, str]:
-    """Exit code and all that was printed."""
-    result = result_of(*arguments)
-    return result.exit_code, result.output
-
-
-def result_of(*arguments: str | Path) -> Result:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
 
 
 def lines(*arguments: str | Path) -> list[dict[str, Any]]:

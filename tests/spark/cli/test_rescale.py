@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
+from support.commands import lines, run
 
-from savepoint_cli.main import main
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
-
-
-def run(*arguments: str | Path) -> tuple[int, str]:
-    """Exit code and all that was printed."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.output
-
-
-def lines(*arguments: str | Path) -> list[dict[str, Any]]:
-    """The JSON lines that a command printed."""
-    code, output = run(*arguments, "--output", "json")
-    assert code == 0, output
-    return [json.loads(line) for line in output.splitlines()]
 
 
 def rows(path: Path, table: str) -> list[str]:

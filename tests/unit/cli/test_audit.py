@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
+from support.commands import lines, run
 from support.sample_rows import Sample, copy_of, file_of
-
-from savepoint_cli.main import main
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def run(*arguments: str | Path) -> tuple[int, str]:
-    """Exit code and all that was printed."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.output
-
-
-def lines(*arguments: str | Path) -> list[dict[str, Any]]:
-    """The JSON lines that a command printed."""
-    code, output = run(*arguments, "--output", "json")
-    assert code == 0, output
-    return [json.loads(line) for line in output.splitlines()]
 
 
 @pytest.fixture

@@ -7,10 +7,8 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
 from pyspark.sql import SparkSession
-
-from savepoint_cli.main import main
+from support.commands import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,14 +23,6 @@ CHANGES = {
     "update-state": ("stateful", "last_id", "OUT", "--set", "last_id + 1"),
     "delete-keys": ("stateful", "OUT", "--where", "last_id = 0"),
 }
-
-
-def run(*arguments: str | Path) -> tuple[int, str]:
-    """Exit code and all that was printed."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.output
 
 
 @pytest.fixture(autouse=True)

@@ -7,10 +7,8 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner
+from support.commands import run
 from support.longs_by_text import savepoint_of_longs
-
-from savepoint_cli.main import main
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,14 +17,6 @@ FAULT = {
     "severity", "check", "problem", "operator", "subtask", "state", "key_group", "file", "offset",
     "lost_entries", "lost_bytes", "cost",
 }  # fmt: skip
-
-
-def run(*arguments: str | Path) -> tuple[int, str]:
-    """Exit code and all that was printed."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.output
 
 
 def answer(*arguments: str | Path) -> tuple[int, dict[str, Any]]:

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import fastavro
 import pytest
-from click.testing import CliRunner
 from pyarrow import parquet
+from support.commands import run
 from support.sample_rows import Sample
-
-from savepoint_cli.main import main
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,14 +23,6 @@ if TYPE_CHECKING:
 CURRENCY = Sample("currency-2.2.1-rocksdb-native")
 TABLE = "summarize.keyed_state"
 FORMATS = ("parquet", "avro", "csv", "jsonl")
-
-
-def run(*arguments: str | Path) -> tuple[int, str]:
-    """Exit code and all that was printed."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.output
 
 
 def exported(form: str, out: Path, *options: str) -> dict[str, Any]:

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner
+from support.commands import run
 
-from savepoint_cli.main import main
 from savepoint_formats.errors import RefusedError, SavepointNotFoundError
 from state_processor import Garbage, Savepoint
 
@@ -31,13 +30,6 @@ PLACES = {
     "savepoint-ab-cd": "left over",
     "": "unknown",
 }
-
-
-def run(*arguments: str | Path) -> tuple[int, str]:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.output
 
 
 def answer(*arguments: str | Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner, Result
+from support.commands import result_of
 from support.sample_rows import SAMPLES
 
 from savepoint_cli.main import main
@@ -23,13 +23,6 @@ if TYPE_CHECKING:
 
 CURRENCY = SAMPLES / "currency-2.2.1-hashmap-canonical"
 READERS = {"describe", "list", "schema", "files", "show", "query", "verify", "stats"}
-
-
-def run(*arguments: str | Path) -> Result:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
 
 
 def examples(command: click.Command) -> list[list[str]]:
@@ -66,18 +59,20 @@ def test_examples_of_commands_that_read_can_be_run(
             given[given.index("--key") + 1] = "-7"
         if name == "stats" and "--ttl" in given:
             continue  # of a state that this savepoint has not
-        result = run(*given)
+        result = result_of(*given)
         assert result.exit_code == 0, result.output
 
 
 def test_the_version_is_told() -> None:
-    assert run("--version").output.endswith(f", version {version('savepoint-state-processor')}\n")
+    assert result_of("--version").output.endswith(
+        f", version {version('savepoint-state-processor')}\n"
+    )
 
 
 def test_a_mistyped_command_or_option_is_asked_about() -> None:
-    result = run("describ", CURRENCY)
+    result = result_of("describ", CURRENCY)
     assert (result.exit_code, "describe" in result.output) == (2, True)
-    result = run("describe", CURRENCY, "--uidd", "x")
+    result = result_of("describe", CURRENCY, "--uidd", "x")
     assert (result.exit_code, "--uid" in result.output) == (2, True)
 
 
@@ -106,7 +101,7 @@ def test_a_shell_completes_tables_uids_and_paths() -> None:
 
 def test_the_demo_copies_a_savepoint_and_shows_each_command(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
-    result = run("demo", folder)
+    result = result_of("demo", folder)
     assert result.exit_code == 0
     for fact in (
         "$ savepoint describe",
@@ -116,6 +111,6 @@ def test_the_demo_copies_a_savepoint_and_shows_each_command(tmp_path: Path) -> N
     ):
         assert fact in result.output
     assert (folder / "_metadata").read_bytes() == (CURRENCY / "_metadata").read_bytes()
-    again = run("demo", folder)
+    again = result_of("demo", folder)
     assert (again.exit_code, "exists already" in again.output) == (1, True)
     shutil.rmtree(folder)

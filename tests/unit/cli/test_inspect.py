@@ -6,11 +6,12 @@ import json
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
 from support.changed_metadata import renamed
+from support.commands import lines, run
 
 from savepoint_cli.main import main
 from savepoint_formats.printable import printable
@@ -19,21 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 UIDS = ("--uid", "currency_converter", "--uid", "summarize")
-
-
-def run(*arguments: str | Path) -> tuple[int, str]:
-    """Exit code and all that was printed."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.output
-
-
-def lines(*arguments: str | Path) -> list[dict[str, Any]]:
-    """The JSON lines that a command printed."""
-    code, output = run(*arguments, "--output", "json")
-    assert code == 0, output
-    return [json.loads(line) for line in output.splitlines()]
 
 
 @pytest.fixture

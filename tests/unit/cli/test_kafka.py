@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner
+from support.commands import run
 from support.kafka_states import (
     COLLECTORS,
     EARLIEST_SPLIT,
@@ -17,7 +17,6 @@ from support.kafka_states import (
     coordinator,
 )
 
-from savepoint_cli.main import main
 from savepoint_formats.errors import RefusedError, StateNotFoundError
 from savepoint_formats.kafka.source_state import KafkaSplit
 from state_processor import Savepoint
@@ -43,13 +42,6 @@ def job(tmp_path: Path) -> Path:
         },
         {"orders": coordinator(ENUMERATOR), "files": b"\0\0\0\1\0\0\0\1\0\0\0\0"},
     )
-
-
-def run(*arguments: str | Path) -> tuple[int, str]:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.output
 
 
 def test_the_state_of_sources_and_sinks_is_shown(job: Path) -> None:

@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
-
-from savepoint_cli.main import main
+from support.commands import lines, run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from support.s3_server import S3Server
-
-
-def run(*arguments: str | Path) -> tuple[int, str]:
-    """Exit code and all that was printed."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.output
-
-
-def lines(*arguments: str | Path) -> list[dict[str, Any]]:
-    """The JSON lines that a command printed."""
-    code, output = run(*arguments, "--output", "json")
-    assert code == 0, output
-    return [json.loads(line) for line in output.splitlines()]
 
 
 def tables(path: Path) -> set[str]:

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
+from support.commands import result_of
 from support.sample_rows import SAMPLES, Sample, copy_of, file_of
-
-from savepoint_cli.main import main
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,9 +23,7 @@ TOTALS = "SELECT key, total FROM summarize.keyed_state WHERE key < 1 ORDER BY ke
 
 def run(*arguments: str | Path) -> tuple[int, str, str]:
     """Exit code, what was printed, and what was told besides."""
-    result = CliRunner().invoke(main, ["query", *map(str, arguments)])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
+    result = result_of("query", *arguments)
     return result.exit_code, result.stdout, result.stderr
 
 
