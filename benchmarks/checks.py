@@ -9,12 +9,11 @@ thread, with the files in the system's cache. The best round of each is told. Wh
 
 from __future__ import annotations
 
-import argparse
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from measure import sizes_parser
 
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.entries.stored_entries import StoredEntries, runs
@@ -29,6 +28,7 @@ from state_processor import Savepoint, Types
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     import pyarrow as pa
 
@@ -127,13 +127,8 @@ def measure(folder: Path, keys: int, rounds: int) -> None:
 
 def main() -> None:
     """Makes what is not there, measures, prints."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--keys", type=int, nargs="+", default=[1_000_000], help="sizes")
+    parser = sizes_parser(__doc__, keys=1_000_000)
     parser.add_argument("--rounds", type=int, default=3, help="readings of each")
-    folder = Path.home() / ".cache" / "savepoint-benchmarks"
-    parser.add_argument("--folder", type=Path, default=folder, help="where savepoints are kept")
     options = parser.parse_args()
     for keys in options.keys:
         measure(options.folder / f"checks-{keys}", keys, options.rounds)

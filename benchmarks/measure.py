@@ -167,13 +167,19 @@ def cache_folder() -> Path:
     return Path(cache, "savepoint-benchmarks")
 
 
-def options_parser(description: str | None) -> argparse.ArgumentParser:
-    """The options that every script has which needs Flink."""
+def sizes_parser(description: str | None, keys: int) -> argparse.ArgumentParser:
+    """The options that every script has which keeps savepoints; ``keys`` is the size by default."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--keys", type=int, nargs="+", default=[5_000_000])
+    parser.add_argument("--keys", type=int, nargs="+", default=[keys], help="sizes")
     parser.add_argument("--folder", type=Path, default=cache_folder(), help="what is kept, where")
+    return parser
+
+
+def options_parser(description: str | None) -> argparse.ArgumentParser:
+    """The options that every script has which needs Flink."""
+    parser = sizes_parser(description, keys=5_000_000)
     parser.add_argument("--heap", default="8g", help="the most that Flink's JVM may take")
     return parser
 

@@ -9,12 +9,11 @@ count has to be the same: keys, and elements of lists.
 
 from __future__ import annotations
 
-import argparse
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
+from measure import sizes_parser
 
 from state_processor import (
     ListStateDescriptor,
@@ -27,6 +26,7 @@ from state_processor import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 UID = "customers"
 TABLE = f"{UID}.keyed_state"
@@ -71,13 +71,8 @@ def read(savepoint: Savepoint) -> tuple[int, int]:
 
 def main() -> None:
     """Makes what is not there, measures, prints."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--keys", type=int, nargs="+", default=[1_000_000], help="sizes")
+    parser = sizes_parser(__doc__, keys=1_000_000)
     parser.add_argument("--rounds", type=int, default=3, help="readings of each")
-    folder = Path.home() / ".cache" / "savepoint-benchmarks"
-    parser.add_argument("--folder", type=Path, default=folder, help="where savepoints are kept")
     options = parser.parse_args()
     for keys in options.keys:
         path = options.folder / f"stats-{keys}"
