@@ -80,23 +80,24 @@ class KeyHistory:
             StateTypeError: A column has another type in a later snapshot, and none holds both.
         """
         parts = [_placed(one) for one in self.moments if one.rows is not None]
+        if not parts:
+            return _PLACE.empty_table()
         try:
-            return pa.concat_tables(parts, promote_options="permissive") if parts else _NOTHING
+            return pa.concat_tables(parts, promote_options="permissive")
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise StateTypeError(f"{self.table} has other types over time: {error}") from error
 
 
-_PLACE = {"snapshot": pa.string(), "checkpoint_id": pa.int64(), "time": pa.string()}
-_NOTHING = pa.schema(_PLACE).empty_table()
+_PLACE = pa.schema({"snapshot": pa.string(), "checkpoint_id": pa.int64(), "time": pa.string()})
 
 
 def _placed(moment: KeyMoment) -> pa.Table:
     assert moment.rows is not None  # who asks has looked
     found, retained = moment.rows, moment.snapshot
     values = (retained.path, retained.id, retained.time)
-    for place, (name, data_type) in enumerate(_PLACE.items()):
-        column = pa.repeat(pa.scalar(values[place], data_type), len(found))
-        found = found.add_column(place, name, column)
+    for place, field in enumerate(_PLACE):
+        column = pa.repeat(pa.scalar(values[place], field.type), len(found))
+        found = found.add_column(place, field.name, column)
     return found
 
 
