@@ -127,11 +127,10 @@ class WeighedOperator:
 
     def _add_raw(self, counts: StateCounts, table: Table) -> None:
         scan = TableScan(self.directory, self.operator, table, kryo=self.kryo)
-        for split in scan.splits():
-            for batch in scan.read(split):
-                sizes = np.asarray(pc.binary_length(batch.column("value")), np.int64)
-                counts.entries += len(sizes)
-                counts.sizes.add(sizes)
+        for batch in scan.batches():
+            sizes = np.asarray(pc.binary_length(batch.column("value")), np.int64)
+            counts.entries += len(sizes)
+            counts.sizes.add(sizes)
 
     def _add_lists(self, counts: StateCounts) -> None:
         reader = ContentsReader(counts.state, self.kryo, None)

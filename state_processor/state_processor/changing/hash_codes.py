@@ -120,5 +120,4 @@ def _key_batches(operator: Operator) -> Iterator[pa.RecordBatch]:
         scan = TableScan(
             operator.directory, operator.record, table, options, operator.kryo, operator.name
         )
-        for split in scan.splits():
-            yield from scan.read(split)
+        yield from scan.batches()

@@ -98,9 +98,7 @@ class Side:
         options = self.options
         if key_groups is not None:
             options = replace(options, key_groups=key_groups)
-        scan = self.operator.scan(self.table, options)
-        for split in scan.splits():
-            yield from scan.read(split)
+        yield from self.operator.scan(self.table, options).batches()
 
     def digests(self) -> EntryDigests:
         """What digests its entries."""

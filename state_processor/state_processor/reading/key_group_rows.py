@@ -124,8 +124,7 @@ class KeyGroupRows:
 
     def _rows(self, scan: TableScan) -> Iterator[pa.RecordBatch]:
         part = replace(scan, options=replace(scan.options, key_groups=self.key_groups))
-        for split in part.splits():
-            yield from map(to_python, part.read(split))
+        yield from map(to_python, part.batches())
 
 
 def key_groups_of(batch: pa.RecordBatch) -> KeyGroupRange:

@@ -46,9 +46,7 @@ def first_rows(
     names = scan.schema.names
     if where is not None:
         scan = replace(scan, options=replace(scan.options, columns=None))
-    batches: Iterator[pa.RecordBatch] = (
-        batch for split in scan.splits() for batch in scan.read(split)
-    )
+    batches = scan.batches()
     if times == "dates" and scan.kind is StateKind.TIMERS:
         batches = map(with_dates, batches)
     chosen = (batch if where is None else _filtered(batch, where) for batch in batches)

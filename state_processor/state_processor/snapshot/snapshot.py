@@ -255,9 +255,8 @@ class Snapshot:
 
         Example:
             >>> scan = savepoint.scan("summarize.keyed_state", columns=["key", "total"])
-            >>> for split in scan.splits():
-            ...     for batch in scan.read(split):
-            ...         print(batch.num_rows)
+            >>> for batch in scan.batches():
+            ...     print(batch.num_rows)
         """
         operator, shown = self.table(table)
         return operator.scan(shown, ReadOptions.of(options))

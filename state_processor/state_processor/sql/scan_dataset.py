@@ -53,10 +53,9 @@ class SqlRows:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, split by split."""
-        for split in self.scan.splits():
-            for batch in self.scan.read(split):
-                found = to_exported(batch, self.scan.options.nanoseconds)
-                yield with_dates(found) if self._has_dates else found
+        for batch in self.scan.batches():
+            found = to_exported(batch, self.scan.options.nanoseconds)
+            yield with_dates(found) if self._has_dates else found
 
 
 class ScanDataset(Dataset):  # type: ignore[misc]  # pyarrow has no types

@@ -23,7 +23,7 @@ from savepoint_formats.scan.splits import KeyedSplit
 from state_processor import Savepoint
 from state_processor.sql.scan_dataset import ScanDataset, SqlRows
 from state_processor.sql.sql_database import SqlDatabase
-from state_processor.types.timer_dates import LAST_MS
+from state_processor.types.timer_dates import LAST_MS, with_dates
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,21 +124,9 @@ class TestTimes:
         assert date["first"] == datetime.fromtimestamp(number["first"] / 1000, UTC)
 
     def test_beyond_timestamps_are_the_last_and_the_first(self) -> None:
-        scan = WINDOWS.open().scan("tumbling.timers", columns=["timestamp"])
-
-        class Extreme:
-            """A scan of timers that no sample has."""
-
-            kind, schema, options = scan.kind, scan.schema, scan.options
-
-            def splits(self) -> list[None]:
-                return [None]
-
-            def read(self, _split: None) -> list[pa.RecordBatch]:
-                numbers = [(1 << 63) - 1, -(1 << 63), 1, LAST_MS]
-                return [pa.record_batch([pa.array(numbers, pa.int64())], schema=scan.schema)]
-
-        (batch,) = SqlRows(Extreme(), "dates").batches()  # type: ignore[arg-type]
+        numbers = [(1 << 63) - 1, -(1 << 63), 1, LAST_MS]
+        times = pa.array(numbers, pa.int64())
+        batch = with_dates(pa.RecordBatch.from_arrays([times], names=["timestamp"]))
         micros = batch.column(0).view(pa.int64()).to_pylist()
         assert micros == [LAST_MS * 1000, -LAST_MS * 1000, 1000, LAST_MS * 1000]
 
