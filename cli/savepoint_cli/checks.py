@@ -16,7 +16,7 @@ from savepoint_cli.inspect import inspection, open_savepoint
 from savepoint_cli.output import OutputFormat
 from savepoint_formats.errors import DamagedError, UnknownUidWarning
 from state_processor import checks
-from state_processor.reading.rows import printable_rows
+from state_processor.types.spark_values import printable_rows
 
 if TYPE_CHECKING:
     from savepoint_cli.output import Output
@@ -126,8 +126,8 @@ def _show_samples(output: Output, found: SavepointDiff, rows: int) -> None:
     for table in found.tables:
         if not table.is_equal and rows:
             sample = found.samples(table.table, rows)
-            shown = [row for batch in sample.to_batches() for row in printable_rows(batch)]
-            output.values(f"Changes of {table.table}", sample.schema.names, shown)
+            title = f"Changes of {table.table}"
+            output.values(title, sample.schema.names, printable_rows(sample))
 
 
 def _feed(output: Output, found: SavepointDiff) -> bool:

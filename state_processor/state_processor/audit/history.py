@@ -18,7 +18,7 @@ from savepoint_formats.errors import (
 from state_processor.audit.key_state import key_rows
 from state_processor.snapshot.retained import RetainedSnapshot, snapshots
 from state_processor.snapshot.snapshot import Snapshot
-from state_processor.types.spark_values import to_printable
+from state_processor.types.spark_values import printable_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -56,8 +56,7 @@ class KeyMoment:
 
     def printable(self) -> list[dict[str, Any]]:
         """The rows as plain values: times and dates are text, maps are lists of pairs."""
-        batches = [] if self.rows is None else self.rows.to_batches()
-        return [row for batch in batches for row in to_printable(batch).to_pylist()]
+        return [] if self.rows is None else printable_rows(self.rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,7 +23,7 @@ from savepoint_formats.tables.timer_rows import KEY_GROUP
 from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 from savepoint_formats.values.plain_values import plain_values
 from state_processor.audit.key_texts import key_texts
-from state_processor.types.spark_values import to_printable
+from state_processor.types.spark_values import printable_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,10 +52,7 @@ class KeyRows:
 
     def printable(self) -> list[dict[str, Any]]:
         """The rows as plain values: times and dates are text, maps are lists of pairs."""
-        found: list[dict[str, Any]] = []
-        for batch in self.rows.to_batches():
-            found += to_printable(batch).to_pylist()
-        return found
+        return printable_rows(self.rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -27,7 +27,7 @@ from state_processor.audit.statistics import (
     TimerStatistics,
     TimeSpan,
 )
-from state_processor.types.spark_values import to_printable
+from state_processor.types.spark_values import printable_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -280,5 +280,5 @@ def _share(count: int, total: int) -> float | None:
 def times(milliseconds: Sequence[int | None]) -> list[Any]:
     """Times of ms since the epoch as texts, of any year."""
     found = pa.array(milliseconds, pa.timestamp("ms", "UTC"))
-    batch = to_printable(pa.RecordBatch.from_arrays([found], names=["time"]))
-    return [row["time"] for row in batch.to_pylist()]
+    rows = printable_rows(pa.RecordBatch.from_arrays([found], names=["time"]))
+    return [row["time"] for row in rows]

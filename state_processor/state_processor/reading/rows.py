@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from savepoint_formats.errors import ConditionError
 from savepoint_formats.state_files.state import StateKind
-from state_processor.types.spark_values import to_comparable, to_printable
+from state_processor.types.spark_values import printable_rows, to_comparable
 from state_processor.types.sql_names import distinct
 from state_processor.types.timer_dates import with_dates
 
@@ -51,12 +51,6 @@ def first_rows(
         batches = map(with_dates, batches)
     chosen = (batch if where is None else _filtered(batch, where) for batch in batches)
     return list(islice(_rows(batch.select(names) for batch in chosen), limit))
-
-
-def printable_rows(batch: pa.RecordBatch) -> Rows:
-    """Rows as plain values: times and dates are text, maps are lists of pairs."""
-    rows: Rows = to_printable(batch).to_pylist()
-    return rows
 
 
 def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,7 @@ in microseconds raises ``InexactTimeError``, unless the user has said ``truncate
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -187,6 +187,12 @@ def _times_of_day(texts: pa.Array, wanted: pa.DataType) -> pa.Array:
 def to_printable(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with times and dates as texts, to the last digit; durations as well."""
     return _cast(batch, mapped_schema(batch.schema, printable_leaf), _printable_values)
+
+
+def printable_rows(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
+    """Rows as plain values: times and dates are text, maps are lists of pairs."""
+    batches = rows.to_batches() if isinstance(rows, pa.Table) else [rows]
+    return [row for batch in batches for row in to_printable(batch).to_pylist()]
 
 
 def _cast(batch: pa.RecordBatch, schema: pa.Schema, cast_leaf: CastLeaf) -> pa.RecordBatch:
