@@ -10,10 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats.errors import ConditionError
-from savepoint_formats.state_files.state import StateKind
 from state_processor.types.spark_values import printable_rows, to_comparable
 from state_processor.types.sql_names import distinct
-from state_processor.types.timer_dates import with_dates
+from state_processor.types.timer_dates import are_dates, with_dates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +46,7 @@ def first_rows(
     if where is not None:
         scan = replace(scan, options=replace(scan.options, columns=None))
     batches = scan.batches()
-    if times == "dates" and scan.kind is StateKind.TIMERS:
+    if are_dates(scan.kind, times):
         batches = map(with_dates, batches)
     chosen = (batch if where is None else _filtered(batch, where) for batch in batches)
     return list(islice(_rows(batch.select(names) for batch in chosen), limit))

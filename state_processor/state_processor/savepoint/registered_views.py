@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.state_files.state import StateKind
 from state_processor.reading.sql_views import create_view, drop_view
 from state_processor.snapshot.sql_tables import SqlTables
 from state_processor.types.schema import exported_schema
 from state_processor.types.source_options import SourceOptions
+from state_processor.types.timer_dates import are_dates
 
 if TYPE_CHECKING:
     from savepoint_formats.scan.read_options import ReadOptions
@@ -41,7 +41,7 @@ def create_views(savepoint: SparkSavepoint, options: ReadOptions, times: Times) 
         }
         scan = shown.operator.scan(shown.operator.table(shown.table), options)
         schema = exported_schema(scan.schema, options.nanoseconds)
-        has_dates = scan.kind is StateKind.TIMERS and times == "dates"
+        has_dates = are_dates(scan.kind, times)
         create_view(savepoint.spark, shown.spark_sql, schema, given, has_dates=has_dates)
     return names
 

@@ -13,12 +13,11 @@ import pyarrow as pa
 from pyarrow.dataset import Dataset
 
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.tables import KEY
 from state_processor.sql.key_conditions import Condition
 from state_processor.types.schema import exported_schema
 from state_processor.types.spark_values import to_exported
-from state_processor.types.timer_dates import dated_schema, with_dates
+from state_processor.types.timer_dates import are_dates, dated_schema, with_dates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +48,7 @@ class SqlRows:
 
     @property
     def _has_dates(self) -> bool:
-        return self.scan.kind is StateKind.TIMERS and self.times == "dates"
+        return are_dates(self.scan.kind, self.times)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, split by split."""

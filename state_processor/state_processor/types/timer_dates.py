@@ -11,6 +11,8 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from savepoint_formats.state_files.state import StateKind
+
 Times = Literal["numbers", "dates"]
 """What the times of timers are: milliseconds since the epoch, or timestamps in UTC."""
 
@@ -19,6 +21,11 @@ DATE = pa.timestamp("us", "UTC")
 
 LAST_MS = (1 << 63) // 1000 - 1
 """The last millisecond that a timestamp of microseconds has; that of -LAST_MS is the first."""
+
+
+def are_dates(kind: StateKind, times: Times) -> bool:
+    """Whether a table of this kind of state has its times as timestamps."""
+    return kind is StateKind.TIMERS and times == "dates"
 
 
 def dated_schema(schema: pa.Schema) -> pa.Schema:
