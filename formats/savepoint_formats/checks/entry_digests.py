@@ -15,11 +15,9 @@ from savepoint_formats.checks.entry_faults import joined
 from savepoint_formats.checks.row_hashes import chained, mixed
 from savepoint_formats.entries.stored_entries import distinct_hashes
 from savepoint_formats.program.spans import Spans, bytes_of
-from savepoint_formats.sources.keyed_source import keyed_source
-from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
 from savepoint_formats.sources.state_rows import EntryDecoder
+from savepoint_formats.sources.subtask_sources import keyed_handles, stored_source
 from savepoint_formats.state_files.state import StateKind, key_layout
-from savepoint_formats.tables.catalog import raw_keyed_handle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,15 +118,10 @@ class EntryDigests:
         names = frozenset(state.name for state in self._states)
         key = key_layout(self._states[0])
         for subtask in self._operator.subtasks:
-            managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
-            if managed is not None and (own := managed.key_groups.intersection(key_groups)):
-                source = keyed_source(self._directory, managed, key, self._settings)
-                yield from source.pieces(names, own)
-            if raw is not None and (own := raw.key_groups.intersection(key_groups)):
-                timers = RawKeyedSource(
-                    self._directory, raw, self._settings.kryo, self._settings.max_parallelism
-                )
-                yield from timers.pieces(names, own)
+            for handle in keyed_handles(subtask):
+                if own := handle.key_groups.intersection(key_groups):
+                    source = stored_source(self._directory, subtask, handle, key, self._settings)
+                    yield from source.pieces(names, own)
 
 
 _WORD = (1 << 64) - 1

@@ -18,15 +18,13 @@ from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.scan.splits import pieces_of
 from savepoint_formats.scan.subtasks import check_subtasks
 from savepoint_formats.sources.entry_source import SourceSettings
-from savepoint_formats.sources.keyed_source import keyed_source
-from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
+from savepoint_formats.sources.subtask_sources import keyed_handles, stored_source
 from savepoint_formats.state_files.header import OperatorBackendHeader
 from savepoint_formats.state_files.heap_records import BackToBack
 from savepoint_formats.state_files.operator_state import read_elements
 from savepoint_formats.state_files.state import State, StateKind, key_layout
 from savepoint_formats.statistics.contents import ContentsReader
 from savepoint_formats.statistics.keyed_statistics import KeyedCounts, StateCounts
-from savepoint_formats.tables.catalog import raw_keyed_handle
 from savepoint_formats.values.undecoded import notes
 
 if TYPE_CHECKING:
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.metadata.checkpoint import SubtaskState
-    from savepoint_formats.state_files.state_piece import StatePiece, StoredSource
+    from savepoint_formats.state_files.state_piece import StatePiece
     from savepoint_formats.tables.tables import Table
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
@@ -96,16 +94,11 @@ class WeighedOperator:
         self, subtask: SubtaskState, key: Layout, names: frozenset[str]
     ) -> Iterator[Iterator[StatePiece]]:
         """The entries of a subtask, some key groups at a time."""
-        managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
         settings = SourceSettings(self.operator.max_parallelism, self.kryo)
-        sources: list[StoredSource] = []
-        if managed is not None:
-            sources.append(keyed_source(self.directory, managed, key, settings))
-        if raw is not None:
-            sources.append(RawKeyedSource(self.directory, raw, self.kryo, settings.max_parallelism))
-        handle = managed or raw
-        if handle is not None:
-            for part in pieces_of(handle, handle.key_groups, RANGE_SIZE):
+        handles = keyed_handles(subtask)
+        sources = [stored_source(self.directory, subtask, one, key, settings) for one in handles]
+        if handles:
+            for part in pieces_of(handles[0], handles[0].key_groups, RANGE_SIZE):
                 yield chain.from_iterable(source.pieces(names, part) for source in sources)
 
     def other(self, table: Table) -> StateCounts:

@@ -22,22 +22,19 @@ from savepoint_formats.checks.header_faults import header_faults
 from savepoint_formats.checks.operator_state_faults import checked_elements
 from savepoint_formats.checks.rocksdb_faults import rocksdb_faults
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.metadata import IncrementalHandle, KeyGroupsHandle
+from savepoint_formats.metadata import IncrementalHandle
 from savepoint_formats.metadata.references import keyed_streams
 from savepoint_formats.scan.splits import pieces_of
 from savepoint_formats.scan.subtasks import check_subtasks
 from savepoint_formats.sources.entry_source import SourceSettings
-from savepoint_formats.sources.keyed_source import keyed_source
-from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
+from savepoint_formats.sources.subtask_sources import keyed_handles, stored_source
 from savepoint_formats.state_files.state import key_layout
-from savepoint_formats.tables.catalog import base_handles, raw_keyed_handle
+from savepoint_formats.tables.catalog import base_handles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import KeyedStateHandle, SubtaskState
-    from savepoint_formats.state_files.state_piece import StoredSource
     from state_processor.snapshot.operator import Operator
     from state_processor.snapshot.snapshot import Snapshot
 
@@ -196,7 +193,9 @@ class _OperatorChecks:
         for subtask in operator.record.subtasks:
             for handle, file in self._handles(subtask):
                 try:
-                    source = self._source(subtask, handle, key_layout(states[0]), settings)
+                    source = stored_source(
+                        operator.directory, subtask, handle, key_layout(states[0]), settings
+                    )
                 except SavepointError as error:
                     yield replace(Fault.of(Check.HEADERS, error), subtask=subtask.index)
                     continue
@@ -208,24 +207,10 @@ class _OperatorChecks:
         self._seen.entries += total.entries.total()
         yield from key_group_faults(states, total, parallelism)
 
-    def _source(
-        self,
-        subtask: SubtaskState,
-        handle: KeyedStateHandle,
-        key: Layout,
-        settings: SourceSettings,
-    ) -> StoredSource:
-        directory = self._operator.directory
-        if handle is subtask.raw_keyed_state and isinstance(handle, KeyGroupsHandle):
-            return RawKeyedSource(directory, handle, settings.kryo, settings.max_parallelism)
-        return keyed_source(directory, handle, key, settings)
-
     def _handles(self, subtask: SubtaskState) -> Iterator[tuple[KeyedStateHandle, str]]:
         """The handles of keyed state whose files can all be read, and what to call their file."""
         directory = self._operator.directory
-        for handle in (subtask.managed_keyed_state, raw_keyed_handle(subtask)):
-            if handle is None:
-                continue
+        for handle in keyed_handles(subtask):
             paths = [directory.file(one).path for _, _, one in keyed_streams(handle, "")]
             if not self._seen.unreadable.intersection(paths):
                 yield handle, paths[0] if len(set(paths)) == 1 else ""
