@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from savepoint_formats.checks.faults import Check, Fault
@@ -18,10 +18,25 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata.references import StreamReference
 
 
-def checked_files(
-    directory: SnapshotDirectory, operator: OperatorState
-) -> Iterator[tuple[StateFile, Fault | None, bool]]:
-    """Each file of an operator once, what is wrong with it, and whether it can be read at all."""
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """A file that an operator refers to.
+
+    Attributes:
+        file: The file, or the piece of one.
+        size: Its bytes; 0 if it is not there.
+        fault: What is wrong with it.
+        is_readable: Whether it can be read at all.
+    """
+
+    file: StateFile
+    size: int
+    fault: Fault | None = None
+    is_readable: bool = True
+
+
+def checked_files(directory: SnapshotDirectory, operator: OperatorState) -> Iterator[CheckedFile]:
+    """Each file of an operator once."""
     seen: set[tuple[str, int, int | None]] = set()
     for reference in stream_references(operator):
         file = directory.file(reference.stream)
@@ -29,12 +44,14 @@ def checked_files(
         if file.data is not None or place in seen:
             continue
         seen.add(place)
-        yield file, *_fault(file, reference)
+        yield _checked(file, reference)
 
 
-def _fault(file: StateFile, reference: StreamReference) -> tuple[Fault | None, bool]:
+def _checked(file: StateFile, reference: StreamReference) -> CheckedFile:
+    there: int | None = None
     try:
-        _check_size(file, reference.kind)
+        there = None if file.location is None else file.location.file_size()
+        _check_size(file, reference.kind, there)
         expect_kind(file, reference.kind, reference.role)
     except SavepointError as error:
         check = Check.HEADERS if isinstance(error, WrongFileError) else Check.FILES
@@ -44,8 +61,12 @@ def _fault(file: StateFile, reference: StreamReference) -> tuple[Fault | None, b
             check, error, file=file.path, lost_bytes=size, cost=_cost(reference, subtask, size)
         )
         is_readable = not isinstance(error, NotFoundError | WrongFileError)
-        return replace(fault, subtask=subtask), is_readable
-    return None, True
+        return CheckedFile(file, _size(file, there), replace(fault, subtask=subtask), is_readable)
+    return CheckedFile(file, _size(file, there))
+
+
+def _size(file: StateFile, there: int | None) -> int:
+    return (there if file.size is None else file.size) or 0
 
 
 def _cost(reference: StreamReference, subtask: int | None, size: int) -> str:
@@ -53,7 +74,7 @@ def _cost(reference: StreamReference, subtask: int | None, size: int) -> str:
     return f"{reference.role} of {whose}, of up to {size:,} bytes"
 
 
-def _check_size(file: StateFile, kind: FileKind) -> None:
+def _check_size(file: StateFile, kind: FileKind, there: int | None) -> None:
     """Raises ``SavepointError`` if the file is missing, too short or too long."""
     whole = replace(file, start=0, size=None)
     if kind is FileKind.CHANGELOG:
@@ -61,7 +82,6 @@ def _check_size(file: StateFile, kind: FileKind) -> None:
         whole = replace(whole, told_size=None)
     needed = whole.length() if file.size is None else file.start + file.size
     needed = max(needed, file.told_size or 0)
-    there = None if file.location is None else file.location.file_size()
     if there is None:
         # It was there, if this does not raise; then it vanished meanwhile.
         there = whole.length()

@@ -132,14 +132,13 @@ class _OperatorChecks:
             check_subtasks(operator.record, directory.metadata_path)
         except SavepointError as error:
             yield Fault.of(Check.METADATA, error, cost="rows of its key groups")
-        for file, fault, is_readable in checked_files(directory, operator.record):
-            there = file.location.file_size() if file.location else None
-            size = file.size if file.size is not None else there
-            self._seen.files[file.path, file.start, file.size] = size or 0
-            if not is_readable:
+        for one in checked_files(directory, operator.record):
+            file = one.file
+            self._seen.files[file.path, file.start, file.size] = one.size
+            if not one.is_readable:
                 self._seen.unreadable.add(file.path)
-            if fault is not None:
-                yield fault
+            if one.fault is not None:
+                yield one.fault
         unreadable = frozenset(self._seen.unreadable)
         for subtask in operator.record.subtasks:
             yield from header_faults(directory, subtask, unreadable)
