@@ -24,7 +24,8 @@ CURRENCY = Sample("currency-2.2.1-rocksdb-native")
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has rich take stderr for a terminal."""
+    """Has rich take stderr for a terminal, also where the tests of a change run."""
+    monkeypatch.delenv("CI", raising=False)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
 
