@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +18,7 @@ from savepoint_cli.inspect import (
 )
 from savepoint_cli.output import output_option
 from savepoint_formats.printable import printable
+from state_processor import files
 from state_processor.audit.page import page
 from state_processor.audit.statistics_views import statistics_tables
 from state_processor.snapshot import retained
@@ -90,7 +90,7 @@ at_option = click.option(
 @click.option(
     "--html",
     "html_file",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    type=click.Path(dir_okay=False, writable=True),
     help="Write a page with plots to this file, which needs no network; it is replaced.",
 )
 def stats(
@@ -102,7 +102,7 @@ def stats(
     top: int,
     *,
     with_key_groups: bool,
-    html_file: Path | None,
+    html_file: str | None,
     **uids: Any,
 ) -> None:
     """Show what the state at PATH, or that of TABLE, weighs: keys, bytes, timers, skew.
@@ -120,7 +120,8 @@ def stats(
     if html_file is None:
         output.page(report, *statistics_tables(report, with_key_groups=with_key_groups))
     else:
-        html_file.write_text(page(report, savepoint.describe()), encoding="utf-8")
+        with files.whole_file(html_file, is_overwritten=True) as file:
+            file.write(page(report, savepoint.describe()).encode())
     if report.problems:
         click.get_current_context().exit(1)
 

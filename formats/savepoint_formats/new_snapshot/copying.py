@@ -24,6 +24,7 @@ from savepoint_formats.metadata import (
     SegmentStream,
 )
 from savepoint_formats.metadata.references import FileKind, stream_references, with_streams
+from savepoint_formats.new_snapshot.new_file import LARGEST_COPY_SIZE
 from savepoint_formats.state_files.recognition import expect_kind
 
 if TYPE_CHECKING:
@@ -45,9 +46,6 @@ _FileHandle = FileStream | RelativeFile | SegmentStream
 _THREADS = 8
 _CHUNK_SIZE = 8 << 20
 _SHOWN = 3
-
-# An object store copies a file of its own by itself, but S3 none that is larger.
-_LARGEST_COPY_SIZE = 5 << 30
 
 
 def no_progress(_size: int) -> None:
@@ -109,7 +107,7 @@ class _Original:
     def copy(self, target: NewSnapshot, on_progress: Progress) -> str:
         """Copies these bytes; gives the path of the copy below the directory."""
         is_near = self.location.filesystem.equals(target.location.filesystem)
-        if is_near and self.file.size is None and self.size <= _LARGEST_COPY_SIZE:
+        if is_near and self.file.size is None and self.size <= LARGEST_COPY_SIZE:
             path = target.copy_of(self.location, self.role)
             on_progress(self.size)
             return path

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from savepoint_formats.locations.location import Location
 
+LARGEST_COPY_SIZE = 5 << 30
+"""An object store copies a file of its own by itself, but S3 none of more bytes."""
+
 _BUFFER_SIZE = 1 << 20
 
 

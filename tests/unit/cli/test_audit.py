@@ -120,6 +120,18 @@ def test_history_shows_a_key_in_each_snapshot(samples: Path) -> None:
     assert (code, "none" in output) == (3, True)
 
 
+def test_a_page_takes_the_place_of_another_as_a_whole(states: Path, tmp_path: Path) -> None:
+    code, output = run("stats", states, "--html", tmp_path / "nowhere" / "report.html")
+    assert (code, "report.html can't be written" in output) == (1, True)
+    file, before = tmp_path / "report.html", tmp_path / "before.html"
+    file.write_text("mine")
+    before.hardlink_to(file)
+    assert run("stats", states, "--html", file) == (0, "")
+    assert before.read_text() == "mine", "nothing was written over what somebody may be reading"
+    assert file.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert set(tmp_path.iterdir()) == {file, before}
+
+
 def test_stats_writes_a_page(states: Path, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     code, output = run("stats", states, "--html", file)

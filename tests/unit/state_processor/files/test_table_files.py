@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,10 @@ from state_processor.types.schema import exported_schema
 from state_processor.types.spark_values import to_exported, to_spark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    from support.s3_server import S3Server
 
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
 
@@ -125,6 +128,88 @@ class TestEachFormat:
             write_table_file(str(path), form, ROWS.schema, failing(), is_overwritten=True)
         assert [file.name for file in tmp_path.iterdir()] == ["rows"]
         assert path.read_text() == "mine"
+
+
+def meanwhile(path: str, *, is_overwritten: bool) -> Iterator[pa.RecordBatch]:
+    """Rows, while whose file is written another one comes to lie in its place."""
+    yield from ROWS.to_batches()
+    rows = pa.table({"text": ["of the other"]})
+    write_table_file(
+        path, TableFormat.CSV, rows.schema, rows.to_batches(), is_overwritten=is_overwritten
+    )
+
+
+def test_of_two_writes_at_once_one_completes(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    batches = meanwhile(str(path), is_overwritten=False)
+    with pytest.raises(TableFileError, match=r"rows\.csv exists already"):
+        write_table_file(str(path), TableFormat.CSV, ROWS.schema, batches, is_overwritten=False)
+    assert path.read_text() == '"text"\n"of the other"\n'
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_of_two_writes_at_once_that_overwrite_the_last_one_stays(tmp_path: Path) -> None:
+    alone, path = tmp_path / "alone.csv", tmp_path / "rows.csv"
+    write_table_file(
+        str(alone), TableFormat.CSV, ROWS.schema, ROWS.to_batches(), is_overwritten=False
+    )
+    batches = meanwhile(str(path), is_overwritten=True)
+    write_table_file(str(path), TableFormat.CSV, ROWS.schema, batches, is_overwritten=True)
+    assert path.read_bytes() == alone.read_bytes()
+    assert set(tmp_path.iterdir()) == {alone, path}
+
+
+def test_many_writes_at_once_to_a_file_complete_once(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+
+    def won(number: int) -> bool:
+        rows = pa.table({"number": [number] * 1000})
+        try:
+            write_table_file(
+                str(path), TableFormat.CSV, rows.schema, rows.to_batches(), is_overwritten=False
+            )
+        except TableFileError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        winners = [number for number, is_one in enumerate(pool.map(won, range(64))) if is_one]
+    assert len(winners) == 1
+    assert path.read_text() == '"number"\n' + f"{winners[0]}\n" * 1000
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("is_overwritten", [True, False])
+def test_a_failure_leaves_what_an_object_store_has(
+    s3_server: S3Server, *, is_overwritten: bool
+) -> None:
+    def failing() -> Iterator[pa.RecordBatch]:
+        yield from ROWS.to_batches()
+        s3_server.put(bucket, "rows.csv", b"mine")
+        raise TableFileError("no more")
+
+    bucket = s3_server.bucket(f"tables-{is_overwritten}".lower())
+    uri = s3_server.uri(bucket, "rows.csv")
+    with pytest.raises(TableFileError, match="no more"):
+        write_table_file(
+            uri, TableFormat.CSV, ROWS.schema, failing(), is_overwritten=is_overwritten
+        )
+    assert s3_server.keys(bucket) == {"rows.csv"}
+    assert s3_server.client.get_object(Bucket=bucket, Key="rows.csv")["Body"].read() == b"mine"
+
+
+def test_what_an_object_store_does_not_copy_is_written_once_more(
+    s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("state_processor.files.new_file.LARGEST_COPY_SIZE", 100)
+    bucket = s3_server.bucket("large-tables")
+    for name, texts in ("small", ["a"]), ("large", ["b" * 101]):
+        rows = pa.table({"text": texts})
+        uri = s3_server.uri(bucket, name)
+        write_table_file(uri, TableFormat.CSV, rows.schema, rows.to_batches(), is_overwritten=False)
+        found = s3_server.client.get_object(Bucket=bucket, Key=name)["Body"].read()
+        assert found.decode() == f'"text"\n"{texts[0]}"\n'
+    assert s3_server.keys(bucket) == {"small", "large"}
 
 
 def test_a_format_without_types_asks_for_them(tmp_path: Path) -> None:
