@@ -69,6 +69,7 @@ class KeyRows:
             raise ValueError(f"{len(starts)} starts and {len(ends)} ends")
         self._make_room(len(starts))
         rows = np.empty(len(starts), np.int32)
+        key_bytes = max(0, int((ends - starts).sum()))
         status, done = -1, 0
         while status != DONE:
             job = KeyRowsJob(
@@ -79,6 +80,7 @@ class KeyRows:
                 ends=ends.ctypes.data,
                 first=done,
                 total=len(starts),
+                key_bytes=key_bytes,
                 rows=rows.ctypes.data,
                 row_starts=self._starts.ctypes.data,
                 row_ends=self._ends.ctypes.data,

@@ -34,9 +34,6 @@ _IS_LAST = 1 << 7
 _ENTRY_WORK = 32
 """An entry is as much work as so many bytes."""
 
-_LONG_KEY = 1 << 12
-"""Keys are hardly longer, and together not longer than all bytes."""
-
 
 class KeyRowsJob(NamedTuple):
     """What to assign rows to; all but the numbers are addresses.
@@ -47,6 +44,7 @@ class KeyRowsJob(NamedTuple):
     | prefix_size          | 0, 1 or 2 bytes in front of each key that are its key group   |
     | starts, ends         | i64 per entry: the key, positions in data                     |
     | first, total         | the entries to do, from ``first`` up to ``total``             |
+    | key_bytes            | how many bytes their keys have, all together                  |
     | rows                 | i32 per entry, to fill                                        |
     | row_starts, row_ends | i64 per row: its key, to append to                            |
     | row_count            | rows so far                                                   |
@@ -63,6 +61,7 @@ class KeyRowsJob(NamedTuple):
     ends: int
     first: int
     total: int
+    key_bytes: int
     rows: int
     row_starts: int
     row_ends: int
@@ -75,8 +74,7 @@ class KeyRowsJob(NamedTuple):
 
 def _work(job: KeyRowsJob) -> int:
     """How much there is to do, in bytes."""
-    entries = job.total - job.first
-    return _ENTRY_WORK * entries + min(job.size, _LONG_KEY * entries)
+    return _ENTRY_WORK * (job.total - job.first) + job.key_bytes
 
 
 @light_entry(_work)
