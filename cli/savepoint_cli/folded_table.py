@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _GAP = "  "
 _LONGEST = 48
+# Of a column, heading and cells: with less, nobody can tell what it is.
 _SHORTEST = 10
 
 
@@ -51,9 +52,12 @@ def folded(table: TextTable, width: int) -> FoldedTable:
     ]
     full = [max(cell_len(name), cell) for name, cell in zip(table.names, cells, strict=True)]
     least = [
-        min(whole, max(cell, 1) if place in table.numbers else _SHORTEST)
+        min(whole, max(cell, _SHORTEST) if place in table.numbers else _SHORTEST)
         for place, (whole, cell) in enumerate(zip(full, cells, strict=True))
     ]
+    if least and 0 not in table.numbers:
+        # It tells what a row is about.
+        least[0] = max(least[0], min(full[0], _LONGEST, width // 2))
     widths = _fitting(full, least, width)
     shown = range(len(widths))
     lines = [

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
@@ -13,10 +14,11 @@ from savepoint_cli.output import output_option
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from savepoint_cli.output import Output
     from state_processor.files.schema_texts import SchemaForm
+    from state_processor.snapshot.description import OperatorDescription
 
 
 def _uids(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> list[str]:
@@ -135,7 +137,41 @@ def describe(output: Output, path: str, **uids: Any) -> None:
     savepoint describe s3://jobs/orders/savepoint-1a2b --uid summarize
     """
     description = open_savepoint(path, **uids).describe()
-    output.page(description, ("Operators", description.operators), ("States", description.states()))
+    output.page(
+        description,
+        ("Operators", description.operators),
+        ("States", description.states()),
+        digest=_digest(description.operators),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _OperatorLine:
+    """What of an operator one line tells. ``size`` is in bytes."""
+
+    operator: str
+    size: int
+    states: tuple[str, ...]
+    problems: tuple[str, ...]
+
+    @classmethod
+    def of(cls, operator: OperatorDescription) -> Self:
+        # What timers of event and processing time are stored as is long, and says no more.
+        names = (
+            "timers" if state.kind.endswith("timers") else state.state for state in operator.states
+        )
+        return cls(
+            operator.uid or operator.hash,
+            operator.keyed_size + operator.operator_size,
+            tuple(dict.fromkeys(names)),
+            operator.problems,
+        )
+
+
+def _digest(operators: Sequence[OperatorDescription]) -> tuple[str, Sequence[_OperatorLine]]:
+    """The operators with state, a line each, for a screen that has no room for all there is."""
+    lines = [_OperatorLine.of(one) for one in operators if one.states or one.problems]
+    return f"Operators with state ({len(lines)} of {len(operators)})", lines
 
 
 @click.command("list")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich import markup
+from rich.cells import cell_len
 
 from savepoint_cli.cells import person_cell, person_field, plain_cell, plain_field, to_json
 from savepoint_cli.folded_table import TextTable, folded, vertical
@@ -59,27 +60,36 @@ class Output:
         else:
             self._print_records(title, records, len(records))
 
-    def page(self, record: Any, *nested: tuple[str, Sequence[Any]]) -> None:
+    def page(
+        self,
+        record: Any,
+        *nested: tuple[str, Sequence[Any]],
+        digest: tuple[str, Sequence[Any]] | None = None,
+    ) -> None:
         """The plain fields of a record that say something, then tables of the records in it.
 
-        Or one JSON line. On a terminal it is one screen, unless all is asked for.
+        Or one JSON line. On a terminal it is one screen, unless all is asked for: what stands for
+        tables that do not fit is the ``digest``, or else their first rows.
         """
         if self.format is OutputFormat.JSON:
             self._print_json(record)
             return
-        field = person_field if self.is_for_people else plain_field
-        cells = {name: field(getattr(record, name)) for name in _plain_fields([record])}
-        cells = {name: cell for name, cell in cells.items() if cell}
-        width = max(map(len, cells), default=0)
-        for name, cell in cells.items():
-            label = name.replace("_", " ")
-            click.echo(f"{label:<{width}}  {cell}" if self.is_for_people else f"{label}\t{cell}")
-        shares = self._shares([len(records) for _, records in nested], len(cells))
+        lines = self._field_lines(record)
+        _echo_all(lines)
+        columns = shutil.get_terminal_size().columns
+        taken = sum(1 + max(0, cell_len(line) - 1) // columns for line in lines)
+        shares = self._shares(nested, taken)
+        if digest is not None and shares != [len(records) for _, records in nested]:
+            nested, shares = (digest,), self._shares((digest,), taken + 1)
+        else:
+            digest = None
         for (title, records), share in zip(nested, shares, strict=True):
             click.echo()
             if records:
                 self._print_part(title)
             self._print_records(title, records, share)
+        if digest is not None and shares == [len(digest[1])]:
+            _echo_styled("more than one screen (--all shows it)", dim=True)
 
     def values(self, title: str, names: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
         """A table of rows of data, or a JSON line per row; bytes are hexadecimal."""
@@ -140,8 +150,22 @@ class Output:
         if not self.is_for_people:
             click.echo(f"# {printable(title)}")
 
-    def _shares(self, counts: list[int], taken: int) -> list[int]:
-        """How many rows of each table fit on the screen."""
+    def _field_lines(self, record: Any) -> list[str]:
+        """A line for each plain field that says something."""
+        field = person_field if self.is_for_people else plain_field
+        cells = {
+            name.replace("_", " "): field(getattr(record, name)) for name in _plain_fields([record])
+        }
+        said = {label: cell for label, cell in cells.items() if cell}
+        width = max(map(len, said), default=0)
+        return [
+            f"{label:<{width}}  {cell}" if self.is_for_people else f"{label}\t{cell}"
+            for label, cell in said.items()
+        ]
+
+    def _shares(self, tables: Sequence[tuple[str, Sequence[Any]]], taken: int) -> list[int]:
+        """How many rows of each table fit on the screen, below as many lines as are taken."""
+        counts = [len(records) for _, records in tables]
         if self._is_whole or self.format is not OutputFormat.TEXT:
             return counts
         space = shutil.get_terminal_size().lines - taken - _FRAME_LINES * len(counts) - 1

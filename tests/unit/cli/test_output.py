@@ -84,6 +84,13 @@ def test_numbers_are_never_cut() -> None:
     assert "1,234,567,890,123" in folded(table, 40).lines[2]
 
 
+def test_a_table_tells_what_its_rows_are_about_and_what_its_numbers_are() -> None:
+    row = ["operator-with-a-name.keyed_state", "x" * 100, "7"]
+    table = TextTable(("table", "text", "max parallelism"), [row], frozenset({2}))
+    assert folded(table, 60).lines[2].startswith("operator-with-a-name.keyed_state  xxx")
+    assert folded(table, 60).lines[0].endswith("  max paral…")
+
+
 def test_vertical_shows_all() -> None:
     lines = vertical(TextTable(("key", "text"), [["a", "x" * 200]]))
     assert lines[1:] == ["key   a", "text  " + "x" * 200]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+from support.many_operators import job_of_many_operators
 from support.sample_rows import SAMPLES
 from support.terminal import Terminal
 
@@ -29,10 +31,28 @@ def test_a_description_is_one_screen_unless_all_is_asked_for() -> None:
     with Terminal(("describe", STATES, "--all"), lines=24) as whole:
         assert whole.finish() == 0
     assert len(terminal.text.splitlines()) <= 24
-    assert "more (--all shows them)" in terminal.text
+    assert "(--all shows it)" in terminal.text
     assert "customer" not in terminal.text
     assert "customer" in whole.text
     assert "more (--all" not in whole.text
+
+
+@pytest.mark.parametrize(("lines", "columns"), [(24, 80), (50, 200)])
+def test_a_job_of_many_operators_is_one_screen_with_a_line_for_each_that_has_state(
+    tmp_path: Path, lines: int, columns: int
+) -> None:
+    savepoint = job_of_many_operators(tmp_path)
+    with Terminal(("describe", savepoint), lines=lines, columns=columns) as terminal:
+        assert terminal.finish() == 0
+    shown = terminal.text.splitlines()
+    # A terminal shows a long path on several lines.
+    assert sum(1 + (len(line) - 1) // columns for line in shown) < lines
+    assert max(map(len, shown[1:])) <= columns
+    assert "Operators with state (21 of 56)" in shown
+    (line,) = [line for line in shown if line.startswith("objects-payments ")]
+    assert line.split(maxsplit=2)[1:] == ["9,432", "memo, payment, id, timers"]
+    assert "(--all shows " in shown[-1]
+    assert "Description" not in terminal.text
 
 
 def test_no_colors_where_none_are_wanted() -> None:
