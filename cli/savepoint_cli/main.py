@@ -134,6 +134,7 @@ for command in (
     modify.remove_operator,
     modify.remove_state,
     modify.rescale,
+    modify.convert,
     change.rename_state,
     change.rename_class,
     change.rename_field,

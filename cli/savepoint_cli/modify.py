@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from savepoint_cli.output import Output
     from state_processor import SavepointWriter
+    from state_processor.savepoint.changes import SnapshotFormat
 
 
 def destination(command: Callable[..., None]) -> Callable[..., None]:
@@ -206,6 +207,38 @@ def rescale(
         raise
     except ValueError as error:
         raise click.UsageError(str(error)) from error
+    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+
+
+@click.command()
+@inspection
+@destination
+@click.option(
+    "--to",
+    type=click.Choice(["canonical"]),
+    default="canonical",
+    show_default=True,
+    help="The format. Canonical is what the backends of the heap and of RocksDB restore.",
+)
+def convert(
+    output: Output,
+    path: str,
+    out: str,
+    to: SnapshotFormat,
+    overwrite: bool,
+    dry_run: bool,
+    **uids: Any,
+) -> None:
+    """Copy the savepoint or checkpoint at PATH to OUT, with its keyed state in another format.
+
+    So a job changes its state backend: native savepoints and checkpoints of RocksDB, ForSt, the
+    heap and changelogs become a canonical savepoint that needs nothing but its directory. Nothing
+    else changes. Values pass through as the bytes that they are, by Spark.
+
+    \b
+    savepoint convert s3://jobs/orders/chk-42 s3://jobs/canonical
+    """
+    writer = open_savepoint(path, **uids).convert(to=to)
     write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
 
 

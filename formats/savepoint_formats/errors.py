@@ -32,6 +32,7 @@
     │   ├── EmptySavepointError           a savepoint would have no operators at all
     │   ├── SchemaChangeError             a change that the serializer or the bytes of a state forbid
     │   ├── RescaleError                  state that only Flink can spread over other subtasks
+    │   ├── ConversionError               state that only its operator can read, and so no one convert
     │   ├── MergeError                    instances of local state that nothing makes one of
     │   ├── NotMergeableError             an aggregate whose partial results can't be combined
     │   ├── HashCodeError                 a function of the user gives no hash code for each key
@@ -290,6 +291,10 @@ class OverlappingWindowsError(WriteError):
 
 class RescaleError(RefusedError):
     """An operator is to have other subtasks, but has state that only Flink can spread anew."""
+
+
+class ConversionError(RefusedError):
+    """An operator is to have canonical state, but has state that only it can read."""
 
 
 class MergeError(RefusedError):

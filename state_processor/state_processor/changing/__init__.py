@@ -2,11 +2,12 @@
 
 from typing import TYPE_CHECKING
 
+from state_processor.changing.canonical import needs_conversion
 from state_processor.types.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from state_processor.changing.changed_operator import ChangedOperator
 
-__all__ = ["ChangedOperator"]
+__all__ = ["ChangedOperator", "needs_conversion"]
 
 __getattr__ = lazy_names(__name__, {"ChangedOperator": ".changed_operator"})

@@ -21,6 +21,7 @@ from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.local_state import as_keyed
 from savepoint_formats.state_files.state import StateKind
 from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
+from state_processor.changing.canonical import expect_convertible
 from state_processor.changing.changed_table import ChangedTable
 from state_processor.changing.hash_codes import hash_code_of
 from state_processor.changing.header_changes import HeaderChanges, RenamedElements
@@ -30,7 +31,7 @@ from state_processor.changing.kept_state import (
     without_keyed_state,
     without_operator_state,
 )
-from state_processor.changing.key_choice import encoded_keys, keys_where
+from state_processor.changing.key_choice import encoded_keys, keys_where, plan_without_keys
 from state_processor.changing.named_classes import (
     expect_not_named,
     snapshots_of,
@@ -43,7 +44,6 @@ from state_processor.local_state.local_merges import merged_instances
 from state_processor.local_state.local_write import LocalKeyedPlan, MergedPlan
 from state_processor.types.column_types import column_of, expect_frame
 from state_processor.writing.encode_keyed import KEY, KEY_GROUP, NAMESPACE
-from state_processor.writing.keyed_rows import KeyedRows
 from state_processor.writing.keyed_write import KeyedPlan
 from state_processor.writing.operator_plan import OperatorPlan
 from state_processor.writing.operator_rows import OperatorRows
@@ -87,6 +87,7 @@ class ChangedOperator:
         hash_code: Gives the Java hash codes of its keys, if max parallelism changes and they
             cannot be computed; or the text of the shape of a ``hashCode``.
         merged: How its local states become ordinary ones, by name; None if they stay as they are.
+        is_canonical: Whether its keyed state is to be canonical, even if nothing of it changes.
     """
 
     operator: Operator
@@ -97,6 +98,7 @@ class ChangedOperator:
     deleted: DataFrame | None = None
     hash_code: HashKeys | str | None = None
     merged: Mapping[str, MergedInstances] | None = None
+    is_canonical: bool = False
 
     @property
     def is_local(self) -> bool:
@@ -105,8 +107,9 @@ class ChangedOperator:
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing but its key groups changes."""
-        return self == ChangedOperator(self.operator, hash_code=self.hash_code)
+        """Whether nothing but its key groups and the format of its files changes."""
+        same = ChangedOperator(self.operator, hash_code=self.hash_code)
+        return replace(self, is_canonical=False) == same
 
     def with_merged(self, merge: Mapping[str, Merge]) -> Self:
         """The operator with its local state as ordinary one; see ``SavepointWriter.merge_local``."""
@@ -195,7 +198,7 @@ class ChangedOperator:
         rows = [self._table(spark, table).data() for table in keyed]
         keys = keys_where(rows, where, self.operator.name)
         deleted = keys if self.deleted is None else self.deleted.union(keys)
-        added = _without_keys(self.added, keys)
+        added = plan_without_keys(self.added, keys)
         tables = tuple(table.without_keys(keys) for table in self.tables)
         return replace(self, deleted=deleted, added=added, tables=tables)
 
@@ -246,10 +249,13 @@ class ChangedOperator:
         Raises:
             RescaleError: It is rescaled, but has state that only its operator can spread anew.
             SchemaChangeError: A class is named where its name can't be changed.
+            ConversionError: It is to be canonical, but has state that only it can read.
             SavepointError: A file can't be read, a value can't be encoded, or the hash codes of
                 keys are not known.
         """
         record = self.operator.record
+        if self.is_canonical:
+            expect_convertible(self.operator)
         if (record.parallelism, record.max_parallelism) != (parallelism, max_parallelism):
             expect_rescalable(self.operator)
         if any(state.kind.is_keyed for state in self.operator.catalog.states):
@@ -267,8 +273,11 @@ class ChangedOperator:
 
         Raises:
             RescaleError: It is rescaled, but has state that only its operator can spread anew.
+            ConversionError: It is to be canonical, but has state that only it can read.
         """
         record = self.operator.record
+        if self.is_canonical:
+            expect_convertible(self.operator)
         is_rescaled = (record.parallelism, record.max_parallelism) != (
             context.parallelism,
             context.max_parallelism,
@@ -300,6 +309,8 @@ class ChangedOperator:
         # What names the class, nobody knows but the headers.
         changes = self.deleted is not None or self.merged is not None
         is_all = bool(self.headers.classes) or (is_keyed and changes)
+        if is_keyed and self.is_canonical:
+            return True
         return added or (is_all and bool(states)) or any(state.name in touched for state in states)
 
     def _keyed(self, spark: SparkSession) -> KeyedPlan | None:
@@ -382,16 +393,3 @@ class ChangedOperator:
             if snapshot is not None:
                 return RenamedElements(rows, replace(rows.state, element=snapshot))
         return rows
-
-
-def _without_keys(plan: OperatorPlan, keys: DataFrame) -> OperatorPlan:
-    """What is made of rows, without those of some keys."""
-    if plan.keyed is None:
-        return plan
-    rows = (
-        replace(rows, data=rows.data.join(keys, [KEY], "left_anti"))
-        if isinstance(rows, KeyedRows)
-        else rows
-        for rows in plan.keyed.rows
-    )
-    return replace(plan, keyed=replace(plan.keyed, rows=tuple(rows)))

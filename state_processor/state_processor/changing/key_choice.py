@@ -1,8 +1,8 @@
-"""The keys of an operator that a condition chooses."""
+"""The keys of an operator that a condition chooses, and rows without them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from state_processor.snapshot.task_errors import typed_errors
 from state_processor.types.column_types import fitted
 from state_processor.types.spark_values import from_spark
 from state_processor.writing.encode_keyed import KEY
+from state_processor.writing.keyed_rows import KeyedRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from savepoint_formats.layout import Layout
+    from state_processor.writing.operator_plan import OperatorPlan
 
 _UNRESOLVED = "UNRESOLVED_COLUMN"
 
@@ -72,3 +74,16 @@ class _Encoding:
         for batch in batches:
             keys = encoder.encode(from_spark(batch.column(0), arrow_type(self.layout)))
             yield pa.RecordBatch.from_arrays([keys.cast(pa.binary())], names=[KEY])
+
+
+def plan_without_keys(plan: OperatorPlan, keys: DataFrame) -> OperatorPlan:
+    """What is made of rows, without those of some keys."""
+    if plan.keyed is None:
+        return plan
+    rows = (
+        replace(rows, data=rows.data.join(keys, [KEY], "left_anti"))
+        if isinstance(rows, KeyedRows)
+        else rows
+        for rows in plan.keyed.rows
+    )
+    return replace(plan, keyed=replace(plan.keyed, rows=tuple(rows)))

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from state_processor.writing.write_context import StateTransformation
 
 
+SnapshotFormat = Literal["canonical"]
+"""What ``convert`` makes of a snapshot."""
+
+
 class SavepointChanges(StateChanges):
     """The changes of a savepoint, of which each gives a writer; nothing happens before ``write``.
 
@@ -230,3 +234,31 @@ class SavepointChanges(StateChanges):
             parallelism=parallelism or min(writer.parallelism, most),
             max_parallelism=max_parallelism or writer.max_parallelism,
         )
+
+    def convert(self, to: SnapshotFormat = "canonical") -> SavepointWriter:
+        """Brings all keyed state into another format, and changes nothing else.
+
+        Canonical is the format that Flink restores with the heap's and with RocksDB's backend,
+        whichever of them, or ForSt's, wrote the snapshot: so the state backend of a job changes.
+        The new savepoint needs no files of the old one, of its changelog or of other checkpoints.
+
+        Values, timers and windows pass through as the bytes that they are, into the same key groups
+        and subtasks. Operators that are canonical already, and all other state, are copied.
+
+        Args:
+            to: The format. There is no other one than ``canonical``.
+
+        Raises:
+            ValueError: There is no such format.
+            SavepointError: The raw keyed state of an operator can't be looked into.
+
+        ``write`` raises ``ConversionError`` if an operator has raw keyed state that only it can read.
+
+        Example:
+            >>> savepoint.convert(to="canonical").write("s3://jobs/canonical")
+        """
+        if to != "canonical":
+            raise ValueError(f"there is no format {to!r} to convert to, only 'canonical'")
+        writer = self.writer()
+        operators = tuple(planned.converted() for planned in writer.operators)
+        return replace(writer, operators=operators, is_canonical=True)

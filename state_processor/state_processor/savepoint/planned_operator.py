@@ -76,9 +76,19 @@ class PlannedOperator:
         if self.source is None:
             return "written"
         if self.transformation is not None:
-            return "changed"
+            return "converted" if self._is_only_converted else "changed"
         is_renamed = self.source.name != self.name
         return f"renamed from {self.source.name}" if is_renamed else "copied"
+
+    @property
+    def _is_only_converted(self) -> bool:
+        """Whether its files have another format, and nothing else is different."""
+        if self.source is None or self.change is None:
+            return False
+        record = self.source.record
+        before = record.parallelism, record.max_parallelism
+        is_rescaled = (self.parallelism, self.max_parallelism) != before
+        return self.change.is_canonical and self.change.is_same and not is_rescaled
 
     def changed(self, change: Callable[[ChangedOperator], ChangedOperator]) -> Self:
         """The operator with its state changed, perhaps once more.
@@ -111,6 +121,12 @@ class PlannedOperator:
         if new == self or is_finished or self.change is None:
             return new
         return new.changed(lambda operator: replace(operator, hash_code=hash_code))
+
+    def converted(self) -> Self:
+        """The operator with canonical keyed state; see ``SavepointWriter.convert``."""
+        if self.source is None or self.change is None or not changing.needs_conversion(self.source):
+            return self
+        return self.changed(lambda operator: replace(operator, is_canonical=True))
 
     def with_hash_codes(self) -> Self:
         """The operator with the hash codes of its keys inferred, where its key groups change.

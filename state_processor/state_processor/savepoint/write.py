@@ -7,7 +7,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import EmptySavepointError
-from savepoint_formats.metadata import CheckpointMetadata, MetadataVersion, RelativeFile
+from savepoint_formats.metadata import (
+    CheckpointMetadata,
+    CheckpointProperties,
+    MetadataVersion,
+    RelativeFile,
+)
 from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.new_snapshot.copying import CopyPlan
 from savepoint_formats.new_snapshot.directory import NewSnapshot, WriteMode
@@ -37,11 +42,13 @@ class SavepointWrite:
         spark: The session for jobs.
         source: The savepoint that the new one is based on.
         operators: The operators that it will have.
+        is_canonical: Whether it says of itself that it is a canonical savepoint.
     """
 
     spark: SparkSession | None
     source: Savepoint | None
     operators: tuple[PlannedOperator, ...]
+    is_canonical: bool = False
 
     def plan(self, path: str, mode: WriteMode | str, *, check: bool) -> PlannedSavepoint:
         """See ``SavepointWriter.plan``."""
@@ -105,7 +112,15 @@ class SavepointWrite:
     def _metadata(self, operators: tuple[OperatorState, ...]) -> CheckpointMetadata:
         if self.source is None:
             return CheckpointMetadata(self.metadata_version, _FIRST_CHECKPOINT, operators)
-        return replace(self.source.metadata, version=self.metadata_version, operators=operators)
+        metadata, properties = self.source.metadata, self.source.metadata.properties
+        if self.is_canonical and properties is not None and not properties.is_canonical:
+            properties = CheckpointProperties.of_canonical_savepoint()
+        return replace(
+            metadata,
+            version=self.metadata_version,
+            operators=operators,
+            properties=properties,
+        )
 
     def _expect_operators(self) -> None:
         if not self.operators:

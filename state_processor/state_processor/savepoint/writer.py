@@ -52,6 +52,7 @@ class SavepointWriter(SavepointChanges):
         operators: The operators that it will have.
         parallelism: The number of subtasks of new operators.
         max_parallelism: The number of key groups of new operators.
+        is_canonical: Whether it says of itself that it is a canonical savepoint.
 
     Example:
         >>> savepoint = Savepoint.load(spark, "s3://jobs/savepoint-1a2b")
@@ -63,6 +64,7 @@ class SavepointWriter(SavepointChanges):
     operators: tuple[PlannedOperator, ...]
     parallelism: int
     max_parallelism: int
+    is_canonical: bool = False
 
     def __repr__(self) -> str:
         source = "nothing" if self.source is None else repr(self.source.path)
@@ -144,8 +146,7 @@ class SavepointWriter(SavepointChanges):
         Raises:
             SavepointError: As ``write`` does.
         """
-        write = SavepointWrite(self.spark, self.source, self.operators)
-        return write.plan(path, mode, check=check)
+        return self._write.plan(path, mode, check=check)
 
     def write(
         self,
@@ -174,8 +175,13 @@ class SavepointWriter(SavepointChanges):
         Example:
             >>> savepoint.remove_operator("sink").write("s3://jobs/new", mode="overwrite")
         """
-        write = SavepointWrite(self.spark, self.source, self.operators)
-        return write.run(path, mode, on_progress)
+        return self._write.run(path, mode, on_progress)
+
+    @property
+    def _write(self) -> SavepointWrite:
+        return SavepointWrite(
+            self.spark, self.source, self.operators, is_canonical=self.is_canonical
+        )
 
     def session(self) -> SparkSession:
         """The session.

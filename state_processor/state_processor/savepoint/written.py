@@ -18,7 +18,8 @@ class WrittenOperator:
     Attributes:
         operator: Its uid, or the hash where that is not known.
         hash: The hash of its uid.
-        action: What was done: ``copied``, ``renamed from ...``, ``changed``, ``written``.
+        action: What was done: ``copied``, ``renamed from ...``, ``converted``, ``changed``,
+            ``written``.
         files: The number of its files; None if that is not known beforehand.
         size: Their bytes; what lies in ``_metadata`` itself is not among them.
         hash_code: What its keys are hashed by, where they were hashed anew and their type does not

@@ -27,7 +27,15 @@ READING = {
 }
 CHANGES = (
     *("with_operator", "remove_operator", "rename_operator", "with_state", "remove_state"),
-    *("rescale", "rename_class", "rename_state", "rename_field", "add_field", "drop_field"),
+    *(
+        "rescale",
+        "convert",
+        "rename_class",
+        "rename_state",
+        "rename_field",
+        "add_field",
+        "drop_field",
+    ),
     *("widen_field", "update_state", "delete_keys", "merge_local"),
 )
 

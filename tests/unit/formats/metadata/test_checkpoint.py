@@ -21,6 +21,7 @@ from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.metadata import (
     CheckpointMetadata,
+    CheckpointProperties,
     DistributionMode,
     KeyedHandleType,
     KeyGroupsHandle,
@@ -176,3 +177,12 @@ def test_write_is_the_mirror_of_read_with_properties(version: int, data: st.Data
     found = read(view.to_bytes())
     assert written(found) == view.to_bytes()
     assert found.operators == metadata.operators
+
+
+@pytest.mark.parametrize("release", ["1.20.5", "2.2.1"])
+def test_properties_of_a_canonical_savepoint_are_those_that_flink_writes(
+    samples: Path, release: str
+) -> None:
+    path = samples / f"currency-{release}-hashmap-canonical" / "_metadata"
+    read = CheckpointMetadata.read(DataInputView(path.read_bytes(), str(path)))
+    assert CheckpointProperties.of_canonical_savepoint() == read.properties
