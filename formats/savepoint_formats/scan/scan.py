@@ -50,8 +50,15 @@ from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
 from savepoint_formats.state_files.state import State, StateKind, key_layout
 from savepoint_formats.tables.catalog import raw_keyed_handle
 from savepoint_formats.tables.flat import flat_fields, flat_state, flattened
-from savepoint_formats.tables.tables import KEY, SUBTASK, Column, column_type
-from savepoint_formats.tables.timer_rows import KEY_GROUP
+from savepoint_formats.tables.tables import (
+    KEY,
+    KEY_GROUP,
+    NAMESPACE,
+    SCOPE,
+    SUBTASK,
+    Column,
+    column_type,
+)
 from savepoint_formats.tables.visible import (
     joined_instances,
     visible_elements,
@@ -69,9 +76,6 @@ if TYPE_CHECKING:
     from savepoint_formats.sources.keyed_source import KeyedSource
     from savepoint_formats.tables.tables import Table
     from savepoint_formats.values.kryo.dialect import KryoDialect
-
-NAMESPACE = "namespace"
-SCOPE = "scope"
 
 
 @dataclass(frozen=True, repr=False)
@@ -133,17 +137,12 @@ class TableScan(TableResults):
                 yield pa.field(column.name, found, metadata=metadata)
             elif state == self._flat_state:
                 yield from flat_fields(state.name, found)
-        if self.options.with_key_group and self._is_of_keys(KEY_GROUP):
+        if self.options.with_key_group and self.kind.is_keyed:
             yield pa.field(KEY_GROUP, pa.int32())
         if self.options.with_subtask and not self._is_local:
             yield pa.field(SUBTASK, pa.int32())
-        if self.options.with_scope and self._is_of_keys(SCOPE):
+        if self.options.with_scope and self.kind.is_keyed:
             yield pa.field(SCOPE, pa.string())
-
-    def _is_of_keys(self, name: str) -> bool:
-        """Whether a column of this name can be added for keys; a state may bear the name."""
-        is_free = name not in {column.name for column in self.table.columns}
-        return self.kind.is_keyed and is_free
 
     @property
     def _is_local(self) -> bool:
@@ -156,12 +155,10 @@ class TableScan(TableResults):
 
     def _columns(self) -> Iterator[tuple[Column, State | None]]:
         """Each column of the table, and the state whose values it shows."""
-        states: tuple[State, ...] = ()
-        if self.kind.is_keyed and self.kind is not StateKind.TIMERS:
-            states = self.shown.states
-        others = len(self.shown.columns) - len(states)
+        of_states = self.shown.state_columns() if self.kind.is_keyed else ()
+        others = len(self.shown.columns) - len(of_states)
         yield from zip_longest(self.shown.columns[:others], ())
-        yield from zip(self.shown.columns[others:], states, strict=True)
+        yield from of_states
 
     def splits(self, size: int = SPLIT_SIZE) -> list[Split]:
         """Pieces of about ``size`` bytes that together hold the whole table.
@@ -346,14 +343,11 @@ class TableScan(TableResults):
         types = {state.name: arrow_type(state.stored) for state in states}
         for batch in source.batches(frozenset(types), key_groups):
             rows = batch.joined(types)
-            found = {
+            columns = {
                 KEY: visible_key(rows.keys.field(KEY)),
                 NAMESPACE: rows.keys.field(NAMESPACE),
                 KEY_GROUP: pa.array(rows.key_groups),
             }
-            # A state may bear the name of a column that the table has not.
-            shown = {column.name for column, state in self._columns() if state is not None}
-            columns = {name: values for name, values in found.items() if name not in shown}
             for column, state in self._columns():
                 if state is not None and state.name in rows.columns:
                     values, instances = rows.columns[state.name], state.instances
@@ -385,7 +379,7 @@ class TableScan(TableResults):
         rows = len(next(iter(columns.values())))
         if self.options.with_subtask or self._is_local:
             columns[SUBTASK] = pa.array(np.full(rows, split.subtask, np.int32))
-        if self.options.with_scope and self._is_of_keys(SCOPE):
+        if self.options.with_scope and self.kind.is_keyed:
             columns[SCOPE] = pa.repeat(self.table.states[0].scope.value, rows)
         arrays = [
             columns[field.name] if field.name in columns else pa.nulls(rows, field.type)

@@ -28,7 +28,7 @@ States, or timers, whose namespaces differ in type make a table per type: ``wind
 
 Names are told apart as SQL does, whatever their case. An operator state that bears the name of
 another table is called ``operator_state.<name>``, a keyed state that bears the name of another
-column ``state_<name>``.
+column ``state_<name>``: of one that its table has, or that other tables or options of a read add.
 """
 
 from __future__ import annotations
@@ -46,12 +46,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 KEY = "key"
+NAMESPACE = "namespace"
+KEY_GROUP = "key_group"
 SUBTASK = "subtask"
+SCOPE = "scope"
 KEYED_STATE = "keyed_state"
 WINDOW_STATE = "window_state"
 TIMERS = "timers"
 OPERATOR_STATE_PREFIX = "operator_state."
 STATE_PREFIX = "state_"
+
+_NEVER_STATES = (KEY, NAMESPACE, KEY_GROUP, SUBTASK, SCOPE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +83,15 @@ class Table:
         if self.states[0].kind is StateKind.TIMERS:
             return self
         states = tuple(state.with_open_pojos() for state in self.states)
-        others, values = self.columns[: -len(states)], self.columns[-len(states) :]
-        shown = zip(values, states, strict=True)
-        opened = (Column(column.name, state.value) for column, state in shown)
-        return Table(self.name, (*others, *opened), states)
+        shown = zip(self.state_columns(), states, strict=True)
+        opened = (Column(column.name, state.value) for (column, _), state in shown)
+        return Table(self.name, (*self.columns[: -len(states)], *opened), states)
+
+    def state_columns(self) -> tuple[tuple[Column, State], ...]:
+        """The columns that have the values of a state each; timers have none."""
+        if self.states[0].kind is StateKind.TIMERS:
+            return ()
+        return tuple(zip(self.columns[-len(self.states) :], self.states, strict=True))
 
 
 def tables_of(states: Iterable[State]) -> tuple[Table, ...]:
@@ -141,12 +151,12 @@ def _keys(state: State) -> tuple[Column, ...]:
 
 
 def _namespace(state: State) -> tuple[Column, ...]:
-    return () if state.namespace is None else (Column("namespace", state.namespace),)
+    return () if state.namespace is None else (Column(NAMESPACE, state.namespace),)
 
 
 def _with_values(columns: tuple[Column, ...], states: tuple[State, ...]) -> tuple[Column, ...]:
     """The columns, and one for each state."""
-    taken = {column.name for column in columns}
+    taken = {*_NEVER_STATES, *(column.name for column in columns)}
     values = (Column(_free_name(s.name, STATE_PREFIX, taken), s.value) for s in states)
     return (*columns, *values)
 
@@ -162,7 +172,7 @@ def _free_name(name: str, prefix: str, taken: set[str]) -> str:
 def _raw_table(state: State) -> Table:
     value = Column("value", state.value)
     is_keyed = state.kind is StateKind.RAW_KEYED
-    columns = (Column("key_group", Int()), value) if is_keyed else (value,)
+    columns = (Column(KEY_GROUP, Int()), value) if is_keyed else (value,)
     return Table(state.name, columns, (state,))
 
 

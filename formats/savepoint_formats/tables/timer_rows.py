@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from savepoint_formats.errors import StateTypeError
 from savepoint_formats.state_files.raw_timers import TIMER_STATE_PREFIX
-from savepoint_formats.tables.tables import KEY
+from savepoint_formats.tables.tables import KEY, KEY_GROUP
 from savepoint_formats.tables.visible import visible_key
 from savepoint_formats.values.kryo.structs import UNDECODED_TYPE
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-KEY_GROUP = "key_group"
 
 TIME_DOMAINS = {"event": "EVENT_TIME", "processing": "PROCESSING_TIME"}
 

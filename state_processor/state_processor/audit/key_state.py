@@ -18,8 +18,7 @@ from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.scan.filter import keys_of
 from savepoint_formats.scan.read_options import ReadOptions, UndescribedSubclasses
 from savepoint_formats.state_files.state import key_layout
-from savepoint_formats.tables.tables import KEY
-from savepoint_formats.tables.timer_rows import KEY_GROUP
+from savepoint_formats.tables.tables import KEY, KEY_GROUP
 from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 from savepoint_formats.values.plain_values import plain_values
 from state_processor.audit.key_texts import key_texts

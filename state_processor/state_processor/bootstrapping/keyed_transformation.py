@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from pyspark.sql import functions as F
 
 from savepoint_formats.errors import ColumnTypeError, StateNotFoundError
+from savepoint_formats.printable import did_you_mean
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files.state import StateKind
 from state_processor.bootstrapping.keyed_aggregation import (
@@ -255,14 +256,16 @@ class KeyedStateTransformation:
         cls, data: DataFrame, operator: Operator, ttl_times: Literal["now"] | None = None
     ) -> Self:
         """See ``OneInputStateTransformation.like``."""
-        types = StoredTypes.of(operator)
-        columns = [name for name in data.columns if name not in (KEY, NAMESPACE, KEY_GROUP)]
-        known = {info.name: info for info in types.states}
+        types, shown = StoredTypes.of(operator), operator.state_columns
+        known = {shown.get(info.name, info.name): info for info in types.states}
+        has_windows = any(NewState(info, None).has_namespace for info in types.states)
+        others = (KEY, NAMESPACE, KEY_GROUP) if has_windows else (KEY, KEY_GROUP)
+        columns = [name for name in data.columns if name not in others]
         unknown = [name for name in columns if name not in known]
         if unknown:
             raise StateNotFoundError(
-                f"operator {operator.name} has no keyed state {unknown[0]!r};"
-                f" it has: {', '.join(known) or 'none'}"
+                f"operator {operator.name} has no column {unknown[0]!r} of keyed state;"
+                f" it has: {', '.join(known) or 'none'}{did_you_mean(unknown[0], known)}"
             )
         key_groups = KEY_GROUP if KEY_GROUP in data.columns else None
         keyed = cls(data, Key((KEY,), types.key, key_groups))

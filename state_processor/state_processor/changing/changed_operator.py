@@ -218,7 +218,8 @@ class ChangedOperator:
             self._expect_not_local()
             others = [] if state.namespace is None else [NAMESPACE]
             given = [KEY_GROUP] if KEY_GROUP in data.columns else []
-            columns = [column_of(data, column)[0] for column in (KEY, *others, *given, name)]
+            column = self.operator.state_columns.get(name, name)
+            columns = [column_of(data, one)[0] for one in (KEY, *others, *given, column)]
             rows = data.select(*columns)
             return KeyedStateTransformation.like(rows, self.operator, ttl_times).plan()
         stored = StoredElements.state_of(self.operator, name)

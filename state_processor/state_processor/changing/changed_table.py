@@ -112,9 +112,8 @@ class ChangedTable:
 
     def column_name(self, state: State) -> str:
         """The name of the column that has the state."""
-        count = len(self.table.states)
-        names = [column.name for column in self.table.columns[-count:]]
-        return names[self.table.states.index(state)]
+        columns = self.table.state_columns()
+        return next(column.name for column, shown in columns if shown == state)
 
     def snapshot(self, state: State) -> TypeSerializerSnapshot:
         """The serializer of the state's values, as it is after the changes so far."""

@@ -146,9 +146,10 @@ class SavepointChanges(StateChanges):
             uid: The operator's uid, or the hash of one.
             name: The state: keyed, list, union or broadcast.
             data: Rows as the state's table has them. Keyed state: columns ``key``, ``namespace``
-                if it has one, and one of the state's name; a column ``key_group`` gives the key
-                groups of keys whose hash code cannot be computed. List and union state: column
-                ``value``. Broadcast state: columns ``key`` and ``value``.
+                if it has one, and that of the state, which has its name (``state_key`` of a state
+                ``key``); a column ``key_group`` gives the key groups of keys whose hash code
+                cannot be computed. List and union state: column ``value``. Broadcast state:
+                columns ``key`` and ``value``.
             ttl_times: ``now`` makes the time of writing that of the last access of values with
                 TTL. By default the column has the times, as it is read ``with_times=True``.
 

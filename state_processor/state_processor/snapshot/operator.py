@@ -67,6 +67,13 @@ class Operator:
         return tables_of(self.catalog.states)
 
     @property
+    def state_columns(self) -> dict[str, str]:
+        """Keyed state -> the column that has its values; timers have several."""
+        keyed = (table for table in self.tables if table.states[0].kind.is_keyed)
+        columns = (pair for table in keyed for pair in table.state_columns())
+        return {state.name: column.name for column, state in columns}
+
+    @property
     def problems(self) -> dict[str, tuple[CatalogProblem, ...]]:
         """Table -> why files of it can't be read; also of tables that are not known otherwise."""
         return problems_by_table(self.catalog.problems, self.tables)

@@ -110,10 +110,18 @@ def test_a_keyed_and_an_operator_state_may_have_one_name() -> None:
 
 
 def test_a_state_gives_way_to_the_columns_of_its_table() -> None:
-    (table,) = tables_of([value("Key"), value("state_key"), value("namespace")])
-    assert names(table) == ["key", "state_Key", "state_state_key", "namespace"]
+    (table,) = tables_of([value("Key"), value("state_key")])
+    assert names(table) == ["key", "state_Key", "state_state_key"]
     (table,) = tables_of([value("namespace", WINDOW)])
     assert names(table) == ["key", "namespace", "state_namespace"]
+
+
+def test_a_state_gives_way_to_columns_that_are_asked_for_or_given() -> None:
+    """A column that ``like`` takes for the key group, or a read adds as one, is no state."""
+    (table,) = tables_of([value(name) for name in ("namespace", "key_group", "Subtask", "scope")])
+    shown = ["state_namespace", "state_key_group", "state_Subtask", "state_scope"]
+    assert names(table) == ["key", *shown]
+    assert [column.name for column, _ in table.state_columns()] == shown
 
 
 def test_the_order_of_states_is_that_of_columns() -> None:

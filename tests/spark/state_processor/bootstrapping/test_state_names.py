@@ -1,0 +1,57 @@
+"""States that are called as columns are that no state makes: none of them is lost when it is written back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql import functions as F
+from support.bootstrapped import written
+
+from savepoint_formats.errors import StateNotFoundError
+from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+NAMES = ("key", "namespace", "key_group", "subtask", "scope")
+COLUMNS = [f"state_{name}" for name in NAMES]
+
+
+def test_all_states_are_written_back(spark: SparkSession, tmp_path: Path) -> None:
+    values: list[tuple[Any, ...]] = [
+        (f"k{n}", *(10 * n + index for index in range(len(NAMES)))) for n in range(4)
+    ]
+    data = spark.createDataFrame(values, ["id", *(f"{name}_value" for name in NAMES)])
+    keyed = OperatorTransformation.bootstrap_with(data).key_by("id", key_type=Types.STRING())
+    for name in NAMES:
+        keyed = keyed.with_state(ValueStateDescriptor(name, Types.LONG()), f"{name}_value")
+    before = written(spark, keyed, tmp_path)
+    stored = before.read_keyed_state("operator", with_key_group=True)
+    assert stored.columns == ["key", *COLUMNS, "key_group"]
+    assert [row[:-1] for row in map(tuple, stored.orderBy("key").collect())] == values
+
+    operator = before.operator("operator")
+    like = OperatorTransformation.bootstrap_with(stored).like(operator)
+    assert [(state.name, state.column) for state in like.states] == [
+        *zip(NAMES, COLUMNS, strict=True)
+    ]
+    assert like.key.key_groups == "key_group"
+    renamed = OperatorTransformation.bootstrap_with(
+        stored.withColumnRenamed("state_namespace", "namespace")
+    )
+    with pytest.raises(StateNotFoundError, match="did you mean 'state_namespace'"):
+        renamed.like(operator)
+
+    doubled = stored.select("key", (F.col("state_key") * 2).alias("state_key"))
+    changed = before.with_state("operator", "key", doubled)
+    changed = changed.update_state("operator", "key_group", "state_key_group + 1")
+    changed.write(str(tmp_path / "changed"))
+    after = Savepoint.load(spark, str(tmp_path / "changed"), uids=["operator"])
+    found = after.read_keyed_state("operator").select("key", *COLUMNS)
+    assert sorted(map(tuple, found.collect())) == [
+        (key, 2 * of_key, namespace, of_group + 1, subtask, scope)
+        for key, of_key, namespace, of_group, subtask, scope in values
+    ]
