@@ -114,8 +114,13 @@ class TableScan(TableResults):
         """The schema of the batches."""
         fields = {field.name: field for field in self._fields()}
         wanted = tuple(fields) if self.options.columns is None else self.options.columns
-        added = (name for name in self.options.added() if name in fields and name not in wanted)
-        names = (*wanted, *added)
+        added = self.options.added()
+        if refused := [name for name in added if name not in fields]:
+            what = f"{refused[0].replace('_', ' ')}: it is no keyed state"
+            raise ColumnNotFoundError(
+                f"{self.table.name} has no {what}, leave with_{refused[0]} out"
+            )
+        names = (*wanted, *(name for name in added if name not in wanted))
         unknown = [name for name in names if name not in fields]
         if unknown:
             hint = did_you_mean(unknown[0], fields)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from support.sample_rows import Sample, rows_of
 
+from savepoint_formats.errors import ColumnNotFoundError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.scan.read_options import ReadOptions
 
@@ -100,3 +102,17 @@ def test_a_column_that_is_added_comes_with_those_that_are_named() -> None:
     assert added.schema.names == ["key", "subtask", "scope"]
     placed = savepoint.scan(TABLE, columns=["key_group", "key"], with_key_group=True)
     assert placed.schema.names == ["key_group", "key"]
+
+
+@pytest.mark.parametrize("option", ["with_key_group", "with_scope"])
+def test_a_column_that_a_table_cannot_have_is_refused(option: str) -> None:
+    what = option.removeprefix("with_").replace("_", " ")
+    currency = Sample("currency-2.2.1-rocksdb-native")
+    for sample, table in ((currency, "currency_converter.rates"), (STATES, "buffer.elements")):
+        savepoint = sample.open()
+        scan = replace(savepoint.scan(table), options=ReadOptions.of({option: True}))
+        message = f"{table.partition('.')[2]} has no {what}: .*leave {option} out"
+        with pytest.raises(ColumnNotFoundError, match=message):
+            scan.splits()
+        with pytest.raises(ColumnNotFoundError, match=message):
+            _ = scan.schema
