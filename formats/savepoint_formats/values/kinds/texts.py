@@ -2,8 +2,8 @@ r"""Texts as columns hold them: UTF-8, which knows no half of a surrogate pair.
 
 Java's strings are UTF-16 units, and may have half a pair alone: a text that was cut in the middle of an
 emoji. A column shows it as U+FFFD and an escape, ``\ufffd\ud83d``, so that no row is left out and texts
-that differ stay different. Such a text is not written again, for nobody can tell it from one that has
-these very characters.
+that differ stay different. Such a text is not written again: a row has the text alone, and nothing in
+it tells whether a column has shown half a pair, or somebody has typed these very characters.
 """
 
 from __future__ import annotations
@@ -76,8 +76,10 @@ def rows_of_halves(texts: pa.Array) -> npt.NDArray[np.int64]:
 def shown_half_message(text: str) -> str:
     """Why a text that a column shows for half a surrogate pair is not written."""
     return (
-        f"{text!r} is how half a surrogate pair is shown, and would be written as other characters:"
-        " leave the value as it is stored"
+        f"{text!r} is how a column shows half a surrogate pair of a stored string, and nothing tells"
+        " it from a text of these very characters, so that either might be written as the other:"
+        " leave its state as it is stored, by writing other states alone; or give a text without"
+        " it, such as replace(text, '\\ufffd', '?') makes"
     )
 
 

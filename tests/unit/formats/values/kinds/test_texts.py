@@ -108,6 +108,17 @@ def test_a_column_names_the_row_that_is_not_written(layout: Layout) -> None:
     assert len(Encoder(layout).encode(column[:4])) == 4
 
 
+def test_the_refusal_says_why_and_how_to_go_on() -> None:
+    with pytest.raises(UnencodableError) as raised:
+        Encoder(TEXT).encode(pa.array(["one", column_text(CUT)]))
+    message = str(raised.value)
+    assert "nothing tells it from a text of these very characters" in message
+    assert "writing other states alone" in message
+    taken = column_text(CUT).replace("\ufffd", "?")
+    assert r"replace(text, '\ufffd', '?')" in message
+    assert len(Encoder(TEXT).encode(pa.array([taken, "\ufffd", "\\ud83d"]))) == 3
+
+
 def test_texts_that_differ_are_shown_otherwise() -> None:
     assert len({column_text(text) for text in (CUT, REST, CUT + "\ud83d", "a", "a\ufffd")}) == 5
     assert column_text("\U0001f600") == "\U0001f600"
