@@ -1,0 +1,131 @@
+"""Values as lines for a page that shows all of a row, or of a key; and as cells of a table.
+
+Arrow's values are walked as they are. What is shown of one is bounded, so that a list of millions of
+elements costs no more than what is seen of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from savepoint_cli.browse.hex_dump import hex_lines
+from savepoint_cli.cells import person_cell
+from savepoint_formats.printable import printable
+from savepoint_formats.scan.splits import REASON
+from savepoint_formats.values.kryo.structs import UNDECODED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST_ITEMS = 500
+MOST_LETTERS = 4000
+MOST_LINES = 5000
+_CELL_ITEMS = 10
+_CELL_LETTERS = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line: how deep it lies, the name of what it tells, and what it tells of that."""
+
+    depth: int
+    name: str
+    text: str = ""
+
+
+def bounded(lines: Iterator[Line]) -> Iterator[Line]:
+    """The first lines, and a word on it if there are more."""
+    yield from islice(lines, MOST_LINES)
+    if next(lines, None) is not None:
+        yield Line(0, "", "… there is more, which is not shown")
+
+
+def row_lines(row: pa.RecordBatch, depth: int = 0) -> Iterator[Line]:
+    """All columns of a batch of one row."""
+    for field, column in zip(row.schema, row.columns, strict=True):
+        yield from value_lines(printable(field.name), column[0], depth)
+        reason = (field.metadata or {}).get(REASON.encode())
+        if reason:
+            yield Line(depth + 1, "note", printable(reason.decode()))
+
+
+def value_lines(name: str, value: pa.Scalar, depth: int) -> Iterator[Line]:
+    """A value, and what it is made of below it."""
+    if not value.is_valid:
+        yield Line(depth, name, "null")
+        return
+    if pa.types.is_struct(value.type):
+        yield Line(depth, name)
+        for field, part in _fields(value):
+            yield from value_lines(printable(field), part, depth + 1)
+    elif pa.types.is_map(value.type):
+        entries = value.values
+        yield Line(depth, name, f"{len(entries):,} entries")
+        for entry in entries[:MOST_ITEMS]:
+            yield from value_lines(cell_text(entry["key"]), entry["value"], depth + 1)
+        yield from _more(len(entries), depth + 1)
+    elif _is_list(value.type):
+        yield Line(depth, name, f"{len(value.values):,} elements")
+        for index, element in enumerate(value.values[:MOST_ITEMS]):
+            yield from value_lines(f"[{index}]", element, depth + 1)
+        yield from _more(len(value.values), depth + 1)
+    elif _is_bytes(value.type):
+        data = value.as_py()
+        yield Line(depth, name, f"{len(data):,} bytes")
+        for line in hex_lines(data):
+            yield Line(depth + 1, "", line)
+    else:
+        yield Line(depth, name, cut(person_cell(value.as_py()), MOST_LETTERS))
+
+
+def _more(count: int, depth: int) -> Iterator[Line]:
+    if count > MOST_ITEMS:
+        yield Line(depth, "", f"… {count - MOST_ITEMS:,} more")
+
+
+def cell_text(value: pa.Scalar) -> str:
+    """A value on one short line."""
+    return cut(person_cell(_first_of(value)))
+
+
+def cut(text: str, most: int = _CELL_LETTERS) -> str:
+    """A text of so many letters at most."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _first_of(value: pa.Scalar) -> Any:
+    """The value as a cell takes it, with the first of its elements, and how many more there are."""
+    if not value.is_valid:
+        return None
+    if pa.types.is_struct(value.type):
+        return {field: _first_of(part) for field, part in _fields(value)}
+    if pa.types.is_map(value.type):
+        pairs = [
+            (_first_of(one["key"]), _first_of(one["value"])) for one in value.values[:_CELL_ITEMS]
+        ]
+        left = len(value.values) - len(pairs)
+        return [*pairs, ("…", f"{left:,} more")] if left else pairs or {}
+    if _is_list(value.type):
+        elements = [_first_of(one) for one in value.values[:_CELL_ITEMS]]
+        left = len(value.values) - len(elements)
+        return [*elements, f"… {left:,} more"] if left else elements
+    return value.as_py()
+
+
+def _fields(value: pa.StructScalar) -> Iterator[tuple[str, pa.Scalar]]:
+    """The fields by their names, without the place for bytes where all was decoded."""
+    for index, field in enumerate(value.type):
+        if field.name != UNDECODED or value[index].is_valid:
+            yield field.name, value[index]
+
+
+def _is_list(data_type: pa.DataType) -> bool:
+    return bool(pa.types.is_list(data_type) or pa.types.is_large_list(data_type))
+
+
+def _is_bytes(data_type: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(data_type) or pa.types.is_large_binary(data_type))
