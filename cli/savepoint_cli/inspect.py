@@ -60,8 +60,12 @@ strict_paths_option = click.option(
 
 def inspection(command: Callable[..., None]) -> Callable[..., None]:
     """The argument and the options that all commands of this module share."""
+    return opening(output_option(command))
+
+
+def opening(command: Callable[..., None]) -> Callable[..., None]:
+    """The argument and the options that say which savepoint, and how it is opened."""
     for decorate in (
-        output_option,
         click.option(
             "--uids-file",
             "listed_uids",

@@ -23,6 +23,7 @@ from savepoint_cli import (
     read,
     transfer,
 )
+from savepoint_cli.browse.command import browse
 from savepoint_cli.progress import compiling
 from savepoint_formats.errors import (
     ClassNotNamedError,
@@ -128,6 +129,7 @@ for command in (
     audit.history,
     read.show,
     query.query,
+    browse,
     demo.demo,
     modify.copy,
     modify.rename_operator,

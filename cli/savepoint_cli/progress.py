@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from state_processor.snapshot.session import TaskCount
 
+COMPILING = "Compiling for large tables (once per machine)..."
+
 _POLL_SECONDS = 0.25
 _PATIENCE_SECONDS = 2.0
 
@@ -60,12 +62,17 @@ def steps(title: str, count: int) -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def compiling() -> Iterator[None]:
-    """Says that machine code is made, where that takes longer than a person waits silently."""
-    if not Console(stderr=True).is_terminal:
+def compiling(say: Callable[[], None] | None = None) -> Iterator[None]:
+    """Says that machine code is made, where that takes longer than a person waits silently.
+
+    Args:
+        say: Says ``COMPILING`` to who waits, from a thread of its own; by default a line on stderr
+            does, if that is a terminal.
+    """
+    if say is None and not Console(stderr=True).is_terminal:
         yield
         return
-    timer = Timer(_PATIENCE_SECONDS, _say_compiling)
+    timer = Timer(_PATIENCE_SECONDS, say or _say_compiling)
     timer.daemon = True
     timer.start()
     try:
@@ -75,7 +82,7 @@ def compiling() -> Iterator[None]:
 
 
 def _say_compiling() -> None:
-    click.echo("Compiling for large tables (once per machine)...", err=True)
+    click.echo(COMPILING, err=True)
 
 
 @contextmanager

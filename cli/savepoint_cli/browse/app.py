@@ -1,0 +1,292 @@
+"""The browser: a tree of places to the left, what is at the chosen one to the right."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from rich.text import Text
+from textual import on
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.widgets import Footer, Header, Input, Static
+
+from savepoint_cli.browse.answers import answer
+from savepoint_cli.browse.details import Details, of_key, of_record, of_row
+from savepoint_cli.browse.heavy import Heavy
+from savepoint_cli.browse.lines import cell_text
+from savepoint_cli.browse.places import OperatorPlace, PlacesTree, TablePlace
+from savepoint_cli.browse.records_table import RecordsTable
+from savepoint_cli.progress import COMPILING, compiling
+from savepoint_formats.errors import SavepointError
+from savepoint_formats.printable import printable
+from savepoint_formats.program.kernel.machine_code import watch_compilation
+from savepoint_formats.tables.tables import KEY
+from state_processor.audit.key_texts import key_texts
+from state_processor.reading.row_pages import PAGE_ROWS, RowPages
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Sequence
+
+    from textual.app import ComposeResult
+    from textual.worker import Worker
+
+    from state_processor import Savepoint
+    from state_processor.audit.statistics import SavepointStatistics
+    from state_processor.reading.row_pages import Page
+    from state_processor.snapshot.description import SavepointDescription
+
+    T = TypeVar("T")
+
+_OF_MAIN = frozenset({"turn", "find", "key_of_row", "weigh", "leave"})
+
+
+class SavepointBrowser(App[None]):
+    """Shows what is in a savepoint; asks it in threads, so that no answer stops the screen.
+
+    Args:
+        savepoint: The savepoint.
+        page_rows: Rows of a page.
+    """
+
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "turn(1)", "Next page"),
+        Binding("p", "turn(-1)", "Previous"),
+        Binding("slash", "find", "Find a key"),
+        Binding("k", "key_of_row", "All of this key"),
+        Binding("s", "weigh", "What is heavy"),
+        Binding("escape", "leave", "Back", show=False),
+        Binding("q", "quit", "Quit"),
+    ]
+    CSS = """
+    PlacesTree { width: 34%; max-width: 48; border-right: solid $primary; }
+    .title { padding: 0 1; }
+    .problem { color: $error; padding: 0 1; }
+    #status { dock: bottom; padding: 0 1; }
+    #find { display: none; }
+    #find.is-open { display: block; }
+    """
+
+    def __init__(self, savepoint: Savepoint, *, page_rows: int = PAGE_ROWS) -> None:
+        super().__init__()
+        self.title = printable(savepoint.path)
+        self._savepoint, self._page_rows = savepoint, page_rows
+        self._described: SavepointDescription | None = None
+        self._records: Sequence[Any] = ()
+        self._pages: RowPages | None = None
+        self._page: Page | None = None
+        self._weighing: asyncio.Task[SavepointStatistics] | None = None
+        name = savepoint.path.rstrip("/").rpartition("/")[2]
+        self._tree = PlacesTree(Text(printable(name) or "savepoint"))
+        self._place = Static(classes="title")
+        self._rows = RecordsTable(id="rows")
+        self._status = Static(id="status")
+        self._find = Input(placeholder="a key: text, number, hex of bytes, or JSON", id="find")
+
+    def compose(self) -> ComposeResult:
+        """The tree, the rows, and a line for what is looked for."""
+        yield Header(icon="")
+        with Horizontal():
+            yield self._tree
+            with Vertical():
+                yield self._place
+                yield self._rows
+                yield self._status
+        yield self._find
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Asks what is in the savepoint."""
+        watch_compilation(partial(compiling, self._say_compiling))
+        self._tree.focus()
+        self._go(self._describe)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002  # Textual's
+        """What is done with rows is done where they are."""
+        return action not in _OF_MAIN or len(self.screen_stack) == 1
+
+    # Places.
+
+    async def _describe(self) -> None:
+        savepoint = self._savepoint
+        found = await self._answer(
+            "reading headers …", lambda: (savepoint.describe(), savepoint.tables())
+        )
+        if found is not None:
+            self._described, tables = found
+            self._tree.fill(self._described, tables)
+            self._show_records("Operators", self._described.operators)
+
+    @on(PlacesTree.NodeSelected)
+    def choose_place(self, event: PlacesTree.NodeSelected[Any]) -> None:
+        """Shows what is at the place."""
+        event.node.expand()
+        place = event.node.data
+        if isinstance(place, TablePlace):
+            self._go(partial(self._open, place))
+        elif isinstance(place, OperatorPlace):
+            self._show_records(f"States of {place.name}", place.operator.states)
+        elif self._described is not None:
+            self._show_records("Operators", self._described.operators)
+
+    def _show_records(self, title: str, records: Sequence[Any]) -> None:
+        self._records, self._pages, self._page = records, None, None
+        self._place.update(Text(printable(title), style="bold"))
+        self._rows.show_records(records)
+        problems = [one for record in records for one in getattr(record, "problems", ())]
+        self._tell("; ".join(problems), is_wrong=True)
+
+    async def _open(self, place: TablePlace) -> None:
+        self._place.update(Text(printable(place.title), style="bold"))
+        self._records, self._pages, self._page = (), None, None
+        self._rows.clear(columns=True)
+        scan = partial(
+            self._savepoint.scan,
+            place.table.table,
+            columns=place.columns,
+            undescribed_subclasses="bytes",
+        )
+        pages = await self._answer("reading …", lambda: RowPages(scan(), self._page_rows))
+        if pages is not None:
+            self._pages = pages
+            await self._turn_to(0)
+
+    # Rows.
+
+    def action_turn(self, pages: int) -> None:
+        """Goes on, or back, by so many pages."""
+        page = self._page
+        if page is not None and page.number + pages >= 0 and not (page.is_last and pages > 0):
+            self._go(partial(self._turn_to, page.number + pages))
+
+    async def _turn_to(self, number: int) -> None:
+        pages = self._pages
+        assert pages is not None  # who turns has opened a table
+        found = await self._answer("reading …", lambda: _with_cells(pages.page(number)))
+        if found is None:
+            return
+        self._page, cells = found
+        self._rows.show(self._page.rows.schema.names, cells)
+        first, count = self._page.first_row, len(cells)
+        end = "" if self._page.is_last else ", and more (n)"
+        self._tell(f"rows {first + 1:,} to {first + count:,}{end}" if count else "no rows")
+
+    @on(RecordsTable.RowSelected, "#rows")
+    def choose_row(self, event: RecordsTable.RowSelected) -> None:
+        """Shows all of the row."""
+        page, title = self._page, str(self._place.content)
+        if page is not None:
+            row = page.rows.slice(event.cursor_row, 1)
+            title = f"{title}, row {page.first_row + event.cursor_row + 1:,}"
+            self._go(partial(self._show_details, title, lambda: of_row(row)))
+        elif event.cursor_row < len(self._records):
+            record = self._records[event.cursor_row]
+            self._go(partial(self._show_details, title, lambda: of_record(record)))
+
+    async def _show_details(self, title: str, lines: Callable[[], Any]) -> None:
+        found = await self._answer("", lines)
+        if found is not None:
+            self.push_screen(Details(title, found))
+
+    # Keys.
+
+    def action_find(self) -> None:
+        """Asks which key is looked for."""
+        self._find.add_class("is-open")
+        self._find.focus()
+
+    def action_leave(self) -> None:
+        """Goes back to the rows, or from these to the tree."""
+        was_open = self._find.has_class("is-open")
+        self._find.remove_class("is-open")
+        (self._rows if was_open else self._tree).focus()
+
+    @on(Input.Submitted)
+    def find(self, event: Input.Submitted) -> None:
+        """Looks for a key in all operators."""
+        self.action_leave()
+        if event.value:
+            self._go(partial(self._show_key, event.value))
+
+    def action_key_of_row(self) -> None:
+        """Shows all that the key of the row has."""
+        page, pages = self._page, self._pages
+        if page is None or pages is None or not page.rows.num_rows:
+            return
+        if not pages.scan.kind.is_keyed or KEY not in page.rows.schema.names:
+            self._tell("rows of this table have no key", is_wrong=True)
+            return
+        (key,) = key_texts(page.rows.column(KEY).slice(self._rows.cursor_row, 1))
+        operator, _ = self._savepoint.table(pages.scan.full_name)
+        self._go(partial(self._show_key, key, operator.name))
+
+    @on(Heavy.KeyChosen)
+    def show_heavy_key(self, event: Heavy.KeyChosen) -> None:
+        """Shows all that a heavy key has."""
+        self._go(partial(self._show_key, event.key.key, event.key.operator))
+
+    async def _show_key(self, key: str, operator: str | None = None) -> None:
+        savepoint = self._savepoint
+        found = await self._answer(
+            "looking for the key …",
+            lambda: savepoint.key(key, operator=operator, undescribed_subclasses="bytes"),
+        )
+        if found is not None and found.is_found:
+            self._tell("")
+            await self._show_details(f"Key {found.key}", lambda: of_key(savepoint, found))
+        elif found is not None:
+            self._tell(f"no operator has the key {found.key}", is_wrong=True)
+
+    # What is heavy.
+
+    def action_weigh(self) -> None:
+        """Shows what is heavy."""
+        self._go(self._weigh)
+
+    async def _weigh(self) -> None:
+        # Who does something else meanwhile, and asks again, is not to wait for all of it again.
+        if self._weighing is None or (self._weighing.done() and self._weighing.exception()):
+            self._weighing = asyncio.create_task(answer(self._savepoint.stats))
+        report = await self._told("weighing all state …", asyncio.shield(self._weighing))
+        if report is not None:
+            self._tell("")
+            self.push_screen(Heavy(report))
+
+    # Answers.
+
+    def _go(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
+        """Begins what is asked for; what was asked for before is no longer wanted."""
+        _: Worker[None] = self.run_worker(work, exclusive=True)
+
+    async def _answer(self, told: str, call: Callable[[], T]) -> T | None:
+        """What a call gives; None where the savepoint is wrong, after a word on it."""
+        return await self._told(told, answer(call))
+
+    async def _told(self, told: str, awaited: Awaitable[T]) -> T | None:
+        if told:
+            self._tell(told)
+        try:
+            return await awaited
+        except SavepointError as error:
+            self._tell(str(error), is_wrong=True)
+            return None
+
+    def _say_compiling(self) -> None:
+        # The browser may have ended by now.
+        with suppress(RuntimeError):
+            self.call_from_thread(self._tell, COMPILING)
+
+    def _tell(self, text: str, *, is_wrong: bool = False) -> None:
+        self._status.update(Text(printable(text), style="bold red" if is_wrong else "dim"))
+        if is_wrong and len(self.screen_stack) > 1:
+            self.notify(printable(text), severity="error", markup=False)
+
+
+def _with_cells(page: Page) -> tuple[Page, list[list[str]]]:
+    """A page, with the texts of its cells."""
+    columns = [[cell_text(value) for value in column] for column in page.rows.columns]
+    return page, [list(row) for row in zip(*columns, strict=True)]

@@ -1,0 +1,100 @@
+"""A page with all of a row, or all that a key has."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.widgets import Footer, RichLog, Static
+
+from savepoint_cli.browse.lines import Line, bounded, row_lines
+from savepoint_cli.cells import person_field
+from savepoint_formats.printable import printable
+from state_processor.types.spark_values import to_printable
+from state_processor.types.timer_dates import are_dates, with_dates
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+    from textual.app import ComposeResult
+
+    from state_processor import Savepoint
+    from state_processor.audit.key_state import KeyRows, KeyState
+
+_MOST_ROWS = 100
+
+
+class Details(Screen[None]):
+    """Lines that can be scrolled.
+
+    Args:
+        title: What they are of.
+        lines: The lines.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "app.pop_screen", "Back")]
+
+    def __init__(self, title: str, lines: Sequence[Line]) -> None:
+        super().__init__()
+        self._title, self.lines = title, lines
+
+    def compose(self) -> ComposeResult:
+        """A title, the lines, the keys."""
+        yield Static(Text(printable(self._title), style="bold"), classes="title")
+        yield RichLog(wrap=True, auto_scroll=False)
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Shows the lines."""
+        log = self.query_one(RichLog)
+        for line in self.lines:
+            log.write(_styled(line), expand=True)
+        log.focus()
+
+
+def _styled(line: Line) -> Text:
+    colon = ": " if line.name and line.text else ""
+    return Text.assemble("  " * line.depth, (line.name, "bold"), colon, line.text)
+
+
+def of_row(row: pa.RecordBatch) -> list[Line]:
+    """What is shown of a row."""
+    return list(bounded(row_lines(row)))
+
+
+def of_record(record: Any) -> list[Line]:
+    """What is shown of an operator or a state that was described."""
+    texts = {one.name: person_field(getattr(record, one.name)) for one in fields(record)}
+    return [Line(0, name.replace("_", " "), text) for name, text in texts.items() if text]
+
+
+def of_key(savepoint: Savepoint, found: KeyState) -> list[Line]:
+    """What is shown of all that a key has."""
+    return list(bounded(_key_lines(savepoint, found)))
+
+
+def _key_lines(savepoint: Savepoint, found: KeyState) -> Iterator[Line]:
+    for one in found.tables:
+        name = f"{one.operator}.{one.table}"
+        count = f"{len(one.rows):,} row" + ("s" if len(one.rows) != 1 else "")
+        yield Line(0, printable(name), f"{count}, key group {one.key_group}")
+        for row in _shown_rows(savepoint, one):
+            yield from row_lines(row, depth=1)
+            yield Line(0, "")
+        if len(one.rows) > _MOST_ROWS:
+            yield Line(1, "", f"… {len(one.rows) - _MOST_ROWS:,} rows more")
+    if found.other_operators:
+        yield Line(0, "keys of another type", printable(", ".join(found.other_operators)))
+
+
+def _shown_rows(savepoint: Savepoint, one: KeyRows) -> Iterator[pa.RecordBatch]:
+    _, table = savepoint.table(f"{one.operator}.{one.table}")
+    is_dated = are_dates(table.states[0].kind, "dates")
+    for batch in one.rows.slice(0, _MOST_ROWS).to_batches():
+        shown = to_printable(with_dates(batch) if is_dated else batch)
+        for index in range(shown.num_rows):
+            yield shown.slice(index, 1)

@@ -1,0 +1,85 @@
+"""What is heavy: the answer of ``stats``, a tab per part of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import Footer, Static, TabbedContent, TabPane
+
+from savepoint_cli.browse.records_table import RecordsTable
+from savepoint_formats.printable import printable
+from state_processor.audit.statistics import KeyStatistics
+from state_processor.audit.statistics_views import statistics_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from textual.app import ComposeResult
+
+    from state_processor.audit.statistics import SavepointStatistics
+
+
+class Heavy(Screen[None]):
+    """What states, key groups and keys weigh; Enter on a key asks for all of it.
+
+    Args:
+        report: The answer of ``stats``.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "app.pop_screen", "Back")]
+
+    class KeyChosen(Message):
+        """A key is to be shown."""
+
+        def __init__(self, key: KeyStatistics) -> None:
+            super().__init__()
+            self.key = key
+
+    def __init__(self, report: SavepointStatistics) -> None:
+        super().__init__()
+        self._report = report
+        tables = statistics_tables(report)
+        # Largest keys come first: they are what one looks for, and what leads further.
+        self._tables = sorted(tables, key=lambda one: not isinstance(one[1][0], KeyStatistics))
+
+    def compose(self) -> ComposeResult:
+        """The sum, a tab per table, what could not be read."""
+        report = self._report
+        title = f"{report.size:,} bytes of keys and values, {report.at}"
+        yield Static(Text(printable(title), style="bold"), classes="title")
+        with TabbedContent():
+            for name, records in self._tables:
+                with TabPane(name.partition(":")[0]):
+                    yield _Records(records)
+        for problem in report.problems:
+            yield Static(Text(printable(problem)), classes="problem")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Fills the tables."""
+        for table in self.query(_Records):
+            table.show_records(table.records)
+        for table in self.query(_Records)[:1]:
+            table.focus()
+
+    @on(RecordsTable.RowSelected)
+    def choose(self, event: RecordsTable.RowSelected) -> None:
+        """Asks for all that the key has."""
+        assert isinstance(event.data_table, _Records)
+        chosen = event.data_table.records[event.cursor_row]
+        if isinstance(chosen, KeyStatistics):
+            self.post_message(self.KeyChosen(chosen))
+
+
+class _Records(RecordsTable):
+    """A table that knows its records."""
+
+    def __init__(self, records: Sequence[Any]) -> None:
+        super().__init__()
+        self.records = records

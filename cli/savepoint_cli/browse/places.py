@@ -1,0 +1,98 @@
+"""The tree of a savepoint: operators, their tables, and the states of these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.filesize import decimal
+from rich.text import Text
+from textual.reactive import var
+from textual.widgets import Tree
+
+from savepoint_formats.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from textual.widgets.tree import TreeNode
+
+    from state_processor.snapshot.description import (
+        OperatorDescription,
+        SavepointDescription,
+        TableDescription,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorPlace:
+    """An operator; its page tells its states."""
+
+    operator: OperatorDescription
+
+    @property
+    def name(self) -> str:
+        """Its uid, or the hash where that is not known."""
+        return self.operator.uid or self.operator.hash
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlace:
+    """A table, or some columns of it: those that tell rows apart, and one state."""
+
+    table: TableDescription
+    columns: tuple[str, ...] | None = None
+
+    @property
+    def title(self) -> str:
+        """The table, and the state if it is but one."""
+        return (
+            self.table.table if self.columns is None else f"{self.table.table}: {self.columns[-1]}"
+        )
+
+
+Place = OperatorPlace | TablePlace | None
+"""Where the tree leads to; None is the savepoint itself."""
+
+
+class PlacesTree(Tree[Place]):
+    """Operators, tables and states; a node that is chosen says where it leads to."""
+
+    # Who chooses an operator wants to see it, and not that its tables go.
+    auto_expand = var(False)
+
+    def fill(self, described: SavepointDescription, tables: Iterable[TableDescription]) -> None:
+        """Adds a node per operator, table and state."""
+        by_operator: dict[str, list[TableDescription]] = {}
+        for table in tables:
+            by_operator.setdefault(_owner(described, table), []).append(table)
+        for operator in described.operators:
+            place = OperatorPlace(operator)
+            size = operator.keyed_size + operator.operator_size
+            label = Text(printable(place.name))
+            if size:
+                label.append("  ").append(decimal(size), "dim")
+            own = by_operator.get(place.name, [])
+            node = self.root.add(label, place, expand=True, allow_expand=bool(own))
+            for table in own:
+                _add_table(node, table, table.table.removeprefix(f"{place.name}."))
+        self.root.expand()
+
+
+def _owner(described: SavepointDescription, table: TableDescription) -> str:
+    """The operator of a table: that with the longest name that the table's begins with."""
+    names = (operator.uid or operator.hash for operator in described.operators)
+    return max((one for one in names if table.table.startswith(f"{one}.")), key=len)
+
+
+def _add_table(node: TreeNode[Place], table: TableDescription, name: str) -> None:
+    label = Text(printable(name))
+    if table.problems:
+        label.append("  ✗", style="red")
+    if len(table.states) < 2 or not table.columns or "timers" in table.kinds:
+        node.add_leaf(label, TablePlace(table))
+        return
+    found = node.add(label, TablePlace(table))
+    others = table.columns[: -len(table.states)]
+    for state, column in zip(table.states, table.columns[-len(table.states) :], strict=True):
+        found.add_leaf(Text(printable(state)), TablePlace(table, (*others, column)))

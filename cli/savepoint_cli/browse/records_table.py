@@ -1,0 +1,40 @@
+"""A table of texts on the terminal: of rows, or of records as the other commands print them."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+from textual.widgets import DataTable
+
+from savepoint_cli.browse.lines import cut
+from savepoint_cli.cells import person_field
+from savepoint_formats.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+class RecordsTable(DataTable[Text]):
+    """A table whose cursor is a row. What it shows is text, never markup."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(cursor_type="row", zebra_stripes=True, **given)
+
+    def show(self, names: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+        """Replaces what is there; the cursor goes to the first row."""
+        self.clear(columns=True)
+        for name in names:
+            self.add_column(Text(printable(name), style="bold"))
+        for row in rows:
+            self.add_row(*(Text(cell, no_wrap=True) for cell in row))
+
+    def show_records(self, records: Sequence[Any]) -> None:
+        """A row per record; columns of which no record says anything are left out."""
+        cells = {
+            one.name: [cut(person_field(getattr(record, one.name))) for record in records]
+            for one in (fields(records[0]) if records else ())
+        }
+        told = {name: texts for name, texts in cells.items() if any(texts)}
+        self.show((name.replace("_", " ") for name in told), zip(*told.values(), strict=True))

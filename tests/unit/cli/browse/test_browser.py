@@ -1,0 +1,237 @@
+"""The browser, driven by its keys over real savepoints."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+from support.commands import run
+from support.sample_rows import SAMPLES, Sample, copy_of, file_of
+from support.terminal import Terminal
+from textual.widgets import Input, RichLog, Static, TabbedContent
+
+from savepoint_cli.browse.app import SavepointBrowser
+from savepoint_cli.browse.details import Details
+from savepoint_cli.browse.heavy import Heavy
+from savepoint_cli.browse.places import PlacesTree
+from savepoint_cli.browse.records_table import RecordsTable
+from state_processor import Savepoint
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    import pytest
+    from textual.pilot import Pilot
+
+
+STATES = Sample("states-2.2.1-hashmap-canonical")
+OBJECTS = SAMPLES / "objects-2.2.1-hashmap-canonical"
+
+
+class Driver:
+    """Presses keys, and tells what is on the screen."""
+
+    def __init__(self, app: SavepointBrowser, pilot: Pilot[None]) -> None:
+        self.app, self._pilot = app, pilot
+
+    async def press(self, *keys: str) -> None:
+        await self._pilot.press(*keys)
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Waits for all answers."""
+        await self._pilot.pause()
+        await self.app.workers.wait_for_complete()
+        await self._pilot.pause()
+
+    async def choose(self, *path: str) -> None:
+        """Chooses the node of the tree behind these names."""
+        tree = self.app.query_one(PlacesTree)
+        node = tree.root
+        for name in path:
+            (node,) = [one for one in node.children if str(one.label).split("  ")[0] == name]
+        tree.move_cursor(node)
+        tree.action_select_cursor()
+        await self.settle()
+
+    async def find(self, key: str) -> None:
+        """Looks for a key."""
+        await self.press("slash")
+        self.app.query_one(Input).value = key
+        await self.press("enter")
+
+    @property
+    def place(self) -> str:
+        return str(self.app.query(Static).filter(".title").first(Static).content)
+
+    @property
+    def status(self) -> str:
+        return str(self.app.query_one("#status", Static).content)
+
+    @property
+    def names(self) -> list[str]:
+        return [str(one.label) for one in self.table.columns.values()]
+
+    @property
+    def rows(self) -> list[list[str]]:
+        table = self.table
+        return [[str(cell) for cell in table.get_row_at(n)] for n in range(table.row_count)]
+
+    @property
+    def table(self) -> RecordsTable:
+        return self.app.screen.query(RecordsTable).first()
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of the page on top."""
+        return [line.text.rstrip() for line in self.app.screen.query_one(RichLog).lines]
+
+
+def drive(savepoint: Savepoint, test: Callable[[Driver], Awaitable[None]]) -> None:
+    """Runs the browser and the test in it."""
+
+    async def driven() -> None:
+        app = SavepointBrowser(savepoint, page_rows=10)
+        async with app.run_test(size=(120, 40)) as pilot:
+            driver = Driver(app, pilot)
+            await driver.settle()
+            await test(driver)
+
+    asyncio.run(driven())
+
+
+def test_operators_states_and_rows_by_page() -> None:
+    async def test(browser: Driver) -> None:
+        assert browser.place == "Operators"
+        assert "stateful" in [row[0] for row in browser.rows]
+        await browser.choose("stateful")
+        assert browser.place == "States of stateful"
+        assert ["by_currency", "map"] in [row[1:3] for row in browser.rows]
+
+        await browser.choose("stateful", "keyed_state")
+        assert (browser.names[0], len(browser.rows)) == ("key", 10)
+        assert browser.status == "rows 1 to 10, and more (n)"
+        first = browser.rows
+        await browser.press("p")
+        assert browser.rows == first
+        await browser.press("n")
+        await browser.press("n")
+        assert (browser.status, len(browser.rows)) == ("rows 21 to 23", 3)
+        await browser.press("n")
+        assert browser.status == "rows 21 to 23"
+        await browser.press("p")
+        await browser.press("p")
+        assert browser.rows == first
+
+        await browser.choose("stateful", "keyed_state", "by_currency")
+        assert browser.place == "stateful.keyed_state: by_currency"
+        assert browser.names == ["key", "by_currency"]
+        await browser.choose("stateful", "timers")
+        assert browser.rows[0][1].startswith("2100-01-01")
+
+    drive(STATES.open(), test)
+
+
+def test_a_row_shows_the_bytes_that_were_not_decoded_and_why() -> None:
+    async def test(browser: Driver) -> None:
+        await browser.choose("shapes", "keyed_state")
+        await browser.press("tab", "enter")
+        assert isinstance(browser.app.screen, Details)
+        shown = "\n".join(browser.lines)
+        assert "01 00 73 68 6f 70 2e 53" in shown
+        assert "|..shop.Shape$" in shown
+        assert "whose fields are not known" in shown
+        assert "kryo_classes can" in shown
+        await browser.press("escape")
+        assert browser.place == "shapes.keyed_state"
+
+        await browser.find("seven")
+        assert browser.status == "'seven' is no key of type int64"
+        await browser.choose("transactions_source", "coordinator_state")
+        await browser.press("k")
+        assert browser.status == "rows of this table have no key"
+
+    drive(Savepoint.open(str(OBJECTS)), test)
+
+
+def test_a_key_is_found_and_shown_with_all_that_it_has() -> None:
+    async def test(browser: Driver) -> None:
+        await browser.find("customer-001")
+        found = browser.lines
+        assert found[0] == "stateful.keyed_state: 1 row, key group 152"
+        assert "  key: customer-001" in found
+        assert any(line.startswith("stateful.timers: ") for line in found)
+        assert "  time_domain: EVENT_TIME" in found
+        await browser.press("escape")
+        await browser.find("nobody")
+        assert browser.status == "no operator has the key nobody"
+
+        await browser.choose("stateful", "keyed_state")
+        keys = [row[0] for row in browser.rows]
+        browser.table.focus()
+        await browser.press(*["down"] * keys.index("customer-005"), "k")
+        assert "  key: customer-005" in browser.lines
+
+    drive(STATES.open(), test)
+
+
+def test_what_is_heavy_leads_to_its_key() -> None:
+    async def test(browser: Driver) -> None:
+        await browser.press("s")
+        assert isinstance(browser.app.screen, Heavy)
+        assert browser.names[:2] == ["operator", "key"]
+        assert len(browser.rows) == 10
+        tabs = browser.app.screen.query_one(TabbedContent)
+        assert tabs.tab_count == 6
+        await browser.press("down", "enter")
+        assert "  key: customer-005" in browser.lines
+        await browser.press("escape", "escape", "n")
+        assert browser.place == "Operators"
+
+    drive(STATES.open(), test)
+
+
+def test_what_is_damaged_is_told_and_the_rest_is_shown(tmp_path: Path) -> None:
+    savepoint = copy_of(STATES, tmp_path / "[bold]x[/nothing]")
+    file_of(savepoint, "stateful 1: keyed state").unlink()
+
+    async def test(browser: Driver) -> None:
+        assert "does not exist" in browser.status
+        await browser.choose("buffer", "offsets")
+        assert browser.status.startswith("rows 1 to ")
+        await browser.choose("stateful", "keyed_state")
+        assert browser.status.startswith("rows 1 to 10")
+        for _ in range(2):
+            await browser.press("n")
+            assert "does not exist" in browser.status
+            assert len(browser.rows) == 10
+        await browser.press("s")
+        problems = browser.app.screen.query(Static).filter(".problem")
+        assert "does not exist" in str(problems.first(Static).content)
+
+    drive(savepoint, test)
+
+
+def test_without_textual_one_line_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    # This is how Python itself says that there is no such package.
+    monkeypatch.setitem(sys.modules, "textual", None)
+    code, output = run("browse", SAMPLES / STATES.name)
+    assert code == 1
+    assert output == (
+        "Error: browse needs textual: pip install 'savepoint-state-processor[browse]'\n"
+    )
+
+
+def test_a_pipe_is_no_terminal() -> None:
+    code, output = run("browse", SAMPLES / STATES.name)
+    assert code == 2
+    assert "browse needs a terminal" in output
+
+
+def test_on_a_terminal_it_shows_operators_until_q_is_pressed() -> None:
+    with Terminal(("browse", SAMPLES / STATES.name)) as terminal:
+        terminal.wait_for("stateful")
+        terminal.type("q")
+        assert terminal.finish() == 0
