@@ -296,13 +296,20 @@ class _Search:
         location = Location(self.root.filesystem, posixpath.join(self.root.path, file.path))
         if not is_below(real_path(location), self.root.path):
             return replace(file, kept="it leads out of the directory")
-        if isinstance(location.filesystem, fs.LocalFileSystem):
-            found = os.lstat(location.path)
-            if not stat.S_ISREG(found.st_mode) or found.st_size != file.size:
-                return replace(file, kept="it is another file now")
         with failures_told(location.path):
-            location.filesystem.delete_file(location.path)
-        return replace(file, is_deleted=True)
+            try:
+                return _removed(location, file)
+            except FileNotFoundError:
+                return replace(file, kept="it was gone already")
+
+
+def _removed(location: Location, file: GarbageFile) -> GarbageFile:
+    if isinstance(location.filesystem, fs.LocalFileSystem):
+        found = os.lstat(location.path)
+        if not stat.S_ISREG(found.st_mode) or found.st_size != file.size:
+            return replace(file, kept="it is another file now")
+    location.filesystem.delete_file(location.path)
+    return replace(file, is_deleted=True)
 
 
 def _uri(root: str, folder: Location) -> str:

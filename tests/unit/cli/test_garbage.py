@@ -14,9 +14,12 @@ import pytest
 from support.commands import run
 
 from savepoint_formats.errors import RefusedError, SavepointNotFoundError
+from savepoint_formats.locations.own_directories import is_below
 from state_processor import Garbage, Savepoint
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from support.s3_server import S3Server
 
 DAY = 24 * 3600
@@ -156,8 +159,36 @@ def test_wrong_calls(job: Path) -> None:
         Garbage.below(str(job / "nothing"))
 
 
-def test_garbage_in_an_object_store(samples: Path, s3_server: S3Server) -> None:
-    bucket = s3_server.bucket("garbage")
+def removed_meanwhile(monkeypatch: pytest.MonkeyPatch, remove: Callable[[str], None]) -> None:
+    """Removes each file just before it is its turn, as another process may."""
+
+    def judged(path: str, directory: str) -> bool:
+        remove(path)
+        return is_below(path, directory)
+
+    monkeypatch.setattr("state_processor.checks.garbage.is_below", judged)
+
+
+def test_a_file_that_is_gone_when_its_turn_comes_is_told_as_gone(
+    job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = orphans(job)["shared"]
+    removed_meanwhile(
+        monkeypatch, lambda path: gone.unlink(missing_ok=True) if path == str(gone) else None
+    )
+    found = answer("gc", job, "--delete", "--older-than", "1d")
+    assert found["deleted_files"] == 5
+    listed = {one["path"]: one for one in found["files"]}
+    told = listed[str(gone.relative_to(job))]
+    assert (told["kept"], told["is_deleted"]) == ("it was gone already", False)
+    assert [path.exists() for path in orphans(job).values()].count(True) == 1
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_garbage_in_an_object_store(
+    samples: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch, *, is_gone: bool
+) -> None:
+    bucket = s3_server.bucket(f"garbage-{is_gone}".lower())
     folder = samples / "states-2.2.1-rocksdb-incremental"
     s3_server.put(bucket, f"jobs/shared/{ORPHAN.format(0)}", b"garbage")
     time.sleep(1.1)  # times are told in seconds there
@@ -171,5 +202,14 @@ def test_garbage_in_an_object_store(samples: Path, s3_server: S3Server) -> None:
         ("shared", "")
     ]
     assert found.problems == ()
-    assert Garbage.delete(uri, older_than=timedelta()).deleted_files == 1
+    if is_gone:
+        removed_meanwhile(
+            monkeypatch,
+            lambda path: s3_server.client.delete_object(Bucket=bucket, Key=path.partition("/")[2]),
+        )
+    deleted = Garbage.delete(uri, older_than=timedelta())
+    assert deleted.deleted_files == (not is_gone)
+    assert [one.kept for one in deleted.files if one.kind == "shared"] == [
+        "it was gone already" if is_gone else ""
+    ]
     assert before - s3_server.keys(bucket) == {f"jobs/shared/{ORPHAN.format(0)}"}
