@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -32,7 +33,7 @@ from savepoint_formats.metadata.stream_handles import FileStream, RelativeFile, 
 from state_processor.snapshot.description import kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from savepoint_formats.metadata.stream_handles import StreamHandle
 
@@ -154,7 +155,8 @@ class _Directory:
     def retained(self, depth: int) -> list[RetainedSnapshot]:
         """The snapshots in it."""
         places = list(self._places("", depth))
-        return [self._snapshot(place) for place in places]
+        own_sizes = _sizes_of_folders(self.sizes)
+        return [self._snapshot(place, own_sizes[self._path(place)]) for place in places]
 
     def _places(self, below: str, depth: int) -> Iterator[str]:
         """Where snapshots are, completed or not, as paths below the directory."""
@@ -198,9 +200,8 @@ class _Directory:
         base, mark, options = self.uri.partition("?")
         return f"{base.rstrip('/')}/{below}{mark}{options}"
 
-    def _snapshot(self, below: str) -> RetainedSnapshot:
-        path, own = self._uri(below), self._path(below)
-        own_size = sum(size for file, size in self.sizes.items() if file.startswith(f"{own}/"))
+    def _snapshot(self, below: str, own_size: int) -> RetainedSnapshot:
+        path = self._uri(below)
         written = self.times.get(self._path(below, METADATA_FILE))
         if written is None:
             problem = f"no {METADATA_FILE}: it was not completed, or is under way"
@@ -275,3 +276,14 @@ class _Directory:
             if ancestor in (self.location.path, posixpath.dirname(ancestor)):
                 return None
             ancestor = posixpath.dirname(ancestor)
+
+
+def _sizes_of_folders(sizes: Mapping[str, int]) -> Counter[str]:
+    """The bytes below each folder, of files with these paths and sizes."""
+    found: Counter[str] = Counter()
+    for file, size in sizes.items():
+        end = file.rfind("/")
+        while end > 0:
+            found[file[:end]] += size
+            end = file.rfind("/", 0, end)
+    return found

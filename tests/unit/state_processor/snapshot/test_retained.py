@@ -56,6 +56,17 @@ def test_all_snapshots_are_told(checkpoints: Path) -> None:
     assert found["chk-2"].size > found["chk-2"].own_size, "shared files count to what it refers to"
 
 
+def test_the_files_of_each_directory_count_to_its_snapshot(checkpoints: Path) -> None:
+    # Names of which one begins as the other does, and files in a folder further down.
+    below = checkpoints / JOB / "chk-1" / "further" / "down"
+    below.mkdir(parents=True)
+    (below / "part").write_bytes(b"123")
+    found = {os.path.basename(one.path): one.own_size for one in snapshots(str(checkpoints))}
+    assert (found["chk-1"], found["chk-11"]) == (3, 5)
+    alone = snapshots(str(checkpoints / JOB / "chk-10"))
+    assert [one.own_size for one in alone] == [found["chk-10"]]
+
+
 def test_a_snapshot_without_one_of_its_files_is_not_complete(checkpoints: Path) -> None:
     shared = sorted((checkpoints / JOB / "shared").iterdir())
     shared[0].unlink()
