@@ -171,6 +171,7 @@ class SnapshotDirectory:
     uri: str
     rules: PathRules = field(default_factory=PathRules)
     _found: dict[str, StateFile] = field(default_factory=dict)
+    _folders: dict[str, bool] = field(default_factory=dict)
     _unreachable: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @classmethod
@@ -288,7 +289,7 @@ class SnapshotDirectory:
                 problem = problem or _STRICT
                 continue
             try:
-                size = candidate.file_size()
+                size = self._size_of(candidate)
             except UnreachableError as error:
                 problem = problem or str(error)
                 continue
@@ -303,6 +304,17 @@ class SnapshotDirectory:
         if store_of(path) != store_of(self.uri):
             problem = problem or _elsewhere(path)
         return StateFile(path, problem=problem)
+
+    def _size_of(self, candidate: Location) -> int | None:
+        """The size of a file of the savepoint's store; None if there is none."""
+        folder = Location(candidate.filesystem, posixpath.dirname(candidate.path))
+        if not self._folders.get(folder.path, True):
+            return None
+        size = candidate.file_size()
+        if size is None and folder.path not in self._folders:
+            # Files of a savepoint that was moved are many, and were in few folders.
+            self._folders[folder.path] = folder.is_directory()
+        return size
 
     def _is_own(self, file: Location) -> bool:
         """Whether a file of the savepoint's store lies in its directories, or in allowed ones."""

@@ -48,6 +48,18 @@ class Location:
             info = self.filesystem.get_file_info(self.path)
         return int(info.size) if info.type == fs.FileType.File else None
 
+    def is_directory(self) -> bool:
+        """Whether a directory is there; on an object store, whether something is below it.
+
+        Raises:
+            UnreachableError: The file system does not tell.
+        """
+        if "\0" in self.path:
+            return False
+        with failures_told(self.path):
+            info = self.filesystem.get_file_info(self.path)
+        return bool(info.type == fs.FileType.Directory)
+
 
 def absolute(path: str) -> str:
     """What leads to the same place as a local path, or a URI, whatever the working directory is."""

@@ -271,9 +271,10 @@ def describe_files(
             yield FileDescription(file.path, None, None, True, tuple(users), file.problem)
             continue
         where = directory.relative(file.location)
-        sizes.pop(where, None)
+        listed = sizes.pop(where, None)
+        size = file.location.file_size() if listed is None else listed
         location = None if file.path.endswith(where) else where
-        yield FileDescription(file.path, location, file.location.file_size(), False, tuple(users))
+        yield FileDescription(file.path, location, size, False, tuple(users))
     for path, size in sorted(sizes.items()):
         yield FileDescription(path, None, size, False, ())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from typing import TYPE_CHECKING
 
@@ -145,6 +146,25 @@ def test_a_checkpoint_in_s3(s3_server: S3Server, scheme: str) -> None:
     assert directory.file(RelativeFile("a b", 1)).read() == b"chk-1/a b"
     assert directory.file(FileStream(1, f"s3://{bucket}/job-1/shared/sst")).read(0, 6) == b"shared"
     assert directory.list_files() == {"_metadata": 15, "a b": 9}
+
+
+def test_a_folder_that_is_not_there_is_asked_for_once(
+    s3_server: S3Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of a checkpoint that was moved each file was looked for at every place again."""
+    caplog.set_level(logging.INFO, "werkzeug")
+    bucket, names = s3_server.bucket("moved"), [f"file-{number}" for number in range(30)]
+    for name in ("_metadata", *names):
+        s3_server.put(bucket, f"copies/new/chk-7/{name}", name.encode())
+    directory = SnapshotDirectory.of(s3_server.uri(bucket, "copies/new/chk-7"))
+    handles = [FileStream(6, f"s3://{bucket}/a/b/job/chk-7/{name}") for name in names]
+    assert directory.file(handles[0]).read() == b"file-0"
+    caplog.clear()
+    files = [directory.file(handle) for handle in handles[1:]]
+    assert len(caplog.records) == len(files)
+    assert [directory.relative(file.location) for file in files if file.location] == names[1:]
+    gone = directory.file(FileStream(6, f"s3://{bucket}/a/b/job/chk-7/gone"))
+    assert gone.location is None
 
 
 def test_a_relative_path_is_that_of_the_moment_when_it_was_given(
