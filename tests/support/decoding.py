@@ -29,6 +29,7 @@ from savepoint_formats.layout import (
 )
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
+from savepoint_formats.program.program import Storage
 from savepoint_formats.values import state_entries as entries
 from savepoint_formats.values.state_entries import EntryReader, EntryWriter, entry_type
 from support.any_layout import ANY
@@ -43,6 +44,11 @@ def has_type(layout: Layout) -> bool:
     except ValueError:
         return False
     return True
+
+
+def general_paths(layout: Layout) -> list[str]:
+    """The columns that take the general path; the root is one if all of them do."""
+    return [one.path for one in program(layout).columns if one.storage == Storage.PIECES]
 
 
 LAYOUTS = ANY.filter(lambda one: has_type(one[0]))

@@ -112,11 +112,6 @@ class Program:
         """The Arrow type of the layout's values."""
         return self.columns[0].type
 
-    @property
-    def general_columns(self) -> tuple[Column, ...]:
-        """The columns that take the general path; the root is one if all of them do."""
-        return tuple(one for one in self.columns if one.storage == Storage.PIECES)
-
     def __str__(self) -> str:
         instructions = (
             f"{index:4} {_instruction(*row)}" for index, row in enumerate(self.ops.tolist())

@@ -19,7 +19,7 @@ from savepoint_formats.pass_through.local_sections import LocalSections
 from savepoint_formats.state_files.state import keyed_states
 from savepoint_formats.tables.tables import SUBTASK
 from state_processor.writing.keyed_write import KeyedPlan
-from state_processor.writing.write_keyed import KeyedFiles, runs_of
+from state_processor.writing.write_keyed import KeyedFiles, owner_of, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -75,13 +75,12 @@ class InstanceFiles(KeyedFiles):
 
 @dataclass(frozen=True, slots=True)
 class LocalFiles(InstanceFiles):
-    """The files of local state, each with all key groups; see ``key_scope.redistributed``."""
+    """The files of local state, each with all key groups; see ``savepoint_formats.key_groups.scope``."""
 
     def owner(self) -> Column:
-        """The subtask that gets a local key group, as ``key_scope.redistributed`` says."""
+        """The subtask that gets a local key group: they are counted over the subtasks."""
         number = f"(CAST({SUBTASK} AS BIGINT) * {self.max_parallelism} + key_group)"
-        count = self.subtasks * self.max_parallelism
-        owner = F.expr(f"CAST({number} * {self.parallelism} DIV {count} AS INT)")
+        owner = owner_of(number, self.parallelism, self.subtasks * self.max_parallelism)
         # A subtask that there is not is found out where its rows are, which must be somewhere.
         return F.greatest(F.lit(0), F.least(owner, F.lit(self.parallelism - 1)))
 

@@ -106,8 +106,7 @@ class KeyedFiles:
 
     def owner(self) -> Column:
         """The subtask that a row goes to."""
-        # Flink: KeyGroupRangeAssignment.computeOperatorIndexForKeyGroup.
-        return F.expr(f"CAST(key_group * {self.parallelism} DIV {self.max_parallelism} AS INT)")
+        return owner_of("key_group", self.parallelism, self.max_parallelism)
 
     def key_groups(self, subtask: int) -> KeyGroupRange:
         """The key groups that a subtask has."""
@@ -156,6 +155,12 @@ class KeyedFiles:
             "size": file.size,
             "offsets": written.offsets,
         }
+
+
+def owner_of(number: str, parallelism: int, count: int) -> Column:
+    """The subtask that gets one of ``count`` key groups, of which an expression gives the number."""
+    # Flink: KeyGroupRangeAssignment.computeOperatorIndexForKeyGroup.
+    return F.expr(f"CAST({number} * {parallelism} DIV {count} AS INT)")
 
 
 def runs_of(key_group: int, pieces: Iterable[Piece]) -> Iterator[bytes]:

@@ -8,7 +8,6 @@ import pytest
 from support.local_counts import KEY_GROUPS, MERGE, merged_counts, open_local, write_local
 
 from savepoint_formats.errors import MergeError, SchemaChangeError, StateNotFoundError
-from savepoint_formats.key_groups.scope import redistributed
 from savepoint_formats.state_files.header import HeaderBytes
 from savepoint_formats.tables.catalog import base_handles
 
@@ -62,18 +61,13 @@ def test_merged_results_are_the_same_before_and_after_each_of_3_to_2_to_5_to_1(
         assert keyed_rows(write(savepoint.merge_local("counts", MERGE))) == merged_counts()
 
 
-@pytest.mark.parametrize(("before", "after"), [(3, 2), (3, 5), (3, 1)])
-def test_each_local_key_group_is_where_the_redistribution_says(
-    local: SparkSavepoint, write: Write, before: int, after: int
+@pytest.mark.parametrize("shares", [(18, 18), (8, 7, 7, 7, 7), (36,)])
+def test_local_key_groups_are_spread_in_order_and_evenly(
+    local: SparkSavepoint, write: Write, shares: tuple[int, ...]
 ) -> None:
-    owners = {
-        (part.subtask, key_group): new
-        for new, parts in enumerate(redistributed(before, after, KEY_GROUPS))
-        for part in parts
-        for key_group in part.key_groups
-    }
-    expected = {(owners[old, group], group, key) for old, group, key in places(local)}
-    assert places(write(local.rescale(parallelism=after))) == expected
+    owners = [new for new, share in enumerate(shares) for _ in range(share)]
+    expected = {(owners[old * KEY_GROUPS + group], group, key) for old, group, key in places(local)}
+    assert places(write(local.rescale(parallelism=len(shares)))) == expected
 
 
 def test_instances_that_come_together_are_one_row_in_the_order_of_their_subtasks(
