@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 __all__ = [
     "as_scala_numbers",
     "given_hashes",
+    "hashed_key_groups",
     "key_groups_of",
     "key_hashes",
     "stored_row_hashes",
@@ -107,6 +108,26 @@ def given_hashes(hash_keys: HashKeys, keys: pa.Array) -> Hashes:
             f" expected {_INT.min} to {_INT.max}, as Java's int"
         )
     return found.astype(np.int32, copy=False)
+
+
+def hashed_key_groups(
+    layout: Layout, keys: pa.Array, max_parallelism: int, hash_keys: HashKeys | None
+) -> NDArray[np.uint16]:
+    """The key group of each key.
+
+    Args:
+        layout: That of keys.
+        keys: Keys, as users see them.
+        max_parallelism: How many key groups there are.
+        hash_keys: Gives their hash codes, if it is the user who knows them; else they follow from
+            the layout.
+
+    Raises:
+        UnstableHashError: See ``key_hashes``.
+        HashCodeError: See ``given_hashes``.
+    """
+    hashes = key_hashes(layout, keys) if hash_keys is None else given_hashes(hash_keys, keys)
+    return key_groups_of(hashes, max_parallelism)
 
 
 def stored_row_hashes(keys: pa.Array) -> Hashes:

@@ -37,7 +37,7 @@ from pyspark.sql.types import (
 from savepoint_formats import layout as layouts
 from savepoint_formats.entries.stored_entries import distinct_hashes
 from savepoint_formats.errors import ColumnTypeError
-from savepoint_formats.hashing.key_hash import given_hashes, key_groups_of, key_hashes
+from savepoint_formats.hashing.key_hash import hashed_key_groups
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.functions.stable_keys import expect_stable
@@ -214,10 +214,7 @@ class KeyEncoding:
                 wrapped = np.asarray(given.fill_null(0)) % self.max_parallelism
                 return wrapped.astype(np.uint16)
             return given_key_groups(given, keys, self.max_parallelism)
-        if self.hash_keys is None:
-            return key_groups_of(key_hashes(self.key, keys), self.max_parallelism)
-        hash_codes = given_hashes(self.hash_keys, keys)
-        return key_groups_of(hash_codes, self.max_parallelism)
+        return hashed_key_groups(self.key, keys, self.max_parallelism, self.hash_keys)
 
 
 def hashed_bits(keys: pa.BinaryArray) -> NDArray[np.int64]:

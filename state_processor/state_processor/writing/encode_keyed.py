@@ -29,7 +29,7 @@ from savepoint_formats.entries.entry_encoder import (
 )
 from savepoint_formats.entries.stored_entries import distinct_hashes, runs
 from savepoint_formats.errors import KeyGroupError, NullKeyError, within
-from savepoint_formats.hashing.key_hash import given_hashes, key_groups_of, key_hashes
+from savepoint_formats.hashing.key_hash import hashed_key_groups
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.layout import VoidNamespace, as_records, without_ttl
 from savepoint_formats.program.last_access import with_last_access
@@ -181,11 +181,7 @@ class KeyedEncoding:
         present(keys)
         if self.has_key_groups:
             return given_key_groups(batch.column(KEY_GROUP), keys, self.max_parallelism)
-        if self.hash_keys is not None:
-            hashes = given_hashes(self.hash_keys, keys)
-        else:
-            hashes = key_hashes(self.key, keys)
-        return key_groups_of(hashes, self.max_parallelism)
+        return hashed_key_groups(self.key, keys, self.max_parallelism, self.hash_keys)
 
     def _keyed(self, keys: pa.Array, namespace: Layout, namespaces: pa.Array) -> KeyColumns:
         return KeyColumns.encoded(self.key, namespace, keys, namespaces)
