@@ -54,8 +54,9 @@ class SavepointWrite:
         """See ``SavepointWriter.plan``."""
         self._expect_operators()
         target, copies = NewSnapshot.at(path, mode), self._copies()
-        operators = tuple(planned.with_hash_codes() for planned in self.operators)
+        operators = self.operators
         if check:
+            operators = tuple(planned.with_hash_codes() for planned in operators)
             for operator in operators:
                 operator.check(self.spark)
         return PlannedSavepoint(

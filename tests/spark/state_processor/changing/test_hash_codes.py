@@ -12,16 +12,21 @@ from click.testing import CliRunner
 from savepoint_cli.main import main
 from savepoint_formats.errors import UnstableHashError
 from savepoint_formats.hashing.hash_shapes import HashShape
+from savepoint_formats.hashing.inferred_hash_codes import inferred_hash_code
 from savepoint_formats.hashing.shape_columns import shape_hashes
 from savepoint_formats.key_groups.ranges import key_group
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
+from state_processor.changing import hash_codes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
     from pyspark.sql import SparkSession
+
+    from savepoint_formats.hashing.inferred_hash_codes import InferredHashCode
+    from savepoint_formats.layout import Layout
 
 KEY = Types.POJO("shop.OrderKey", {"id": Types.LONG(), "shop": Types.STRING()})
 LAYOUT = KEY.snapshot.layout()
@@ -146,6 +151,23 @@ def test_a_dry_run_says_what_the_run_would_say(
     assert code == 1
     assert "usual shapes of hashCode explains the key groups" in text
     assert not (tmp_path / "wider").exists()
+
+
+@pytest.mark.parametrize("options", [("--dry-run",), ()], ids=["dry", "real"])
+def test_a_hash_code_is_inferred_once(
+    of_lombok: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    counted: list[int] = []
+
+    def infer(layout: Layout, keys: pa.Array, *others: Any) -> InferredHashCode:
+        counted.append(len(keys))
+        return inferred_hash_code(layout, keys, *others)
+
+    monkeypatch.setattr(hash_codes, "inferred_hash_code", infer)
+    call = ("rescale", of_lombok, str(tmp_path / "wider"), "--max-parallelism", "96", *options)
+    code, text = run(*call, "--uid", "orders")
+    assert (code, "Lombok(shop, id)" in text) == (0, True)
+    assert counted == [COUNT]
 
 
 def test_the_command_takes_shapes(of_lombok: str, tmp_path: Path) -> None:
