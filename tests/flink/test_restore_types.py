@@ -51,6 +51,9 @@ SQL_ROW = [
     ("time", "TIMESTAMP_LTZ(3)"),
     ("none", "INT"),
 ]
+SQL_TIMES = [("local", "TIMESTAMP(9)"), ("utc", "TIMESTAMP_LTZ(9)"), ("never", "TIMESTAMP(6)")]
+# As Spark has no nanoseconds, and Arrow none behind the year 2262, such times are written from texts.
+NANOS, NEVER = "2024-03-01T10:00:00.123456789", "9999-12-31T23:59:59.999999999"
 
 CASES = {
     "string": Case(Types.STRING(), "'𝄞 Zoë'", "STRING", "𝄞 Zoë"),
@@ -70,6 +73,11 @@ CASES = {
         "INSTANT",
         "2024-03-01T10:00:00.123456Z",
     ),
+    "instant_nanos": Case(Types.INSTANT(), f"'{NANOS}Z'", "INSTANT", f"{NANOS}Z"),
+    "instant_never": Case(Types.INSTANT(), f"'{NEVER}Z'", "INSTANT", f"{NEVER}Z"),
+    "local_nanos": Case(Types.LOCAL_DATE_TIME(), f"'{NANOS}'", "LOCAL_DATE_TIME", NANOS),
+    "local_never": Case(Types.LOCAL_DATE_TIME(), f"'{NEVER}'", "LOCAL_DATE_TIME", NEVER),
+    "last_date": Case(Types.LOCAL_DATE(), "date'9999-12-31'", "LOCAL_DATE", "9999-12-31"),
     "local_date": Case(Types.LOCAL_DATE(), "date'1969-12-31'", "LOCAL_DATE", "1969-12-31"),
     "local_date_time": Case(
         Types.LOCAL_DATE_TIME(),
@@ -142,6 +150,13 @@ CASES = {
             "f5": "2024-03-01T10:00:00.123000Z",
             "f6": None,
         },
+    ),
+    "sql_times": Case(
+        Types.ROW_DATA(SQL_TIMES),
+        f"named_struct('local', '{NANOS}', 'utc', '{NEVER}Z',"
+        " 'never', timestamp_ntz'9999-12-31 23:59:59.999999', '$row_kind', '+I')",
+        f"ROW_DATA<ROW<{', '.join(f'`{name}` {sql_type}' for name, sql_type in SQL_TIMES)}>>",
+        {"f0": NANOS, "f1": f"{NEVER}Z", "f2": "9999-12-31T23:59:59.999999"},
     ),
 }
 

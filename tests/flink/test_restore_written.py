@@ -313,7 +313,11 @@ def test_state_lives_until_its_time_to_live_has_passed(
     memo = ValueStateDescriptor("memo", Types.STRING()).with_ttl()
     data = _frame(spark, rows, "key string, memo string, used bigint").key_by("key")
     timed = data.with_state(memo, last_access="used")
-    Savepoint.create(spark).with_operator("memos", timed).write(str(tmp_path / "savepoint"))
+    Savepoint.create(spark).with_operator("memos", timed).write(str(tmp_path / "first"))
+    first = Savepoint.load(spark, str(tmp_path / "first"), uids=["memos"])
+    data = OperatorTransformation.bootstrap_with(first.read_keyed_state("memos", with_times=True))
+    back = Savepoint.create(spark).with_operator("memos", data.like(first.operator("memos")))
+    back.write(str(tmp_path / "savepoint"))
     for ttl, expected in ((HOUR, [kept]), (3 * HOUR, [kept, gone])):
         state = KeyedState.value("memo", "STRING").with_ttl(ttl)
         operator = Operator("memos", key="STRING", states=(state,))
@@ -323,6 +327,12 @@ def test_state_lives_until_its_time_to_live_has_passed(
                     tmp_path / "savepoint", operator, flink=flink, backend=backend
                 )
                 assert restored.keyed_state("memos") == expected
+    again = flink_restore(tmp_path / "savepoint", operator, resave=tmp_path / "again").savepoint
+    assert again is not None
+    found = Savepoint.open(again, uids=["memos"]).scan("memos.keyed_state", with_times=True)
+    memos = {row["key"]: row["memo"] for row in found.to_arrow().to_pylist()}
+    times = {key: round(memo["timestamp"].timestamp() * 1000) for key, memo in memos.items()}
+    assert times == {row["key"]: row["used"] for row in rows}
 
 
 def test_an_operator_has_state_of_keys_and_of_its_own(
