@@ -1,28 +1,15 @@
-"""Whether the checksums of the files of RocksDB are right: of every block, and of every record.
-
-A manifest is a log: blocks of 32 KiB, each full of records, of which none crosses a border:
-
-| bytes  | field    | meaning                                                              |
-|--------|----------|----------------------------------------------------------------------|
-| u32 LE | checksum | masked CRC-32C of what follows the size                              |
-| u16 LE | size     | of the data                                                          |
-| u8     | type     | whole, first, middle or last part; from 5 on a u32 log number follows |
-| …      | data     | a version edit, or a part of one                                     |
-
-What is left of a block is zeros where no head has room.
-
-RocksDB: ``log_format.h``, ``log_reader.cc``.
-"""
+"""Whether the files of RocksDB are right: their checksums, and which tables there are."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from savepoint_formats.checks.faults import Check, Fault
-from savepoint_formats.errors import FormatError, SavepointError, TruncatedError
-from savepoint_formats.state_files.rocksdb.checksum_kernel import masked_crc32c
+from savepoint_formats.checks.rocksdb_manifest import live_tables
+from savepoint_formats.errors import FormatError, SavepointError
 from savepoint_formats.state_files.rocksdb.sst import BlockHandle, Sst
 from savepoint_formats.state_files.rocksdb.sst_blocks import (
     Blocks,
@@ -33,19 +20,15 @@ from savepoint_formats.state_files.rocksdb.sst_blocks import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
-    from savepoint_formats.locations.file_io import StateFile
+    from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
+    from savepoint_formats.metadata import IncrementalHandle
     from savepoint_formats.state_files.rocksdb.sst import BlockIndex
 
 _TABLE = ".sst"
+_TABLE_NAME = re.compile(r"\d+\.sst")
 _MANIFEST = "MANIFEST"
 _READ_SIZE = 16 << 20
-_LOG_BLOCK_SIZE = 32 << 10
-_RECORD_HEAD = 7
-_TYPE = 6
-_LOG_NUMBER_SIZE = 4
-_FIRST_RECYCLED, _END_OF_TYPES = 5, 9
+_NOT_OPENED = "all keyed state of the subtask: RocksDB does not open"
 
 
 def rocksdb_faults(file: StateFile, name: str, size: int) -> Iterator[Fault]:
@@ -62,10 +45,9 @@ def rocksdb_faults(file: StateFile, name: str, size: int) -> Iterator[Fault]:
             yield Fault.of(Check.CHECKSUMS, error, file=file.path, cost=cost, lost_bytes=lost)
     elif name.startswith(_MANIFEST):
         try:
-            check_log(file)
+            live_tables(file)
         except SavepointError as error:
-            cost = "all keyed state of the subtask: RocksDB does not open"
-            yield Fault.of(Check.CHECKSUMS, error, file=file.path, cost=cost)
+            yield Fault.of(Check.CHECKSUMS, error, file=file.path, cost=_NOT_OPENED)
 
 
 def table_errors(file: StateFile, size: int) -> Iterator[tuple[SavepointError, int]]:
@@ -132,33 +114,37 @@ def _stored(table: Sst, handle: BlockHandle) -> StoredBlocks:
     return StoredBlocks.read(table.table, table.footer.checksum_type, *place)
 
 
-def check_log(file: StateFile) -> None:
-    """Reads the records of a manifest.
+def foreign_tables(directory: SnapshotDirectory, handle: IncrementalHandle) -> Iterator[Fault]:
+    """Tables that a handle has and its manifest has not, or the other way round.
 
-    Raises:
-        FormatError: A record is cut, or its checksum is wrong.
+    Args:
+        directory: The savepoint.
+        handle: The handle, whose manifest can be read; what is wrong with that is told elsewhere.
     """
-    data = np.frombuffer(file.read(), np.uint8)
-    position = 0
-    while position < len(data):
-        left = _LOG_BLOCK_SIZE - position % _LOG_BLOCK_SIZE
-        if left < _RECORD_HEAD:
-            position += left
-            continue
-        position = _next_record(data, position, file.path)
+    files = {one.name: directory.file(one.stream) for one in (*handle.shared, *handle.private)}
+    manifests = [file for name, file in files.items() if name.startswith(_MANIFEST)]
+    tables = {int(name[: -len(_TABLE)]): name for name in files if _TABLE_NAME.fullmatch(name)}
+    live = _live_tables(manifests[0]) if len(manifests) == 1 else None
+    if live is None:
+        return
+    for number in sorted(live - tables.keys()):
+        error = FormatError(
+            f"the manifest lists {number:06}{_TABLE}, which the handle has not",
+            manifests[0].path,
+            -1,
+        )
+        yield Fault.of(Check.FILES, error, cost=_NOT_OPENED)
+    for number in sorted(tables.keys() - live):
+        name = tables[number]
+        message = f"the handle has {name}, which the manifest does not list"
+        cost = (
+            "entries that Flink has not, for RocksDB leaves them out: they are shown all the same"
+        )
+        yield Fault.of(Check.FILES, FormatError(message, files[name].path, -1), cost=cost)
 
 
-def _next_record(data: NDArray[np.uint8], position: int, path: str) -> int:
-    head = data[position : position + _RECORD_HEAD].tobytes()
-    if len(head) < _RECORD_HEAD:
-        raise TruncatedError("a record that is cut", path, position)
-    size, kind = int.from_bytes(head[4:6], "little"), head[_TYPE]
-    start = position + _TYPE
-    end = position + _RECORD_HEAD + size
-    if kind >= _FIRST_RECYCLED:
-        end += _LOG_NUMBER_SIZE
-    if not 0 < kind < _END_OF_TYPES or end > len(data):
-        raise FormatError(f"a record of type {kind} and {size} bytes", path, position)
-    if int(masked_crc32c(data, start, end)).to_bytes(4, "little") != head[:4]:
-        raise FormatError("a record whose checksum is wrong", path, position)
-    return end
+def _live_tables(manifest: StateFile) -> frozenset[int] | None:
+    try:
+        return live_tables(manifest)
+    except SavepointError:
+        return None

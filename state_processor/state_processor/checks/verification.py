@@ -6,6 +6,7 @@
 | headers can be read; offsets lie inside of their files, in their order    | yes   | yes  |
 | sections hold whole entries of their own key group, up to their end marks |       | yes  |
 | checksums of the blocks of RocksDB's tables and of its manifest           |       | yes  |
+| the tables of RocksDB are those that its manifest lists                   |       | yes  |
 | keys are there once, in the key group that their hash code says           |       | yes  |
 | keys and values can be decoded, to their last byte                        |       | yes  |
 """
@@ -20,7 +21,7 @@ from savepoint_formats.checks.faults import Check, Fault
 from savepoint_formats.checks.file_faults import checked_files
 from savepoint_formats.checks.header_faults import header_faults
 from savepoint_formats.checks.operator_state_faults import checked_elements
-from savepoint_formats.checks.rocksdb_faults import rocksdb_faults
+from savepoint_formats.checks.rocksdb_faults import foreign_tables, rocksdb_faults
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.metadata import IncrementalHandle
 from savepoint_formats.metadata.references import keyed_streams
@@ -109,7 +110,7 @@ class _Seen:
     def __init__(self) -> None:
         self.files: dict[tuple[str, int, int | None], int] = {}
         self.unreadable: set[str] = set()
-        self.checked: set[str] = set()
+        self.checked: set[tuple[str, int]] = set()
         self.faults: list[Fault] = []
         self.entries = 0
 
@@ -155,10 +156,13 @@ class _OperatorChecks:
                     continue
                 for one in (*handle.shared, *handle.private):
                     file = directory.file(one.stream)
-                    if file.path not in seen.unreadable and file.path not in seen.checked:
-                        seen.checked.add(file.path)
+                    place = file.path, file.start
+                    if file.path not in seen.unreadable and place not in seen.checked:
+                        seen.checked.add(place)
                         for fault in rocksdb_faults(file, one.name, one.stream.size):
                             yield replace(fault, subtask=subtask.index)
+                for fault in foreign_tables(directory, handle):
+                    yield replace(fault, subtask=subtask.index)
 
     def _element_faults(self) -> Iterator[Fault]:
         operator = self._operator

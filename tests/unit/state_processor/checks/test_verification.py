@@ -28,6 +28,8 @@ CANONICAL = "currency-1.20.5-hashmap-canonical"
 HEAP = "states-1.20.5-hashmap-native"
 ROCKSDB = "currency-2.2.1-rocksdb-native"
 CHANGELOG = "states-1.20.5-hashmap-changelog/chk-2"
+INCREMENTAL = "states-2.2.1-rocksdb-incremental/chk-2"
+MERGED = "states-2.2.1-rocksdb-filemerging/chk-2"
 
 Change = Callable[[bytearray], None]
 
@@ -86,7 +88,7 @@ def test_every_sample_is_whole(samples: Path, slow: None) -> None:
     assert counts["currency"] == {58}
 
 
-@pytest.mark.parametrize("name", [CANONICAL, HEAP, ROCKSDB, CHANGELOG])
+@pytest.mark.parametrize("name", [CANONICAL, HEAP, ROCKSDB, CHANGELOG, INCREMENTAL, MERGED])
 def test_a_sample_of_each_format_is_whole(samples: Path, name: str) -> None:
     found = Savepoint.open(str(samples / name)).verify()
     assert (found.is_whole, found.faults) == (True, ())
@@ -270,6 +272,76 @@ def test_damaged_files_of_rocksdb_are_named_once_each(samples: Path, tmp_path: P
     assert len(checksums) == len(set(checksums)) == len(files)
     assert {fault.operator for fault in faults} == {"summarize"}
     assert {fault.state for fault in faults if fault.check is Check.SECTIONS} == {"total", "count"}
+
+
+def with_handles(
+    samples: Path, out: Path, name: str, change: Callable[[IncrementalHandle], IncrementalHandle]
+) -> Path:
+    """A copy of a sample with other handles of the files of RocksDB."""
+
+    def changed(operator: OperatorState) -> OperatorState:
+        subtasks = [
+            replace(one, managed_keyed_state=change(one.managed_keyed_state))
+            if isinstance(one.managed_keyed_state, IncrementalHandle)
+            else one
+            for one in operator.subtasks
+        ]
+        return replace(operator, subtasks=tuple(subtasks))
+
+    job, _, below = name.partition("/")
+    return with_operators(samples / job, out, changed, below)
+
+
+@pytest.mark.parametrize("name", [ROCKSDB, INCREMENTAL, MERGED])
+def test_tables_are_those_that_the_manifest_lists(samples: Path, tmp_path: Path, name: str) -> None:
+    lost: list[str] = []
+
+    def without(handle: IncrementalHandle) -> IncrementalHandle:
+        kept, last = list(handle.shared), list(handle.private)
+        tables = kept if any(one.name.endswith(".sst") for one in kept) else last
+        one = next(one for one in tables if one.name.endswith(".sst"))
+        tables.remove(one)
+        lost.append(one.name)
+        return replace(handle, shared=tuple(kept), private=tuple(last))
+
+    savepoint = with_handles(samples, tmp_path / "without", name, without)
+    faults = damage(Savepoint.open(str(savepoint)).verify())
+    assert sorted(fault.problem for fault in faults) == sorted(
+        f"the manifest lists {table}, which the handle has not" for table in lost
+    )
+    assert {(one.check, one.cost) for one in faults} == {
+        (Check.FILES, "all keyed state of the subtask: RocksDB does not open")
+    }
+
+    def foreign(handle: IncrementalHandle) -> IncrementalHandle:
+        files = (*handle.shared, *handle.private)
+        one = next(one for one in files if one.name.endswith(".sst"))
+        return replace(handle, shared=(*handle.shared, replace(one, name="900000.sst")))
+
+    savepoint = with_handles(samples, tmp_path / "foreign", name, foreign)
+    faults = damage(Savepoint.open(str(savepoint)).verify())
+    told = {one.problem for one in faults if one.check is Check.FILES}
+    assert told == {"the handle has 900000.sst, which the manifest does not list"}
+    assert len({(one.operator, one.subtask) for one in faults}) == len(lost)
+
+
+def test_each_piece_of_a_file_of_rocksdb_is_looked_at(samples: Path, tmp_path: Path) -> None:
+    """Where Flink merges small files, a manifest lies behind tables in the same file."""
+    job, _, below = MERGED.partition("/")
+    savepoint = copied(samples, job, tmp_path) / below
+    opened, manifests = Savepoint.open(str(savepoint)), []
+    for subtask in opened.operator("stateful").record.subtasks:
+        handle = subtask.managed_keyed_state
+        assert isinstance(handle, IncrementalHandle)
+        (stream,) = (one.stream for one in handle.private if one.name.startswith("MANIFEST"))
+        file = opened.directory.file(stream)
+        assert file.start
+        assert file.location
+        manifests.append(file.path)
+        changed(Path(file.location.path), flipped(file.start + stream.size - 1))
+    faults = damage(Savepoint.open(str(savepoint)).verify())
+    assert {one.check for one in faults} == {Check.CHECKSUMS}
+    assert [one.file for one in faults] == manifests
 
 
 def test_what_no_reader_reads_is_damage(samples: Path, tmp_path: Path) -> None:

@@ -1,0 +1,199 @@
+"""Which tables a RocksDB has, as its manifest says.
+
+A manifest is a log: blocks of 32 KiB, each full of records, of which none crosses a border:
+
+| bytes  | field    | meaning                                                              |
+|--------|----------|----------------------------------------------------------------------|
+| u32 LE | checksum | masked CRC-32C of what follows the size                              |
+| u16 LE | size     | of the data                                                          |
+| u8     | type     | whole, first, middle or last part; from 5 on a u32 log number follows |
+| …      | data     | a version edit, or a part of one                                     |
+
+What is left of a block is zeros where no head has room.
+
+A version edit is a list of fields: a varint tag, and what belongs to it. It removes and adds tables
+of one column family. The number of a table is the name of its file.
+
+RocksDB: ``log_format.h``, ``log_reader.cc``, ``version_edit.h``, ``version_edit.cc``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from savepoint_formats.errors import FormatError, TruncatedError
+from savepoint_formats.state_files.rocksdb.checksum_kernel import masked_crc32c
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.locations.file_io import StateFile
+
+_BLOCK_SIZE = 32 << 10
+_RECORD_HEAD = 7
+_TYPE = 6
+_LOG_NUMBER_SIZE = 4
+_FIRST_RECYCLED, _END_OF_TYPES = 5, 9
+_WHOLE, _FIRST, _LAST = 1, 2, 4
+
+_DELETED_FILE, _COLUMN_FAMILY, _COLUMN_FAMILY_DROP = 6, 200, 202
+_NEW_FILES = (7, 100, 102, 103)
+
+# A varint; bytes behind their size; else tags, each with bytes behind their size, up to the tag 1.
+_NUMBER, _BYTES = "nb"
+
+# Tag -> what belongs to it. Tables begin with their level and number.
+_FIELDS = {
+    1: "b",  # comparator
+    2: "n",  # log number
+    3: "n",  # next file number
+    4: "n",  # last sequence number
+    5: "nb",  # where a compaction goes on
+    _DELETED_FILE: "nn",
+    7: "nnnbb",  # table: size, smallest and largest key
+    9: "n",  # log number before
+    10: "n",  # first log to keep
+    100: "nnnbbnn",  # table, with smallest and largest sequence number
+    102: "nnnnbbnn",  # table, with its path
+    103: "nnnbbnnt",  # table, with more
+    _COLUMN_FAMILY: "n",
+    201: "b",  # name of a new column family
+    _COLUMN_FAMILY_DROP: "",
+    203: "n",  # largest column family
+    300: "n",  # how many edits that belong together follow
+}
+_END_OF_TAGGED = 1
+_MORE = 0x80
+
+# What a RocksDB that does not know a tag may pass over, behind its size.
+_IGNORABLE = 1 << 13
+
+
+def live_tables(file: StateFile) -> frozenset[int] | None:
+    """The numbers of the tables that a manifest says there are.
+
+    Args:
+        file: The manifest.
+
+    Returns:
+        Of all column families; None if an edit has a field that is not known here.
+
+    Raises:
+        FormatError: A record or an edit is cut, or a checksum is wrong.
+    """
+    tables: dict[int, set[int]] = {}
+    is_known = True
+    for edit in version_edits(file):
+        fields = _fields(edit, file.path)
+        if fields is None:
+            is_known = False
+            continue
+        family = next((of[0] for tag, of in fields if tag == _COLUMN_FAMILY), 0)
+        live = tables.setdefault(family, set())
+        # A table that goes to another level is removed and added.
+        live.difference_update(of[1] for tag, of in fields if tag == _DELETED_FILE)
+        live.update(of[1] for tag, of in fields if tag in _NEW_FILES)
+        if any(tag == _COLUMN_FAMILY_DROP for tag, _ in fields):
+            live.clear()
+    return frozenset[int]().union(*tables.values()) if is_known else None
+
+
+def version_edits(file: StateFile) -> Iterator[bytes]:
+    """The version edits of a manifest.
+
+    Raises:
+        FormatError: A record is cut, or its checksum is wrong.
+    """
+    data = np.frombuffer(file.read(), np.uint8)
+    position = 0
+    parts: list[bytes] = []
+    while position < len(data):
+        left = _BLOCK_SIZE - position % _BLOCK_SIZE
+        if left < _RECORD_HEAD:
+            position += left
+            continue
+        start, end, kind = _record(data, position, file.path)
+        if kind in (_WHOLE, _FIRST):
+            parts.clear()
+        parts.append(data[start:end].tobytes())
+        if kind in (_WHOLE, _LAST):
+            yield b"".join(parts)
+        position = end
+
+
+def _record(data: NDArray[np.uint8], position: int, path: str) -> tuple[int, int, int]:
+    """Where the data of a record begins and ends, and which part of an edit it is."""
+    head = data[position : position + _RECORD_HEAD].tobytes()
+    if len(head) < _RECORD_HEAD:
+        raise TruncatedError("a record that is cut", path, position)
+    size, kind = int.from_bytes(head[4:6], "little"), head[_TYPE]
+    start = position + _RECORD_HEAD + (_LOG_NUMBER_SIZE if kind >= _FIRST_RECYCLED else 0)
+    end = start + size
+    if not 0 < kind < _END_OF_TYPES or end > len(data):
+        raise FormatError(f"a record of type {kind} and {size} bytes", path, position)
+    checksum = int(masked_crc32c(data, position + _TYPE, end))
+    if checksum.to_bytes(4, "little") != head[:4]:
+        raise FormatError("a record whose checksum is wrong", path, position)
+    return start, end, kind - (_LAST if kind >= _FIRST_RECYCLED else 0)
+
+
+def _fields(edit: bytes, path: str) -> list[tuple[int, list[int]]] | None:
+    """The fields of an edit, with their numbers; None if one is not known here."""
+    found, view = [], _EditView(edit, path)
+    while view.position < len(edit):
+        tag = view.number()
+        if tag in _FIELDS:
+            found.append((tag, view.numbers(_FIELDS[tag])))
+        elif tag & _IGNORABLE:
+            view.skip()
+        else:
+            return None
+    return found
+
+
+class _EditView:
+    """A version edit that is read from its begin on."""
+
+    def __init__(self, data: bytes, path: str) -> None:
+        self.position = 0
+        self._data = data
+        self._path = path
+
+    def numbers(self, kinds: str) -> list[int]:
+        """The numbers among what belongs to a tag."""
+        found = []
+        for kind in kinds:
+            if kind == _NUMBER:
+                found.append(self.number())
+            elif kind == _BYTES:
+                self.skip()
+            else:
+                while self.number() != _END_OF_TAGGED:
+                    self.skip()
+        return found
+
+    def number(self) -> int:
+        """A varint."""
+        value = shift = 0
+        while self.position < len(self._data):
+            byte = self._data[self.position]
+            self.position += 1
+            value |= (byte & 0x7F) << shift
+            if byte < _MORE:
+                return value
+            shift += 7
+        raise self._cut()
+
+    def skip(self) -> None:
+        """Bytes behind their size."""
+        size = self.number()
+        self.position += size
+        if self.position > len(self._data):
+            raise self._cut()
+
+    def _cut(self) -> FormatError:
+        return TruncatedError("a version edit that is cut", self._path, -1)

@@ -1,0 +1,80 @@
+"""A manifest says which tables there are: the same that RocksDB itself says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from rocksdict import Rdict
+from support.rocksdb_databases import Files, files_of, table_options
+
+from savepoint_formats.checks.rocksdb_faults import foreign_tables
+from savepoint_formats.checks.rocksdb_manifest import live_tables, version_edits
+from savepoint_formats.errors import FormatError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from savepoint_formats.locations.file_io import StateFile
+
+FAMILIES = ("merged", "moved", "dropped")
+# Keys are in version edits, so that these do not all fit into a block of the log.
+KEY_SIZE, ROUNDS = 500, 25
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, frozenset[int]]:
+    """A database whose tables have come, gone and moved, and the numbers of those that it has."""
+    folder = tmp_path_factory.mktemp("rocksdb") / "db"
+    database = Rdict(str(folder), table_options())
+    families = [database.create_column_family(name, table_options()) for name in FAMILIES]
+    for number in range(ROUNDS):
+        for name, family in zip(FAMILIES, families, strict=True):
+            for key in (0, ROUNDS) if name == "merged" else (number,):
+                family[key.to_bytes(KEY_SIZE)] = b"value"
+            family.flush()
+    for family in families[:2]:
+        family.compact_range(None, None)
+    for family in families:
+        family.close()
+    database.drop_column_family("dropped")
+    names = [one["name"].strip("/") for one in database.live_files()]
+    database.close()
+    return folder, frozenset(int(name.removesuffix(".sst")) for name in names)
+
+
+def manifest_of(files: Files) -> StateFile:
+    (_, manifest) = files.handle.private
+    return files.directory.file(manifest.stream)
+
+
+def test_the_tables_are_those_that_rocksdb_tells(database: tuple[Path, frozenset[int]]) -> None:
+    folder, numbers = database
+    files = files_of(folder)
+    assert live_tables(manifest_of(files)) == numbers
+    assert len(numbers) == 1 + ROUNDS + 0
+    assert sum(map(len, version_edits(manifest_of(files)))) > 32 << 10
+    kept = [one for one in files.handle.shared if int(one.name.removesuffix(".sst")) in numbers]
+    assert len(kept) == len(numbers)
+
+
+def test_tables_that_are_not_listed_or_not_there_are_told(
+    database: tuple[Path, frozenset[int]],
+) -> None:
+    folder, numbers = database
+    files = files_of(folder)
+    told = {fault.problem for fault in foreign_tables(files.directory, files.handle)}
+    obsolete = {one.name for one in files.handle.shared} - {f"{one:06}.sst" for one in numbers}
+    assert told == {f"the handle has {one}, which the manifest does not list" for one in obsolete}
+
+
+def test_a_manifest_that_is_cut_is_told(
+    database: tuple[Path, frozenset[int]], tmp_path: Path
+) -> None:
+    manifest = manifest_of(files_of(database[0]))
+    whole = manifest.read()
+    for size in (len(whole) - 1, 5):
+        (tmp_path / "MANIFEST-000001").write_bytes(whole[:size])
+        (tmp_path / "CURRENT").write_bytes(b"MANIFEST-000001\n")
+        with pytest.raises(FormatError):
+            live_tables(manifest_of(files_of(tmp_path)))
