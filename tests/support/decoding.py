@@ -34,7 +34,7 @@ from savepoint_formats.values import state_entries as entries
 from savepoint_formats.values.state_entries import EntryReader, EntryWriter, entry_type
 from support.any_layout import ANY
 
-OFTEN = settings(max_examples=200, suppress_health_check=list(HealthCheck))
+OFTEN = settings(max_examples=80, suppress_health_check=list(HealthCheck))
 
 
 def has_type(layout: Layout) -> bool:

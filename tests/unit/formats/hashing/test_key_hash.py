@@ -194,7 +194,7 @@ def expected(layout: Layout, values: list[Any]) -> list[int] | None:
 
 
 @pytest.mark.usefixtures("both_ways")
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(KEYS, st.data())
 def test_a_column_has_the_hash_codes_of_its_values(key: Typed, data: st.DataObject) -> None:
     layout, strategy = key
@@ -260,7 +260,7 @@ SQL_KEYS: list[Typed] = [
 
 
 @pytest.mark.parametrize("key", SQL_KEYS, ids=lambda key: type(key[0]).__name__)
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_a_column_of_sql_has_the_hash_codes_of_its_bytes(key: Typed, data: st.DataObject) -> None:
     layout, strategy = key
@@ -319,7 +319,7 @@ def check_keys(savepoint: Savepoint) -> int:
     return count
 
 
-@pytest.mark.parametrize("sample", samples(), ids=str)
+@pytest.mark.parametrize("sample", [one for one in samples() if "2.2.1" in one.name], ids=str)
 def test_the_keys_of_real_savepoints_lie_in_their_key_groups(sample: Sample) -> None:
     assert check_keys(sample.open()) > 0
 

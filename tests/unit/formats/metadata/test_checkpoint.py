@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.any_metadata import metadata_of
 
@@ -161,6 +161,7 @@ def test_a_count_larger_than_the_file_is_refused_before_it_is_believed() -> None
 
 
 @pytest.mark.parametrize("version", [2, 3])
+@settings(max_examples=25)
 @given(data=st.data())
 def test_write_is_the_mirror_of_read(version: int, data: st.DataObject) -> None:
     metadata = data.draw(metadata_of(version))
@@ -168,6 +169,7 @@ def test_write_is_the_mirror_of_read(version: int, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("version", [4, 5, 6, 7])
+@settings(max_examples=25)
 @given(data=st.data())
 def test_write_is_the_mirror_of_read_with_properties(version: int, data: st.DataObject) -> None:
     metadata = data.draw(metadata_of(version))

@@ -358,7 +358,7 @@ def test_whatever_is_damaged_is_told_or_does_not_matter(sample: Sample, tmp_path
     savepoint = copy_of(sample, tmp_path)
     chance = random.Random(sample.name)
     files = [file for file in savepoint.files() if file.references]
-    for _ in range(10):
+    for _ in range(6):
         described = chance.choice(files)
         file = tmp_path.joinpath(savepoint.path, described.location or described.path)
         data = file.read_bytes()

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("scope", SCOPES, ids=lambda scope: type(scope.layout).__name__)
 @pytest.mark.parametrize("form", ["nothing", "heap", "canonical", "portions"])
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_it_is_what_a_job_has_after_the_same_changes(
     data: st.DataObject, scope: Scope, form: str

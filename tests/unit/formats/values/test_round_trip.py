@@ -33,7 +33,7 @@ def written(layout: Layout, value: Any) -> bytes:
     return view.to_bytes()
 
 
-OFTEN = settings(max_examples=75, suppress_health_check=list(HealthCheck))
+OFTEN = settings(max_examples=40, suppress_health_check=list(HealthCheck))
 
 
 @OFTEN

@@ -81,7 +81,8 @@ def test_an_unknown_class_takes_all_bytes_and_is_named() -> None:
     pa.array([value], arrow_type(layout))
 
 
-def test_what_many_share_does_not_make_endless_json() -> None:
+def test_what_many_share_does_not_make_endless_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("savepoint_formats.values.kryo.json._MOST_VALUES", 1000)
     shared: list[Any] = ["x"]
     for _ in range(40):
         shared = [shared, shared]

@@ -113,7 +113,7 @@ def behind(request: pytest.FixtureRequest) -> Iterator[Callable[[], KeyedStateBa
 
 @pytest.mark.parametrize("name", ["heap", "rocksdb"])
 @pytest.mark.parametrize("has_namespaces", [False, True])
-@settings(max_examples=40)  # a database is made for each
+@settings(max_examples=20)  # a database is made for each
 @given(found=steps(), size=st.integers(1, 6), flushes=st.sets(st.integers(0, 40), max_size=3))
 def test_state_is_what_it_is_without_a_cache(
     name: str, has_namespaces: bool, found: list[Any], size: int, flushes: set[int]
