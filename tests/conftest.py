@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from pathlib import Path
@@ -37,21 +38,58 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 _FOLDERS = {"spark": "spark", "docs": "spark", "flink": "flink"}
 _FIXTURES = ("spark", "slow")
 
+# What runs with the fast tests all the same.
+_SMOKE = ROOT / "tests" / "spark" / "test_smoke.py"
+
+# Rooms of tests that compile all there is to compile, and rooms that need no machine code.
+_COMPILING = ("unit/formats/program", "unit/formats/state_files", "unit/formats/pass_through")
+_COMPILING_NOTHING = (
+    *("unit/formats/java", "unit/formats/kafka", "unit/formats/key_groups", "unit/formats/layout"),
+    *("unit/formats/metadata", "unit/formats/new_snapshot", "unit/formats/snapshots"),
+)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Passes over what lies in folders that are not asked for: its imports take seconds."""
+    folder, *inner = collection_path.relative_to(ROOT / "tests").parts or ("",)
+    is_left_out = f"not {_FOLDERS.get(folder)}" in config.getoption("markexpr")
+    return True if is_left_out and inner and collection_path != _SMOKE else None
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks tests by the folder they lie in, and by the fixtures that they ask for.
-
-    Tests that are marked ``smoke`` go last: else all of their workers would compile the kernels
-    that the other tests are about to compile, twenty seconds each.
-    """
+    """Marks tests by the folder they lie in, and by the fixtures that they ask for."""
     for item in items:
         marks = {_FOLDERS.get(item.path.relative_to(ROOT / "tests").parts[0])}
         marks.update(name for name in _FIXTURES if name in getattr(item, "fixturenames", ()))
         if item.get_closest_marker("smoke") is None:
             for mark in filter(None, marks):
                 item.add_marker(mark)
-    items.sort(key=lambda item: item.get_closest_marker("smoke") is not None)
+    items[:] = _in_order(items)
+
+
+def _in_order(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Tests in an order in which machine code is compiled once, not by each of two workers.
+
+    The first worker begins with the first half of the tests: with those that compile everything,
+    which takes half a minute. The second begins with the second half: with tests that need no
+    machine code. Tests that are marked ``smoke`` go last, when all is compiled for the processes of
+    Spark.
+    """
+
+    def rank(item: pytest.Item) -> int:
+        room = item.path.relative_to(ROOT / "tests").as_posix()
+        if item.get_closest_marker("smoke") is not None:
+            return 2
+        return 0 if room.startswith(_COMPILING) else 1
+
+    def is_plain(item: pytest.Item) -> bool:
+        return item.path.relative_to(ROOT / "tests").as_posix().startswith(_COMPILING_NOTHING)
+
+    plain = list(filter(is_plain, items))
+    others = sorted(itertools.filterfalse(is_plain, items), key=rank)
+    half = len(items) // 2
+    return [*others[:half], *plain, *others[half:]]
 
 
 # What runs at all runs as machine code, which is what the rows of real tables meet.

@@ -6,9 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +28,10 @@ class S3Server:
     @contextmanager
     def running(cls) -> Iterator[S3Server]:
         """A server until the context is left; the environment has its credentials."""
+        # Half a second, which every process of the tests would take.
+        import boto3  # noqa: PLC0415
+        from moto.server import ThreadedMotoServer  # noqa: PLC0415
+
         server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
         server.start()
         host, port = server.get_host_and_port()
