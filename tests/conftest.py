@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 from pathlib import Path
@@ -41,11 +40,17 @@ _FIXTURES = ("spark", "slow")
 # What runs with the fast tests all the same.
 _SMOKE = ROOT / "tests" / "spark" / "test_smoke.py"
 
-# Rooms of tests that compile all there is to compile, and rooms that need no machine code.
+# Tests that compile all there is to compile, and tests that need no machine code, in this order.
 _COMPILING = ("unit/formats/program", "unit/formats/state_files", "unit/formats/pass_through")
 _COMPILING_NOTHING = (
-    *("unit/formats/java", "unit/formats/kafka", "unit/formats/key_groups", "unit/formats/layout"),
     *("unit/formats/metadata", "unit/formats/new_snapshot", "unit/formats/snapshots"),
+    *("unit/formats/test_two_writers", "unit/state_processor/functions/backends"),
+    *("unit/formats/java", "unit/formats/kafka", "unit/formats/layout"),
+    *(
+        "unit/formats/values/kryo/test_kryo_vectors",
+        "unit/formats/values/test_",
+        "unit/formats/values",
+    ),
 )
 
 
@@ -77,19 +82,18 @@ def _in_order(items: list[pytest.Item]) -> list[pytest.Item]:
     Spark.
     """
 
-    def rank(item: pytest.Item) -> int:
-        room = item.path.relative_to(ROOT / "tests").as_posix()
-        if item.get_closest_marker("smoke") is not None:
-            return 2
-        return 0 if room.startswith(_COMPILING) else 1
+    def rank(item: pytest.Item, places: tuple[str, ...]) -> int:
+        place = item.path.relative_to(ROOT / "tests").as_posix()
+        return next((n for n, one in enumerate(places) if place.startswith(one)), len(places))
 
-    def is_plain(item: pytest.Item) -> bool:
-        return item.path.relative_to(ROOT / "tests").as_posix().startswith(_COMPILING_NOTHING)
+    def is_late(item: pytest.Item) -> bool:
+        return item.get_closest_marker("smoke") is not None
 
-    plain = list(filter(is_plain, items))
-    others = sorted(itertools.filterfalse(is_plain, items), key=rank)
+    by_rank = sorted(items, key=lambda item: rank(item, _COMPILING_NOTHING))
+    others = [item for item in by_rank if rank(item, _COMPILING_NOTHING) == len(_COMPILING_NOTHING)]
+    others.sort(key=lambda item: (is_late(item), rank(item, _COMPILING)))
     half = len(items) // 2
-    return [*others[:half], *plain, *others[half:]]
+    return [*others[:half], *by_rank[: len(items) - len(others)], *others[half:]]
 
 
 # What runs at all runs as machine code, which is what the rows of real tables meet.
