@@ -34,7 +34,7 @@ def printable(text: str, *, keep: str = "") -> str:
         >>> printable("total\x1b[2J")
         'total\\x1b[2J'
     """
-    return _COMMANDS.sub(lambda found: _escaped(found[0], keep), text)
+    return _COMMANDS.sub(lambda match: _escaped(match[0], keep), text)
 
 
 def json_printable(text: str) -> str:
@@ -47,7 +47,7 @@ def json_printable(text: str) -> str:
         >>> json_printable('"\u202e"')
         '"\\u202e"'
     """
-    return _COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _COMMANDS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def html_printable(text: str) -> str:
@@ -88,13 +88,15 @@ def call_text(made: Any) -> str:
         "ReadOptions(keys=('a',))"
     """
     arguments = []
-    for one in fields(made):
-        value = getattr(made, one.name)
-        is_first = one.default is MISSING and one.default_factory is MISSING
+    for field in fields(made):
+        value = getattr(made, field.name)
+        is_first = field.default is MISSING and field.default_factory is MISSING
         if is_first:
             arguments.append(repr(value))
-        elif value != (one.default if one.default_factory is MISSING else one.default_factory()):
-            arguments.append(f"{one.name}={value!r}")
+        elif value != (
+            field.default if field.default_factory is MISSING else field.default_factory()
+        ):
+            arguments.append(f"{field.name}={value!r}")
     return f"{type(made).__name__}({', '.join(arguments)})"
 
 
@@ -105,7 +107,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         >>> did_you_mean("sumarize", ["source", "summarize"])
         "; did you mean 'summarize'?"
     """
-    by_name = {one.casefold(): one for one in known}
+    by_name = {name.casefold(): name for name in known}
     meant = get_close_matches(name.casefold(), by_name, 1)
     return f"; did you mean {by_name[meant[0]]!r}?" if meant else ""
 

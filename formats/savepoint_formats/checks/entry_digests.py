@@ -48,7 +48,7 @@ class EntryDigest:
         if not self.rows:  # each entry is a row of its own
             return sum(count for count, _, _ in self.sums.values())
         # One half of the hashes will do to count: 64 bits of some million keys hardly ever clash.
-        keys = np.sort(np.concatenate([one[:, 0] for one in self.rows]))
+        keys = np.sort(np.concatenate([row[:, 0] for row in self.rows]))
         return int((keys[1:] != keys[:-1]).sum()) + min(len(keys), 1)
 
 
@@ -111,8 +111,8 @@ class EntryDigests:
             return keys
         chunk, spans = joined(piece.entries)
         starts, ends = decoder.identities(chunk, spans)
-        found = np.unique(distinct_hashes(bytes_of(chunk, Spans(starts, ends))), axis=0)
-        return np.asarray(found, np.uint64)
+        hashes = np.unique(distinct_hashes(bytes_of(chunk, Spans(starts, ends))), axis=0)
+        return np.asarray(hashes, np.uint64)
 
     def _pieces(self, key_groups: KeyGroupRange) -> Iterator[StatePiece]:
         names = frozenset(state.name for state in self._states)

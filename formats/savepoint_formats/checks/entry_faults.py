@@ -122,10 +122,10 @@ class EntryChecks:
             if len(part) > 1:
                 middle = (part.start + part.end) // 2
                 halves = KeyGroupRange(part.start, middle), KeyGroupRange(middle + 1, part.end)
-                found = CheckedEntries()
+                checked = CheckedEntries()
                 for half in halves:
-                    found.take(self.check(source, names, half, file))
-                return found
+                    checked.take(self.check(source, names, half, file))
+                return checked
             return self._state_by_state(source, names, part, (file, error))
 
     def _state_by_state(
@@ -137,47 +137,47 @@ class EntryChecks:
     ) -> CheckedEntries:
         """A key group with a fault: what is whole of it, and the fault of each state that is not."""
         file, first = known
-        found = CheckedEntries()
+        checked = CheckedEntries()
         faults: dict[tuple[str, str, int | None], Fault] = {}
         for name in sorted(names) if len(names) > 1 else ():
             try:
-                found.take(self._read(source, frozenset((name,)), part, file))
+                checked.take(self._read(source, frozenset((name,)), part, file))
             except SavepointError as error:
                 fault = _section_fault(error.within(f"state {name!r}"), part, file)
                 # A fault between entries is met whichever state is wanted.
                 place = fault.problem, fault.file, fault.offset
                 faults[place] = replace(fault, state="") if place in faults else fault
         if not faults:
-            found.faults.append(_section_fault(first, part, file))
-        found.faults += faults.values()
-        return found
+            checked.faults.append(_section_fault(first, part, file))
+        checked.faults += faults.values()
+        return checked
 
     def _read(
         self, source: StoredSource, names: frozenset[str], part: KeyGroupRange, file: str
     ) -> CheckedEntries:
-        found = CheckedEntries()
+        checked = CheckedEntries()
         for piece in source.pieces(names, part):
-            self._piece(piece, found, file)
-        found.faults += _repeated(found.hashes, part, file)
-        found.hashes.clear()
-        return found
+            self._piece(piece, checked, file)
+        checked.faults += _repeated(checked.hashes, part, file)
+        checked.hashes.clear()
+        return checked
 
-    def _piece(self, piece: StatePiece, found: CheckedEntries, file: str) -> None:
+    def _piece(self, piece: StatePiece, checked: CheckedEntries, file: str) -> None:
         name = piece.state.name
-        found.entries[name] += len(piece.entries)
-        found.size += piece.entries.keys.nbytes + piece.entries.values.nbytes
-        found.hashes.setdefault(name, []).append(distinct_hashes(piece.entries.keys))
-        found.faults += self._undecodable(piece, file)
-        if name in found.unhashed:
+        checked.entries[name] += len(piece.entries)
+        checked.size += piece.entries.keys.nbytes + piece.entries.values.nbytes
+        checked.hashes.setdefault(name, []).append(distinct_hashes(piece.entries.keys))
+        checked.faults += self._undecodable(piece, file)
+        if name in checked.unhashed:
             return
         try:
             expected = self._key_groups.expected(piece)
         except UnstableHashError as error:
-            found.unhashed[name] = str(error.args[0])
+            checked.unhashed[name] = str(error.args[0])
         except SavepointError:
             return  # a key that is damaged was told of already
         else:
-            _count(found.expected.setdefault(name, KeyGroupTally()), piece, expected)
+            _count(checked.expected.setdefault(name, KeyGroupTally()), piece, expected)
 
     def _undecodable(self, piece: StatePiece, file: str) -> Iterator[Fault]:
         """A fault per key group of a piece that has entries which cannot be decoded."""
@@ -235,15 +235,15 @@ def joined(entries: StoredEntries) -> tuple[Chunk, EntrySpans]:
 
 def _errors(read: Decode, entries: StoredEntries) -> Iterator[tuple[int, FormatError, int]]:
     """The index of each entry that cannot be decoded, why, and how many are lost with it."""
-    start, found = 0, 0
+    start, listed = 0, 0
     while start < len(entries):
         rest = StoredEntries(entries.keys.slice(start), entries.values.slice(start))
         try:
             read(rest)
         except FormatError as error:
-            found += 1
+            listed += 1
             left = len(rest)
-            if error.record < 0 or found == MOST_LISTED:
+            if error.record < 0 or listed == MOST_LISTED:
                 yield start, error, left
                 return
             yield start + error.record, error, 1
@@ -303,19 +303,19 @@ def _count(tally: KeyGroupTally, piece: StatePiece, expected: NDArray[np.uint16]
 
 
 def key_group_faults(
-    states: Iterable[State], found: CheckedEntries, max_parallelism: int
+    states: Iterable[State], checked: CheckedEntries, max_parallelism: int
 ) -> Iterator[Fault]:
     """What the key groups of an operator's keys say.
 
     Args:
         states: The states of the operator.
-        found: What was seen of all its entries.
+        checked: What was seen of all its entries.
         max_parallelism: That of the operator.
     """
     by_name = {state.name: state for state in states}
-    for name, reason in found.unhashed.items():
+    for name, reason in checked.unhashed.items():
         yield Fault(Severity.UNCHECKED, Check.KEY_GROUPS, reason, state=name)
-    for name, tally in found.expected.items():
+    for name, tally in checked.expected.items():
         wrong = tally.wrong.total()
         if not wrong:
             continue

@@ -84,10 +84,10 @@ def _tables(
     directory: SnapshotDirectory, handle: IncrementalHandle
 ) -> Iterator[tuple[str, Check, Callable[[], object]]]:
     """The footers, indexes and properties of the tables of RocksDB."""
-    for one in (*handle.shared, *handle.private):
-        if one.name.endswith(SST_SUFFIX):
-            file = directory.file(one.stream)
-            yield file.path, Check.HEADERS, partial(_check_table, file, one.stream.size)
+    for sst in (*handle.shared, *handle.private):
+        if sst.name.endswith(SST_SUFFIX):
+            file = directory.file(sst.stream)
+            yield file.path, Check.HEADERS, partial(_check_table, file, sst.stream.size)
 
 
 def _check_header(directory: SnapshotDirectory, handle: BaseHandle) -> None:
@@ -102,10 +102,10 @@ def _check_table(file: StateFile, size: int) -> None:
 def _check_sections(directory: SnapshotDirectory, handle: KeyGroupsHandle, nothing: int) -> None:
     file = directory.file(handle.stream)
     sections = sections_of(handle.groups, file, handle.key_groups, nothing)
-    for one, following in pairwise(sections):
-        if one.start == following.start:
-            groups = f"key groups {one.key_group} and {following.key_group}"
-            raise FormatError(f"{groups} begin at the same byte", file.path, one.start)
+    for section, following in pairwise(sections):
+        if section.start == following.start:
+            groups = f"key groups {section.key_group} and {following.key_group}"
+            raise FormatError(f"{groups} begin at the same byte", file.path, section.start)
 
 
 def _check_elements(directory: SnapshotDirectory, handle: OperatorStateHandle) -> None:

@@ -79,7 +79,7 @@ def _pairs_of_distinct(before: Hashes, after: Hashes) -> _Pairs | None:
     """The rows of both that have the same key; None if one of them has a key twice."""
     orders = [np.argsort(keys[:, 0]) for keys in (before, after)]
     firsts = [keys[order, 0] for keys, order in zip((before, after), orders, strict=True)]
-    if any((one[1:] == one[:-1]).any() for one in firsts):
+    if any((place[1:] == place[:-1]).any() for place in firsts):
         return None
     places = np.searchsorted(firsts[1], firsts[0])
     (left,) = np.nonzero(np.append(firsts[1], 0)[places] == firsts[0])

@@ -49,10 +49,10 @@ def row_hashes(columns: Sequence[pa.Array], count: int) -> Hashes:
         columns: The columns; there may be none.
         count: How many rows there are.
     """
-    found = np.zeros((count, 2), np.uint64)
+    hashes = np.zeros((count, 2), np.uint64)
     for column in columns:
-        found = chained(found, value_hashes(column))
-    return found
+        hashes = chained(hashes, value_hashes(column))
+    return hashes
 
 
 def value_hashes(column: pa.Array | pa.ChunkedArray, *, is_set: bool = False) -> Hashes:
@@ -67,7 +67,7 @@ def value_hashes(column: pa.Array | pa.ChunkedArray, *, is_set: bool = False) ->
         column = column.combine_chunks()
     if isinstance(column, pa.ChunkedArray):  # of no chunks, or of too many bytes for one
         return np.concatenate(
-            [np.zeros((0, 2), np.uint64), *(value_hashes(one) for one in column.chunks)]
+            [np.zeros((0, 2), np.uint64), *(value_hashes(chunk) for chunk in column.chunks)]
         )
     if isinstance(column.type, pa.BaseExtensionType):
         column = column.storage
@@ -128,12 +128,12 @@ def _of_elements(column: pa.Array, *, is_set: bool) -> Hashes:
         starts = np.repeat(ends - lengths, lengths)
         positions = (np.arange(len(elements)) - starts).astype(np.uint64)
         elements = elements + positions[:, None] * _FACTORS
-    found = np.zeros((len(column), 2), np.uint64)
+    hashes = np.zeros((len(column), 2), np.uint64)
     is_filled = lengths > 0
     if len(elements):
         firsts = (ends - lengths)[is_filled]
-        found[is_filled] = np.add.reduceat(mixed(elements), firsts, axis=0)
-    return mixed(found + lengths.astype(np.uint64)[:, None])
+        hashes[is_filled] = np.add.reduceat(mixed(elements), firsts, axis=0)
+    return mixed(hashes + lengths.astype(np.uint64)[:, None])
 
 
 def _of_numbers(column: pa.Array) -> Hashes:
@@ -152,7 +152,7 @@ def _of_numbers(column: pa.Array) -> Hashes:
     values = np.frombuffer(data, np.uint8)[start : start + len(column) * width]
     words = np.zeros((len(column), -(-width // _WORD) * _WORD), np.uint8)
     words[:, :width] = values.reshape(len(column), width)
-    found = np.full((len(column), 2), width, np.uint64)
+    hashes = np.full((len(column), 2), width, np.uint64)
     for word in words.view(np.uint64).T:
-        found = chained(found, np.stack([word, word], axis=1))
-    return found
+        hashes = chained(hashes, np.stack([word, word], axis=1))
+    return hashes

@@ -98,8 +98,8 @@ class ValueEncoder:
     def entries(self, keys: KeyColumns, values: pa.Array) -> EncodedEntries:
         """An entry for each value that is not null."""
         rows = _present(values)
-        found = values if len(rows) == len(values) else values.take(pa.array(rows))
-        stored = StoredEntries(keys.take(rows).identities, self._values.encode(found))
+        encoded = values if len(rows) == len(values) else values.take(pa.array(rows))
+        stored = StoredEntries(keys.take(rows).identities, self._values.encode(encoded))
         return EncodedEntries(stored, rows)
 
 

@@ -93,8 +93,8 @@ class Frames:
         for state, entries in self.runs():
             parts.setdefault(state, []).append(self.spans[:, entries])
         return {
-            state: found[0] if len(found) == 1 else np.concatenate(found, axis=1)
-            for state, found in parts.items()
+            state: entries[0] if len(entries) == 1 else np.concatenate(entries, axis=1)
+            for state, entries in parts.items()
         }
 
 
@@ -162,9 +162,9 @@ class FramesTable:
             TruncatedError: It has no end mark.
             FormatError: It is damaged, or does not end at its end mark.
         """
-        found = self.add(FramesStart(start), end)
-        expect_end(self._chunk, found, end)
-        return found
+        frames = self.add(FramesStart(start), end)
+        expect_end(self._chunk, frames, end)
+        return frames
 
     def _job(self, start: FramesStart, end: int) -> FramesJob:
         return FramesJob(
@@ -211,12 +211,12 @@ def section_frames(chunk: Chunk, position: int, states: int) -> Frames:
     return FramesTable(chunk, states).add_section(position, len(chunk))
 
 
-def expect_end(chunk: Chunk, found: Frames, end: int) -> None:
+def expect_end(chunk: Chunk, read: Frames, end: int) -> None:
     """Raises an error unless the last section has its end mark, and that where it is to end."""
-    position = found.next.position
-    if not found.is_end:
+    position = read.next.position
+    if not read.is_end:
         error = chunk.error("the key group has no end mark", position, TruncatedError)
-        error.state = found.next.state
+        error.state = read.next.state
         raise error
     if position != end:
         message = f"{end - position} bytes behind the end mark of the key group"

@@ -94,7 +94,7 @@ def divided(
     Raises:
         ValueError: An entry lies outside of the chunk.
     """
-    spans = tuple(np.ascontiguousarray(one, np.int64) for one in spans)
+    spans = tuple(np.ascontiguousarray(span, np.int64) for span in spans)
     starts, ends, key_starts, key_ends, value_starts, value_ends = spans
     portions = np.empty(len(starts), np.int32)
     entries, sizes = np.zeros((2, count), np.int64)

@@ -87,8 +87,8 @@ def runs(
             are not as many key groups as entries.
     """
     if len(key_groups) != len(entries) or prefix_size not in _GROUP_COUNTS:
-        found = f"{len(key_groups)} key groups of {prefix_size} bytes, {len(entries)} entries"
-        raise ValueError(f"{found}: expected as many, of 1 or 2 bytes")
+        facts = f"{len(key_groups)} key groups of {prefix_size} bytes, {len(entries)} entries"
+        raise ValueError(f"{facts}: expected as many, of 1 or 2 bytes")
     groups = np.ascontiguousarray(key_groups, np.uint16)
     count = _GROUP_COUNTS[prefix_size]
     sizes, positions, last_keys = np.zeros((3, count), np.int64)
@@ -158,6 +158,6 @@ def _refusal(
     key_group = int(key_groups[index])
     if key_group >= count:
         return ValueError(f"entry {index} is of key group {key_group}, expected 0 to {count - 1}")
-    key, value = (pc.binary_length(one[index:])[0] for one in (entries.keys, entries.values))
+    key, value = (pc.binary_length(column[index:])[0] for column in (entries.keys, entries.values))
     what = f"a key of {key} bytes and a value of {value}"
     return ValueError(f"entry {index} has {what}, expected less than 2 GiB")

@@ -60,11 +60,13 @@ def list_hashes(elements: Hashes, sizes: NDArray[np.int64], start: int = 1) -> H
 
 def _of_items(entry: Entry, items: pa.Array, start: int = 0, skip: int = 0) -> Hashes:
     _, offsets, data = items.buffers()
-    found = np.frombuffer(offsets, np.int64)[items.offset : items.offset + len(items) + 1]
+    offsets_of_items = np.frombuffer(offsets, np.int64)[
+        items.offset : items.offset + len(items) + 1
+    ]
     if items.null_count and skip:
         raise ValueError(f"{items.null_count} nulls among serialized keys")
     address, size = (0, 0) if data is None else (data.address, data.size)
-    return _run(entry, address, size, found, start=start, skip=skip)
+    return _run(entry, address, size, offsets_of_items, start=start, skip=skip)
 
 
 def _run(

@@ -185,9 +185,9 @@ class _Parser:
 
     def _shape(self) -> HashShape:
         name = self._name("a family")
-        family = next((one for one in FAMILIES if one.name == name), None)
+        family = next((family for family in FAMILIES if family.name == name), None)
         if family is None:
-            known = ", ".join(one.name for one in FAMILIES)
+            known = ", ".join(family.name for family in FAMILIES)
             raise ValueError(f"{self.text!r} names no shape of hashCode: expected one of {known}")
         if name == _PRODUCT and self._next_is("of"):
             family = product_of(self._name("a class"))
@@ -203,13 +203,13 @@ class _Parser:
         return name, self._shape() if self._next_is(":") else None
 
     def _token(self) -> str | None:
-        found = _TOKEN.match(self.text, self.position)
-        return None if found is None else found[1]
+        token = _TOKEN.match(self.text, self.position)
+        return None if token is None else token[1]
 
     def _advance(self) -> None:
-        found = _TOKEN.match(self.text, self.position)
-        assert found is not None  # the token was looked at
-        self.position = found.end()
+        token = _TOKEN.match(self.text, self.position)
+        assert token is not None  # the token was looked at
+        self.position = token.end()
 
     def _name(self, what: str) -> str:
         token = self._token()

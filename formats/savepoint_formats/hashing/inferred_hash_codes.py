@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 SAMPLE_SIZE = 20_000
 """Keys that are enough for a guess; all others must then agree with it."""
 
-_RECORD = next(one for one in FAMILIES if one.name == "record")
+_RECORD = next(family for family in FAMILIES if family.name == "record")
 _GREATEST_CHANCE_LOG10 = -9
 _FIRST_LOOK = 8
 _CANDIDATES_AT_ONCE = 20_000
@@ -110,21 +110,21 @@ def inferred_hash_code(
     """
     if structure(layout) is None:
         raise UnstableHashError("only the hashCode of a class with known fields can be inferred")
-    tried, found = 0, []
+    tried, shapes = 0, []
     for blank in _blanks(layout):
         choices = list(_choices(blank, layout, keys))
         orders = _tuple_orders(choices) if _is_tuple(layout) else _orders(choices)
         for candidates in _batches(islice(orders, _MOST_ORDERS)):
             tried += len(candidates)
             for order in _survivors(blank.family, choices, candidates, key_groups, max_parallelism):
-                fields = tuple((choices[one].name, choices[one].shape) for one in order)
-                found.append(replace(blank, fields=fields))
-            if len(found) > _MOST_SURVIVORS:
+                fields = tuple((choices[shape].name, choices[shape].shape) for shape in order)
+                shapes.append(replace(blank, fields=fields))
+            if len(shapes) > _MOST_SURVIVORS:
                 raise UnstableHashError(
                     f"{len(keys):,} keys in {max_parallelism} key groups are too few to tell one"
                     " shape of hashCode from another"
                 )
-    return _proved(found, tried, layout, keys, max_parallelism)
+    return _proved(shapes, tried, layout, keys, max_parallelism)
 
 
 def _blanks(layout: Layout) -> Iterator[HashShape]:
@@ -257,37 +257,37 @@ def _survivors(
     groups = key_groups_of(hashes, max_parallelism)
     for index in np.flatnonzero((groups == key_groups[first]).all(axis=1)):
         order = candidates[index]
-        all_hashes = family.combined([choices[one].hashes for one in order])
+        all_hashes = family.combined([choices[shape].hashes for shape in order])
         if np.array_equal(key_groups_of(all_hashes, max_parallelism), key_groups):
             yield order
 
 
 def _proved(
-    found: list[HashShape], tried: int, layout: Layout, keys: pa.Array, max_parallelism: int
+    fitting: list[HashShape], tried: int, layout: Layout, keys: pa.Array, max_parallelism: int
 ) -> InferredHashCode:
     """The shape that was found.
 
     Raises:
         UnstableHashError: There is none, there are several, or it may be so by chance.
     """
-    if not found:
+    if not fitting:
         raise UnstableHashError(
             f"none of {tried:,} usual shapes of hashCode explains the key groups of its"
             f" {len(keys):,} keys"
         )
-    codes = [shape_hashes(shape, layout, keys) for shape in found]
-    if any(not np.array_equal(codes[0], one) for one in codes[1:]):
-        shapes = "; ".join(map(str, found[:3]))
+    codes = [shape_hashes(shape, layout, keys) for shape in fitting]
+    if any(not np.array_equal(codes[0], code) for code in codes[1:]):
+        shapes = "; ".join(map(str, fitting[:3]))
         raise UnstableHashError(f"several shapes of hashCode explain the key groups: {shapes}")
     distinct = len(np.unique(codes[0]))
     if math.log10(tried) - distinct * math.log10(max_parallelism) > _GREATEST_CHANCE_LOG10:
         raise UnstableHashError(
-            f"{found[0]} explains the key groups, but {distinct} keys in {max_parallelism} key"
+            f"{fitting[0]} explains the key groups, but {distinct} keys in {max_parallelism} key"
             " groups are too few to prove it"
         )
-    return InferredHashCode(_plainest(found), layout, distinct, max_parallelism)
+    return InferredHashCode(_plainest(fitting), layout, distinct, max_parallelism)
 
 
-def _plainest(found: list[HashShape]) -> HashShape:
+def _plainest(shapes: list[HashShape]) -> HashShape:
     """The first of those that mean the same; booleans are not told where there are none."""
-    return min(found, key=lambda shape: shape.booleans != BOXED)
+    return min(shapes, key=lambda shape: shape.booleans != BOXED)

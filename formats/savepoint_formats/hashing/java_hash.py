@@ -98,9 +98,9 @@ def java_hash(layout: Layout, value: Value) -> int:  # noqa: PLR0912 - the table
             return java_hash(inner, value) if is_null else _option_hash(inner, value)
         case layouts.Struct(names) if is_tuple(names):
             # The first field is not multiplied by 31, so that it is the start of the chain.
-            return _signed(_chain((java_hash(*one) for one in _fields(layout, value)), 0))
+            return _signed(_chain((java_hash(*field) for field in _fields(layout, value)), 0))
         case layouts.Struct(names) if is_case_class(names):
-            return _product_hash([_scala_hash(*one) for one in _fields(layout, value)])
+            return _product_hash([_scala_hash(*field) for field in _fields(layout, value)])
         case layouts.MaskedStruct():
             return _row_hash(layout, value)
         case layouts.Tagged(_, ("left", "right") as names, fields):
@@ -109,7 +109,7 @@ def java_hash(layout: Layout, value: Value) -> int:  # noqa: PLR0912 - the table
         case layouts.Repeated(layouts.Nullable()):
             raise unstable(layout)
         case layouts.Repeated(element) | layouts.MaskedRepeated(element):
-            return _signed(_chain((java_hash(element, one) for one in value), 1))
+            return _signed(_chain((java_hash(element, part) for part in value), 1))
         case layouts.MapOf(key, item):
             pairs = pairs_of(value)
             return _signed(sum(java_hash(key, k) ^ java_hash(item, v) for k, v in pairs))
@@ -262,7 +262,7 @@ def _fields(
 
 def _row_hash(row: layouts.MaskedStruct, value: dict[str, Value]) -> int:
     kind = ROW_KINDS.index(value.get(ROW_KIND) or ROW_KINDS[0])
-    return _signed(31 * kind + _chain((_deep_hash(*one) for one in _fields(row, value)), 1))
+    return _signed(31 * kind + _chain((_deep_hash(*field) for field in _fields(row, value)), 1))
 
 
 def _deep_hash(layout: Layout, value: Value) -> int:
@@ -279,7 +279,7 @@ def _deep_hash(layout: Layout, value: Value) -> int:
         case layouts.Bytes():
             return 31 + _chain((byte - 256 if byte > 127 else byte for byte in value), 1)
         case layouts.Repeated(layouts.Nullable(element, False)) | layouts.Repeated(element):
-            return _chain((_deep_hash(element, one) for one in value), 1)
+            return _chain((_deep_hash(element, part) for part in value), 1)
         case layouts.MapOf(key, item):
             pairs = pairs_of(value)
             return 1 + sum(_deep_hash(key, k) ^ _deep_hash(item, v) for k, v in pairs)
@@ -294,8 +294,8 @@ def _option_hash(inner: Layout, value: Value) -> int:
 def _product_hash(field_hashes: list[int]) -> int:
     """Scala's ``MurmurHash3.productHash``, which case classes and tuples have."""
     state = PRODUCT_SEED
-    for one in field_hashes:
-        state = mix_word(state, one & _WORD)
+    for code in field_hashes:
+        state = mix_word(state, code & _WORD)
     return _signed(finish(state ^ len(field_hashes)))
 
 
@@ -318,11 +318,11 @@ def _content(layout: Layout, value: Value) -> bytes:
 
 
 def _check_nulls(types: Iterable[LogicalType], values: Iterable[Value]) -> None:
-    for one, value in zip(types, values, strict=True):
+    for sql_type, value in zip(types, values, strict=True):
         if value is None:
-            check_null(one)
-        elif one.root in ("ROW", "STRUCTURED_TYPE"):
-            _check_nulls(one.children, [value[name] for name in one.names])
+            check_null(sql_type)
+        elif sql_type.root in ("ROW", "STRUCTURED_TYPE"):
+            _check_nulls(sql_type.children, [value[name] for name in sql_type.names])
 
 
 # --- tables -----------------------------------------------------------------------------------

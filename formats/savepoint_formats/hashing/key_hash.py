@@ -94,20 +94,20 @@ def given_hashes(hash_keys: HashKeys, keys: pa.Array) -> Hashes:
     Raises:
         HashCodeError: They are no such integers, or not one for each key.
     """
-    found = np.asarray(hash_keys(keys))
-    if found.shape != (len(keys),) or (found.dtype.kind not in "iu" and len(keys)):
+    codes = np.asarray(hash_keys(keys))
+    if codes.shape != (len(keys),) or (codes.dtype.kind not in "iu" and len(keys)):
         raise HashCodeError(
-            f"hash codes are {found.dtype} of shape {found.shape},"
+            f"hash codes are {codes.dtype} of shape {codes.shape},"
             f" expected int32 for each of {len(keys)} keys"
         )
-    (wrong,) = np.nonzero((found < _INT.min) | (found > _INT.max))
+    (wrong,) = np.nonzero((codes < _INT.min) | (codes > _INT.max))
     if len(wrong):
         index = int(wrong[0])
         raise HashCodeError(
-            f"the hash code of key {keys[index].as_py()!r} is {found[index]},"
+            f"the hash code of key {keys[index].as_py()!r} is {codes[index]},"
             f" expected {_INT.min} to {_INT.max}, as Java's int"
         )
-    return found.astype(np.int32, copy=False)
+    return codes.astype(np.int32, copy=False)
 
 
 def hashed_key_groups(
@@ -164,9 +164,9 @@ def _hashes_of_values(layout: Layout, column: pa.Array) -> Hashes:  # noqa: PLR0
     match layout:
         case layouts.Struct(names) if is_tuple(names):
             # The first field is not multiplied by 31, so that it is the start of the chain.
-            return _chained((_hashes(*one) for one in _fields(layout, column)), len(column), 0)
+            return _chained((_hashes(*field) for field in _fields(layout, column)), len(column), 0)
         case layouts.Struct(names) if is_case_class(names):
-            return _product_hashes([_scala_hashes(*one) for one in _fields(layout, column)])
+            return _product_hashes([_scala_hashes(*field) for field in _fields(layout, column)])
         case layouts.MaskedStruct():
             return _row_hashes(layout, column)
         case layouts.Tagged(_, ("left", "right")):
@@ -210,18 +210,18 @@ def _fields(
 
 def _chained(hashes: Iterable[Hashes], count: int, start: int) -> Hashes:
     state = np.full(count, start, np.int32)
-    for one in hashes:
-        state = 31 * state + one
+    for code in hashes:
+        state = 31 * state + code
     return state
 
 
 def _row_hashes(row: layouts.MaskedStruct, column: pa.StructArray) -> Hashes:
-    chain = _chained((_deep_hashes(*one) for one in _fields(row, column)), len(column), 1)
+    chain = _chained((_deep_hashes(*field) for field in _fields(row, column)), len(column), 1)
     if column.type.get_field_index(ROW_KIND) < 0:
         return chain
     (kinds,) = _columns([ROW_KIND], column)
-    found = pc.index_in(kinds, value_set=pa.array(ROW_KINDS)).fill_null(0)
-    numbers: Hashes = found.to_numpy().astype(np.int32)
+    positions = pc.index_in(kinds, value_set=pa.array(ROW_KINDS)).fill_null(0)
+    numbers: Hashes = positions.to_numpy().astype(np.int32)
     return 31 * numbers + chain
 
 
@@ -246,24 +246,24 @@ def _deep_hashes_of_values(layout: Layout, column: pa.Array) -> Hashes:
 
 
 def _option_hashes(inner: Layout, column: pa.Array) -> Hashes:
-    found = _product_hashes([_scala_hashes(inner, column)])
-    return np.where(_is_valid(column), found, np.int32(NONE_HASH))
+    codes = _product_hashes([_scala_hashes(inner, column)])
+    return np.where(_is_valid(column), codes, np.int32(NONE_HASH))
 
 
 def _product_hashes(fields: Sequence[Hashes]) -> Hashes:
     """Scala's ``MurmurHash3.productHash``, which case classes and tuples have."""
     state = np.full(len(fields[0]), PRODUCT_SEED, np.uint32)
-    for one in fields:
-        state = mix_words(state, one.view(np.uint32))
+    for codes in fields:
+        state = mix_words(state, codes.view(np.uint32))
     return finish_words(state ^ np.uint32(len(fields))).view(np.int32)
 
 
 def _scala_hashes(layout: Layout, column: pa.Array) -> Hashes:
     """Scala's ``##``, which is the same for equal numbers of different types."""
-    found = _hashes(layout, column)
+    codes = _hashes(layout, column)
     if column.null_count < len(column):
         check_field_of_case_class(layout)
-    return as_scala_numbers(layout, column, found)
+    return as_scala_numbers(layout, column, codes)
 
 
 def as_scala_numbers(layout: Layout, column: pa.Array, hashes: Hashes) -> Hashes:
@@ -335,8 +335,8 @@ def _with_kinds(rows: pa.StructArray) -> pa.StructArray:
 
 
 def _check_nulls(types: Iterable[LogicalType], columns: Iterable[pa.Array]) -> None:
-    for one, column in zip(types, columns, strict=True):
+    for sql_type, column in zip(types, columns, strict=True):
         if column.null_count:
-            check_null(one)
-        if one.root in ("ROW", "STRUCTURED_TYPE"):
-            _check_nulls(one.children, _columns(one.names, column.drop_null()))
+            check_null(sql_type)
+        if sql_type.root in ("ROW", "STRUCTURED_TYPE"):
+            _check_nulls(sql_type.children, _columns(sql_type.names, column.drop_null()))

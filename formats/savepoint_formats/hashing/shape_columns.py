@@ -39,12 +39,12 @@ def shape_hashes(shape: HashShape, layout: Layout, column: pa.StructArray) -> Ha
     known = structure(layout)
     if known is None:
         raise UnstableHashError(f"{type(layout).__name__} has no fields for {shape}")
-    found = []
+    hashes = []
     for name, nested in shape.fields:
         if name not in known:
             raise UnstableHashError(f"there is no field {name!r} for {shape}: {', '.join(known)}")
-        found.append(field_hashes(shape, known[name], pc.struct_field(column, name), nested))
-    return shape.family.combined(found)
+        hashes.append(field_hashes(shape, known[name], pc.struct_field(column, name), nested))
+    return shape.family.combined(hashes)
 
 
 def structure(layout: Layout) -> Mapping[str, Layout] | None:

@@ -202,8 +202,8 @@ class JavaStreamReader:
                 return self._new_class(depth)
             case Tag.PROXY_CLASS_DESCRIPTION:
                 return self._proxy_class(depth)
-            case Tag.REFERENCE if isinstance(found := self._reference(depth), JavaClass):
-                return found
+            case Tag.REFERENCE if isinstance(known := self._reference(depth), JavaClass):
+                return known
         raise self.view.error("another Java object where a class is described")
 
     def _new_class(self, depth: int) -> JavaClass:
@@ -250,22 +250,22 @@ class JavaStreamReader:
 
     def _object(self, depth: int) -> JavaObject:
         java_class = self._class_description(depth)
-        found = JavaObject(java_class)
-        self._handles.append(found)
+        made = JavaObject(java_class)
+        self._handles.append(made)
         for part in (*java_class.ancestors, java_class):
-            self._class_data(part, found, depth)
-        return found
+            self._class_data(part, made, depth)
+        return made
 
-    def _class_data(self, part: JavaClass, found: JavaObject, depth: int) -> None:
+    def _class_data(self, part: JavaClass, target: JavaObject, depth: int) -> None:
         if part.flags & EXTERNALIZABLE:
             if not part.flags & _BLOCK_DATA:
                 raise self.view.error(f"a {part.name}, which wrote itself without a frame")
-            found.annotations += self._annotation(depth)
+            target.annotations += self._annotation(depth)
             return
         for kind, name in part.fields:
-            found.fields[name] = self._value(kind[0], depth)
+            target.fields[name] = self._value(kind[0], depth)
         if part.flags & WRITE_METHOD:
-            found.annotations += self._annotation(depth)
+            target.annotations += self._annotation(depth)
 
     def _value(self, kind: str, depth: int) -> Any:
         return self._content(depth) if kind in "L[" else _PRIMITIVES[kind](self.view)
@@ -289,14 +289,14 @@ class JavaStreamReader:
         kind = java_class.name[1:2]
         if kind not in _ELEMENT_SIZES:
             raise self.view.error(f"a Java array of class {java_class.name!r}")
-        found = JavaArray(java_class)
-        self._handles.append(found)
+        array = JavaArray(java_class)
+        self._handles.append(array)
         count = self.view.read_count(element_size=_ELEMENT_SIZES[kind])
         if kind == "B":
-            found.elements = self.view.read_bytes(count)
+            array.elements = self.view.read_bytes(count)
         else:
-            found.elements = [self._value(kind, depth) for _ in range(count)]
-        return found
+            array.elements = [self._value(kind, depth) for _ in range(count)]
+        return array
 
     def _enum(self, depth: int) -> JavaEnum:
         java_class = self._class_description(depth)

@@ -60,12 +60,12 @@ class KafkaWriter:
     @classmethod
     def of(cls, element: bytes, path: str) -> Self:
         """Raises ``FormatError`` if the element is none."""
-        found = Versioned.whole(element, path)
-        view = DataInputView(found.data, path)
-        if found.version not in (1, 2):
-            raise view.error(f"a writer of version {found.version}", UnsupportedVersionError)
+        versioned = Versioned.whole(element, path)
+        view = DataInputView(versioned.data, path)
+        if versioned.version not in (1, 2):
+            raise view.error(f"a writer of version {versioned.version}", UnsupportedVersionError)
         prefix = view.read_utf()
-        if found.version == 1:
+        if versioned.version == 1:
             view.expect_end()
             return cls(prefix)
         subtask, subtasks, number = view.read_int(), view.read_int(), view.read_int()
@@ -95,11 +95,11 @@ class KafkaCommittable:
     transactional_id: str
 
     @classmethod
-    def of(cls, found: Versioned, path: str) -> Self:
+    def of(cls, versioned: Versioned, path: str) -> Self:
         """Raises ``FormatError`` if the bytes are none."""
-        view = DataInputView(found.data, path)
-        if found.version != _COMMITTABLE_VERSION:
-            message = f"a committable of version {found.version}"
+        view = DataInputView(versioned.data, path)
+        if versioned.version != _COMMITTABLE_VERSION:
+            message = f"a committable of version {versioned.version}"
             raise view.error(message, UnsupportedVersionError)
         committable = cls(view.read_short(), view.read_long(), view.read_utf())
         view.expect_end()
@@ -133,17 +133,21 @@ def pending_transactions(element: bytes, path: str) -> tuple[PendingTransaction,
     Raises:
         FormatError: The element is none of a Kafka sink.
     """
-    found = Versioned.whole(element, path)
-    view = DataInputView(found.data, path)
-    if found.version == 1:
-        committables = [KafkaCommittable.of(one, path) for one in versioned_list(view)]
+    versioned = Versioned.whole(element, path)
+    view = DataInputView(versioned.data, path)
+    if versioned.version == 1:
+        committables = [
+            KafkaCommittable.of(serialized, path) for serialized in versioned_list(view)
+        ]
         view.expect_end()
-        return tuple(PendingTransaction(None, one) for one in committables)
-    if found.version != 2 or view.read_int() != _MAGIC:
-        raise view.error(f"a committer of version {found.version}", UnsupportedVersionError)
+        return tuple(PendingTransaction(None, committable) for committable in committables)
+    if versioned.version != 2 or view.read_int() != _MAGIC:
+        raise view.error(f"a committer of version {versioned.version}", UnsupportedVersionError)
     checkpoints = tuple(versioned_list(view))
     view.expect_end()
-    return tuple(one for checkpoint in checkpoints for one in _of_checkpoint(checkpoint, path))
+    return tuple(
+        serialized for checkpoint in checkpoints for serialized in _of_checkpoint(checkpoint, path)
+    )
 
 
 def _of_checkpoint(checkpoint: Versioned, path: str) -> Iterator[PendingTransaction]:

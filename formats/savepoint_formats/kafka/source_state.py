@@ -50,10 +50,10 @@ class KafkaSplit:
         Raises:
             FormatError: It is none.
         """
-        found = Versioned.whole(element, path)
-        view = DataInputView(found.data, path)
-        if found.version != SPLIT_VERSION:
-            raise view.error(f"a split of version {found.version}", UnsupportedVersionError)
+        versioned = Versioned.whole(element, path)
+        view = DataInputView(versioned.data, path)
+        if versioned.version != SPLIT_VERSION:
+            raise view.error(f"a split of version {versioned.version}", UnsupportedVersionError)
         split = cls(_topic(view), _partition(view), view.read_long(), view.read_long())
         view.expect_end()
         return split
@@ -124,11 +124,11 @@ class KafkaEnumerator:
         coordinator = view.read_int()
         if coordinator not in (0, 1):
             raise view.error(f"a coordinator of version {coordinator}", UnsupportedVersionError)
-        found = Versioned.read(view)
+        versioned = Versioned.read(view)
         if coordinator:
             view.expect_end()
-        inner = DataInputView(found.data, path)
-        match found.version:
+        inner = DataInputView(versioned.data, path)
+        match versioned.version:
             case 0:
                 partitions, is_discovered = tuple(_assigned(inner)), True
             case 1:
@@ -137,10 +137,10 @@ class KafkaEnumerator:
                 partitions = tuple(_partitions(inner, has_status=True))
                 is_discovered = inner.read_strict_bool()
             case _:
-                message = f"an enumerator of version {found.version}"
+                message = f"an enumerator of version {versioned.version}"
                 raise inner.error(message, UnsupportedVersionError)
         inner.expect_end()
-        return cls(found.version, partitions, is_discovered)
+        return cls(versioned.version, partitions, is_discovered)
 
 
 def _partitions(view: DataInputView, *, has_status: bool) -> Iterator[KafkaPartition]:

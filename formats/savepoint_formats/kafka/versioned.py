@@ -38,9 +38,9 @@ class Versioned:
     def whole(cls, data: bytes, path: str) -> Self:
         """All of some bytes; raises ``FormatError`` if there are more, or fewer."""
         view = DataInputView(data, path)
-        found = cls.read(view)
+        versioned = cls.read(view)
         view.expect_end()
-        return found
+        return versioned
 
     def write(self, view: DataOutputView) -> None:
         view.write_int(self.version)

@@ -72,17 +72,17 @@ ValueT = TypeVar("ValueT")
 
 def with_kryo_classes(value: ValueT, classes: tuple[KryoClass, ...]) -> ValueT:
     """The layout, or tuple of layouts, with these classes wherever one of them is an object's."""
-    found: object = value
+    result: object = value
     if isinstance(value, tuple):
-        found = tuple(with_kryo_classes(item, classes) for item in value)
+        result = tuple(with_kryo_classes(item, classes) for item in value)
     elif isinstance(value, Kryo):
-        is_known = any(one.class_name == value.class_name for one in classes)
-        found = replace(value, classes=classes if is_known else ())
+        is_known = any(described.class_name == value.class_name for described in classes)
+        result = replace(value, classes=classes if is_known else ())
     elif isinstance(value, Layout):
         names = [part.name for part in fields(value)]  # type: ignore[arg-type]  # as above
         changed = {name: with_kryo_classes(getattr(value, name), classes) for name in names}
-        found = replace(value, **changed)  # type: ignore[type-var]
-    return found  # type: ignore[return-value]  # each is rebuilt as what it was
+        result = replace(value, **changed)  # type: ignore[type-var]
+    return result  # type: ignore[return-value]  # each is rebuilt as what it was
 
 
 def with_open_pojos(layout: Layout) -> Layout:

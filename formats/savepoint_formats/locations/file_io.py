@@ -233,12 +233,12 @@ class SnapshotDirectory:
         """Where a ``_metadata`` file is one level below, as in the folder of a job."""
         with failures_told(self.uri):
             infos = self.location.filesystem.get_file_info(fs.FileSelector(self.location.path))
-        found = [
+        savepoints = [
             info.base_name
             for info in infos
             if self._below(f"{info.base_name}/{METADATA_FILE}").file_size() is not None
         ]
-        return f"; {', '.join(sorted(found))} in it has one" if found else ""
+        return f"; {', '.join(sorted(savepoints))} in it has one" if savepoints else ""
 
     def list_files(self) -> dict[str, int]:
         """Path below the directory -> size in bytes, of all files in it."""
@@ -325,7 +325,7 @@ class SnapshotDirectory:
         )
         path = real_path(file)
         return OwnDirectories.of(self.location).has(file) or any(
-            is_below(path, real_path(one)) for one in allowed
+            is_below(path, real_path(location)) for location in allowed
         )
 
     def _allowed(self, path: str) -> Location | None:
@@ -334,12 +334,12 @@ class SnapshotDirectory:
         Raises:
             UnreachableError: The store does not answer; it is not asked again.
         """
-        found, store = self.rules.prefix_of(path), store_of(path)
-        if found is None or store == store_of(self.uri):
+        prefix_and_rest, store = self.rules.prefix_of(path), store_of(path)
+        if prefix_and_rest is None or store == store_of(self.uri):
             return None
         if store in self._unreachable:
             raise UnreachableError(self._unreachable[store])
-        prefix, rest = found
+        prefix, rest = prefix_and_rest
         try:
             file = self._through(prefix, rest)
             file.file_size()

@@ -43,7 +43,7 @@ class OwnDirectories:
         path = real_path(directory)
         job, name = posixpath.split(path)
         shared = _SHARED if _CHECKPOINT.fullmatch(name) else ()
-        paths = (path, *(posixpath.join(job, one) for one in shared))
+        paths = (path, *(posixpath.join(job, directory) for directory in shared))
         return cls(directory.filesystem, paths)
 
     def has(self, file: Location) -> bool:
@@ -51,17 +51,17 @@ class OwnDirectories:
         if not file.filesystem.equals(self.filesystem):
             return False
         path = real_path(file)
-        return any(is_below(path, one) for one in self.paths) or self._is_spread(path)
+        return any(is_below(path, directory) for directory in self.paths) or self._is_spread(path)
 
     def _is_spread(self, path: str) -> bool:
         """Whether an object is where Flink puts an entropy into the path of the checkpoint."""
         own = self.paths[0].split("/")
-        found = posixpath.dirname(path).split("/")
+        parts = posixpath.dirname(path).split("/")
         return (
             self.filesystem.type_name != "local"
             and _CHECKPOINT.fullmatch(own[-1]) is not None
-            and found[0] == own[0]
-            and found[-_SPREAD:] == own[-_SPREAD:]
+            and parts[0] == own[0]
+            and parts[-_SPREAD:] == own[-_SPREAD:]
         )
 
 

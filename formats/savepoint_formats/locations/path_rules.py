@@ -48,11 +48,11 @@ class PathRules:
 
     def prefix_of(self, path: str) -> tuple[str, str] | None:
         """The allowed directory that a path lies in, and its path from there on."""
-        found = posixpath.normpath(path_of(path) or "/")
+        normal = posixpath.normpath(path_of(path) or "/")
         for prefix in self.allowed:
             directory = posixpath.normpath(path_of(prefix.partition("?")[0]) or "/")
-            if store_of(prefix) == store_of(path) and is_below(found, directory):
-                return prefix, posixpath.relpath(found, directory)
+            if store_of(prefix) == store_of(path) and is_below(normal, directory):
+                return prefix, posixpath.relpath(normal, directory)
         return None
 
 

@@ -257,14 +257,14 @@ def _read_part(
     After rescaling it may have key groups that the changelog has not, but never such alone.
     """
     start = view.position
-    found = read(view)
-    if not found.key_groups.intersection(key_groups):
+    part = read(view)
+    if not part.key_groups.intersection(key_groups):
         view.position = start
         raise view.error(
-            f"a handle of key groups {found.key_groups.start} to {found.key_groups.end} in a"
+            f"a handle of key groups {part.key_groups.start} to {part.key_groups.end} in a"
             f" changelog of {key_groups.start} to {key_groups.end}"
         )
-    return found
+    return part
 
 
 def _handle_type(view: DataInputView, tag: int, allowed: tuple[int, ...]) -> KeyedHandleType:

@@ -156,8 +156,8 @@ def _keyed_handle(
         case ChangelogHandle():
             return replace(
                 handle,
-                base=tuple(_base_handle(one, replacement) for one in handle.base),
-                changes=tuple(_changes_handle(one, replacement) for one in handle.changes),
+                base=tuple(_base_handle(part, replacement) for part in handle.base),
+                changes=tuple(_changes_handle(change, replacement) for change in handle.changes),
             )
         case None:
             return None
@@ -183,7 +183,7 @@ def _files(files: tuple[LocalFile, ...], replacement: Replacement) -> tuple[Loca
 def _changes_handle(handle: ChangesHandle, replacement: Replacement) -> ChangesHandle:
     if isinstance(handle, InMemoryChanges):
         return handle
-    streams = tuple(replace(one, stream=replacement(one.stream)) for one in handle.streams)
+    streams = tuple(replace(stream, stream=replacement(stream.stream)) for stream in handle.streams)
     return replace(handle, streams=streams)
 
 

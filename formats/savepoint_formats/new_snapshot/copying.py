@@ -142,13 +142,15 @@ class CopyPlan:
         operators = tuple(operators)
         uses = _uses(operators)
         with ThreadPoolExecutor(_THREADS) as pool:
-            found = dict(
+            by_use = dict(
                 zip(uses, pool.map(partial(_Original.of, source), uses.items()), strict=True)
             )
-        _expect_all(found, source)
-        originals = {handle: original for handle, original in found.items() if original}
+        _expect_all(by_use, source)
+        originals = {handle: original for handle, original in by_use.items() if original}
         pieces = {handle: original.piece() for handle, original in originals.items()}
-        return cls(operators, pieces, {pieces[one]: originals[one] for one in originals})
+        return cls(
+            operators, pieces, {pieces[original]: originals[original] for original in originals}
+        )
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -224,11 +226,17 @@ def _files(operator: OperatorState) -> Iterator[tuple[_FileHandle, _Use]]:
             yield plain, (reference.kind, reference.role)
 
 
-def _expect_all(found: Mapping[_FileHandle, _Original | None], source: SnapshotDirectory) -> None:
-    missing = sorted({handle.path for handle, original in found.items() if original is None})
+def _expect_all(
+    originals: Mapping[_FileHandle, _Original | None], source: SnapshotDirectory
+) -> None:
+    missing = sorted({handle.path for handle, original in originals.items() if original is None})
     if missing:
         more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-        problems = (source.file(handle).problem for handle, one in found.items() if one is None)
+        problems = (
+            source.file(handle).problem
+            for handle, original in originals.items()
+            if original is None
+        )
         problem = next(filter(None, problems), "")
         raise StateFileNotFoundError(
             f"{source.uri} can't be copied, for it lacks {', '.join(missing[:_SHOWN])}{more};"

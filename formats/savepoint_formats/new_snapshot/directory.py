@@ -102,11 +102,11 @@ class NewSnapshot:
     def _expect_empty(self) -> None:
         infos = self._present()
         # What is not ours comes first: it is the reason to leave the directory alone.
-        found = sorted((write_of(name) is not None, name) for name in infos)
-        if found:
-            write_id = write_of(found[0][1])
+        names = sorted((write_of(name) is not None, name) for name in infos)
+        if names:
+            write_id = write_of(names[0][1])
             raise NotASavepointError(
-                f"{self.uri} has no {METADATA_FILE}, but {found[0][1]}: it is "
+                f"{self.uri} has no {METADATA_FILE}, but {names[0][1]}: it is "
                 + ("no savepoint" if write_id is None else self._what_is_left(write_id, infos))
                 + "; name another directory, or remove this one first"
             )
@@ -236,9 +236,9 @@ class NewSnapshot:
         Raises:
             SavepointExistsError: It is another one than at the begin.
         """
-        found = _identity(self.location)
-        if found is None or found == self.replaced:
-            return found
+        present = _identity(self.location)
+        if present is None or present == self.replaced:
+            return present
         if self.replaced is None:
             raise _exists(self.uri)
         raise SavepointExistsError(
@@ -281,11 +281,11 @@ class NewSnapshot:
         try:
             view = DataInputView(directory.read_metadata(), directory.metadata_path)
             files = map(directory.file, _streams(CheckpointMetadata.read(view)))
-            found = {directory.relative(file.location) for file in files if file.location}
+            paths = {directory.relative(file.location) for file in files if file.location}
         except SavepointError:
             # It is damaged, and perhaps to be replaced for that.
             return frozenset()
-        return frozenset(found & present.keys())
+        return frozenset(paths & present.keys())
 
     def _remains(self, present: Mapping[str, fs.FileInfo]) -> set[str]:
         """What writes that are dead have left; whatever else is there was put there by somebody."""
@@ -338,8 +338,8 @@ def _identity(folder: Location) -> str | None:
     if info.type != fs.FileType.File:
         return None
     if folder.filesystem.type_name == "local":
-        found = os.stat(path)
-        return f"{found.st_ino} {found.st_mtime_ns} {found.st_size}"
+        stat = os.stat(path)
+        return f"{stat.st_ino} {stat.st_mtime_ns} {stat.st_size}"
     # Where the clock of the store is coarse, its headers have what tells contents apart.
     with folder.filesystem.open_input_file(path) as file:
         return f"{info.mtime_ns} {info.size} {sorted(file.metadata().items())}"

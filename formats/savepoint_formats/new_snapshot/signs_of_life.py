@@ -68,14 +68,14 @@ def living(infos: Iterable[fs.FileInfo], *, is_local: bool) -> frozenset[str]:
     """
     infos = list(infos)
     newest = max((info.mtime_ns for info in infos if info.mtime_ns is not None), default=0)
-    found = set()
+    writes = set()
     for info in infos:
         write_id = write_of(info.base_name)
         if write_id is None or not is_sign(info.base_name):
             continue
         if _is_locked(info.path) if is_local else _is_recent(info, newest):
-            found.add(write_id)
-    return frozenset(found)
+            writes.add(write_id)
+    return frozenset(writes)
 
 
 @contextmanager

@@ -101,10 +101,10 @@ def raised_flag(write_id: str, folder: Location, patience: float = _PATIENCE) ->
 
 def _wait(folder: Location, hinders: Callable[[str], bool], deadline: float) -> None:
     """Waits until no flag is up of a write that ``hinders``."""
-    while found := [name for write, name in _flags(folder) if hinders(write)]:
+    while flags := [name for write, name in _flags(folder) if hinders(write)]:
         if time.monotonic() > deadline:
             raise SavepointError(
-                f"{found[0]} in {folder.path} says that another write completes a savepoint there;"
+                f"{flags[0]} in {folder.path} says that another write completes a savepoint there;"
                 " if none does, it has died: remove this file, and write again"
             )
         time.sleep(_PAUSE)

@@ -32,5 +32,5 @@ def unused_name(purpose: str, write_id: str) -> str:
 
 def write_of(name: str) -> str | None:
     """The id of the write that has made a file; None if none has."""
-    found = _WRITTEN.search(name)
-    return None if found is None else found[1]
+    match = _WRITTEN.search(name)
+    return None if match is None else match[1]

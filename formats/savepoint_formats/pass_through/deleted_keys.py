@@ -62,5 +62,5 @@ def _keys(piece: StatePiece, kryo: KryoDialect | None) -> pa.LargeBinaryArray:
     """The keys of the entries, encoded anew."""
     data, entries = spans_in(piece.entries.keys)
     chunk, layout = Chunk(data, "stored keys"), key_layout(piece.state)
-    found = KeyPlaces.of(piece.state, kryo).keys(chunk, entries)
-    return Encoder(layout).encode(decode(program(layout, kryo), chunk, found.starts, found.ends))
+    keys = KeyPlaces.of(piece.state, kryo).keys(chunk, entries)
+    return Encoder(layout).encode(decode(program(layout, kryo), chunk, keys.starts, keys.ends))

@@ -61,8 +61,8 @@ def appended(entries: StoredEntries, kind: StateKind) -> StoredEntries:
 
 def _numbered(keys: pa.LargeBinaryArray) -> tuple[Positions, pa.LargeBinaryArray]:
     """The number of each key, and the keys by their numbers."""
-    found = keys.dictionary_encode()
-    return found.indices.to_numpy().astype(np.int64), found.dictionary
+    distinct = keys.dictionary_encode()
+    return distinct.indices.to_numpy().astype(np.int64), distinct.dictionary
 
 
 def _grouped(numbers: Positions, count: int) -> tuple[Positions, Positions]:

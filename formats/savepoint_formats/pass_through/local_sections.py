@@ -38,17 +38,17 @@ class LocalSections:
     max_parallelism: int
     merged: tuple[MergedInstances, ...] = ()
 
-    def runs(self, key_group: int, found: Iterable[bytes]) -> Iterator[pa.Buffer]:
+    def runs(self, key_group: int, instances: Iterable[bytes]) -> Iterator[pa.Buffer]:
         """One run per state, in which each key comes once.
 
         Args:
             key_group: The key group.
-            found: The runs of all its instances, in the order of these.
+            instances: The runs of all its instances, in the order of these.
 
         Raises:
             MergeError: Something merges no instances of a key, though it is to become ordinary.
         """
-        data = np.frombuffer(b"".join([*found, END_OF_SECTION]), np.uint8)
+        data = np.frombuffer(b"".join([*instances, END_OF_SECTION]), np.uint8)
         chunk, prefix = Chunk(data), prefix_size(self.max_parallelism)
         by_state = section_frames(chunk, 0, len(self.states)).by_state()
         for state_id, (key_starts, key_ends, value_starts, value_ends) in sorted(by_state.items()):

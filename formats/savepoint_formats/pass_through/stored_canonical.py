@@ -49,20 +49,20 @@ def canonical_runs(
         FormatError: The file is damaged.
     """
     for block in entries.blocks(key_groups, block_size):
-        found = _runs(block, new_ids)
-        if len(found):
-            yield found
+        runs = _runs(block, new_ids)
+        if len(runs):
+            yield runs
 
 
 def _runs(block: EntryBlock, new_ids: NDArray[np.int32]) -> pa.RecordBatch:
     """The runs of each key group, without those of states that are left out."""
-    chunk, found = block.chunk, block.found
-    ids = new_ids[found.run_states]
+    chunk, frames = block.chunk, block.frames
+    ids = new_ids[frames.run_states]
     kept = np.flatnonzero(ids != DROPPED)
-    key_starts, _, _, value_ends = found.spans
-    starts = key_starts[found.run_starts[kept]] - _KEY_SIZE_SIZE - ID_SIZE
-    ends = value_ends[np.append(found.run_starts[1:], len(found))[kept] - 1]
-    if not np.array_equal(ids[kept], found.run_states[kept]):
+    key_starts, _, _, value_ends = frames.spans
+    starts = key_starts[frames.run_starts[kept]] - _KEY_SIZE_SIZE - ID_SIZE
+    ends = value_ends[np.append(frames.run_starts[1:], len(frames))[kept] - 1]
+    if not np.array_equal(ids[kept], frames.run_states[kept]):
         chunk = _with_ids(chunk, starts, ids[kept])
     return _by_key_group(block.key_groups[kept], bytes_of(chunk, Spans(starts, ends)))
 
@@ -74,10 +74,10 @@ def _with_ids(chunk: Chunk, starts: NDArray[np.int64], ids: NDArray[np.int32]) -
     return replace(chunk, data=data)
 
 
-def _by_key_group(groups: NDArray[np.uint16], found: pa.LargeBinaryArray) -> pa.RecordBatch:
+def _by_key_group(groups: NDArray[np.uint16], runs: pa.LargeBinaryArray) -> pa.RecordBatch:
     """Runs that lie one behind the other, those of a key group as one."""
     firsts = np.flatnonzero(np.diff(groups, prepend=-1)) if len(groups) else groups[:0]
-    _, offsets, data = found.buffers()
+    _, offsets, data = runs.buffers()
     borders = np.frombuffer(offsets, np.int64)[np.append(firsts, len(groups))]
     whole = pa.LargeBinaryArray.from_buffers(
         pa.large_binary(), len(firsts), [None, pa.py_buffer(borders), data]

@@ -132,5 +132,5 @@ def _runs(
     for piece in pieces:
         if not len(piece.entries):
             continue
-        found = new_key_groups.of(piece)
-        yield runs(piece.entries, found, target.state_ids[piece.state.name], prefix)
+        groups = new_key_groups.of(piece)
+        yield runs(piece.entries, groups, target.state_ids[piece.state.name], prefix)

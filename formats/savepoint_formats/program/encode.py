@@ -169,16 +169,16 @@ def _written(layout: Layout, value: Value, path: str, row: int) -> bytes:
     return view.to_bytes()
 
 
-def _is_like(found: pa.DataType, wanted: pa.DataType) -> bool:
+def _is_like(given: pa.DataType, wanted: pa.DataType) -> bool:
     """Whether both are laid out in the same way; fields may be nullable or not."""
     nested = (pa.types.is_struct, pa.types.is_list, pa.types.is_map)
-    if not any(is_kind(found) and is_kind(wanted) for is_kind in nested):
-        return bool(found == wanted)
-    if found.num_fields != wanted.num_fields:
+    if not any(is_kind(given) and is_kind(wanted) for is_kind in nested):
+        return bool(given == wanted)
+    if given.num_fields != wanted.num_fields:
         return False
-    pairs = [(found.field(index), wanted.field(index)) for index in range(wanted.num_fields)]
+    pairs = [(given.field(index), wanted.field(index)) for index in range(wanted.num_fields)]
     has_names = pa.types.is_struct(wanted)
     return all(
-        (one.name == other.name or not has_names) and _is_like(one.type, other.type)
-        for one, other in pairs
+        (field.name == other.name or not has_names) and _is_like(field.type, other.type)
+        for field, other in pairs
     )

@@ -147,7 +147,7 @@ class Listing:
         return Program(
             layout=layout,
             ops=_table(self.ops, len(self.drafts)),
-            columns=tuple(_finished(one) for one in self.drafts),
+            columns=tuple(_finished(draft) for draft in self.drafts),
             slots=len(self.drafts) + self.extra_slots,
             needs_end=self.needs_end,
             kryo=kryo,

@@ -72,42 +72,42 @@ def _concatenated(lists: pa.ListArray) -> pa.Array:
 def _aggregated(function: str, lists: pa.ListArray) -> pa.Array:
     wanted = lists.type.value_type
     if pa.types.is_struct(wanted):
-        fields = [_aggregated(function, one) for one in _fields(lists)]
+        fields = [_aggregated(function, field) for field in _fields(lists)]
         return pa.StructArray.from_arrays(fields, fields=list(wanted))
     if pa.types.is_boolean(wanted) and function == "sum":
         raise TypeError("truth values have no sum")
-    found = _grouped(function, lists)
+    merged = _grouped(function, lists)
     if function == "sum" and pa.types.is_int64(wanted):
         _expect_exact(lists)
     try:
-        return found.cast(wanted)
+        return merged.cast(wanted)
     except pa.ArrowInvalid as error:
         raise MergeError(f"a {function} that is no {wanted}: {error}") from error
 
 
 def _fields(lists: pa.ListArray) -> list[pa.ListArray]:
     """Of lists of structs a list of each field."""
-    found = Collections(lists)
-    offsets = pa.array(np.append(0, np.cumsum(found.lengths)), pa.int32())
-    return [pa.ListArray.from_arrays(offsets, one) for one in found.elements.flatten()]
+    collections = Collections(lists)
+    offsets = pa.array(np.append(0, np.cumsum(collections.lengths)), pa.int32())
+    return [pa.ListArray.from_arrays(offsets, column) for column in collections.elements.flatten()]
 
 
 def _grouped(function: str, lists: pa.ListArray) -> pa.Array:
     """The aggregate of the elements of each list."""
-    found = Collections(lists)
-    table = pa.table({"row": found.rows, "value": found.elements})
+    collections = Collections(lists)
+    table = pa.table({"row": collections.rows, "value": collections.elements})
     grouped = table.group_by("row", use_threads=False).aggregate([("value", function)])
     return grouped.column(f"value_{function}").combine_chunks()
 
 
 def _expect_exact(lists: pa.ListArray) -> None:
     """Raises ``MergeError`` if a sum of longs has wrapped."""
-    found = Collections(lists)
-    doubles = found.elements.cast(pa.float64(), safe=False)
-    offsets = pa.array(np.append(0, np.cumsum(found.lengths)), pa.int32())
+    collections = Collections(lists)
+    doubles = collections.elements.cast(pa.float64(), safe=False)
+    offsets = pa.array(np.append(0, np.cumsum(collections.lengths)), pa.int32())
     about = _grouped("sum", pa.ListArray.from_arrays(offsets, doubles))
     for row in np.flatnonzero(np.abs(about.fill_null(0).to_numpy()) >= _EXACT).tolist():
-        exact = sum(one for one in lists[row].as_py() if one is not None)
+        exact = sum(element for element in lists[row].as_py() if element is not None)
         if not -(1 << 63) <= exact < 1 << 63:
             raise MergeError(f"a sum of {exact}, which no long holds")
 

@@ -117,8 +117,8 @@ class Program:
             f"{index:4} {_instruction(*row)}" for index, row in enumerate(self.ops.tolist())
         )
         columns = (
-            f"{index:4} {one.storage.name.lower():9} {one.path}: {one.type}"
-            for index, one in enumerate(self.columns)
+            f"{index:4} {column.storage.name.lower():9} {column.path}: {column.type}"
+            for index, column in enumerate(self.columns)
         )
         return "\n".join([*instructions, *columns])
 

@@ -119,10 +119,10 @@ class SourceColumns:
 
     def _set(self, number: int, part: int, array: pa.Array, buffer: int, width: int) -> None:
         """The address of a buffer, from the array's first row on."""
-        found = array.buffers()[buffer]
-        if found is not None:
-            self._held.append(found)
-            self.table[number, part] = found.address + array.offset * width
+        data = array.buffers()[buffer]
+        if data is not None:
+            self._held.append(data)
+            self.table[number, part] = data.address + array.offset * width
 
     def _add_validity(self, number: int, array: pa.Array) -> None:
         if pa.types.is_null(array.type):
@@ -178,12 +178,14 @@ class SourceColumns:
         is_text = pa.types.is_string(array.type)
         sizes = pc.utf8_length(values) if is_text else pc.binary_length(values)
         is_long = pc.fill_null(pc.greater(sizes, column.length), False)
-        found = np.flatnonzero(is_long.to_numpy(zero_copy_only=False))
-        records = self._records(number, found + rows.start)
+        long_rows = np.flatnonzero(is_long.to_numpy(zero_copy_only=False))
+        records = self._records(number, long_rows + rows.start)
         if (records >= 0).any():
             index = int(np.flatnonzero(records >= 0)[0])
             unit = "characters" if is_text else "bytes"
-            error = f"{sizes[int(found[index])].as_py()} {unit}, where the type has {column.length}"
+            error = (
+                f"{sizes[int(long_rows[index])].as_py()} {unit}, where the type has {column.length}"
+            )
             raise UnencodableError(error, column.path, int(records[index]))
 
     def _check_texts(self, number: int, array: pa.Array, rows: range) -> None:
@@ -191,11 +193,11 @@ class SourceColumns:
         if not pa.types.is_string(array.type):
             return
         values = array[rows.start : rows.stop]
-        found = rows_of_halves(values)
-        records = self._records(number, found + rows.start)
+        half_rows = rows_of_halves(values)
+        records = self._records(number, half_rows + rows.start)
         if (records >= 0).any():
             index = int(np.flatnonzero(records >= 0)[0])
-            error = shown_half_message(values[int(found[index])].as_py())
+            error = shown_half_message(values[int(half_rows[index])].as_py())
             raise UnencodableError(error, self._program.columns[number].path, int(records[index]))
 
     def _records(self, number: int, rows: Rows) -> Rows:
@@ -243,5 +245,5 @@ def _elements(array: pa.Array, rows: range) -> tuple[pa.Array, range]:
 
 def _numbers(array: pa.Array, buffer: int, dtype: npt.DTypeLike, count: int) -> npt.NDArray[Any]:
     """Numbers of one of the array's buffers, from the array's first row on."""
-    found, size = array.buffers()[buffer], np.dtype(dtype).itemsize
-    return np.frombuffer(found, dtype, count, array.offset * size)
+    data, size = array.buffers()[buffer], np.dtype(dtype).itemsize
+    return np.frombuffer(data, dtype, count, array.offset * size)

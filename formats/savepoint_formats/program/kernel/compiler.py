@@ -33,11 +33,11 @@ def compiled(function: Callable[..., Any]) -> Any:
     Its machine code lies beside the sources or in the user's cache folder. Where neither can be
     written, every process compiles for itself.
     """
-    for found in PARTS:
-        if found not in _KNOWN:
+    for called in PARTS:
+        if called not in _KNOWN:
             # Where numba meets the function, it takes this dispatcher for it; it keeps no hold of it.
-            _KNOWN[found] = njit(**_RULES)(found)
-            _infer_global(found, types.Dispatcher(_KNOWN[found]))
+            _KNOWN[called] = njit(**_RULES)(called)
+            _infer_global(called, types.Dispatcher(_KNOWN[called]))
     try:
         return njit(**_RULES, cache=True)(with_revision(function))
     except RuntimeError:

@@ -222,12 +222,12 @@ def _find_or_put(job: KeyRowsJob, start: int, size: int, row_count: int) -> int:
     """The row of a key; the next new one, which is put into the table, if it has none."""
     key_hash = _hash_at(job, start, size)
     place = key_hash & job.places - 1
-    found = load_native_long(job.table + 8 * place)
-    while found != EMPTY:
-        row = found & _ROW
-        if found >> 32 == key_hash >> 32 and _is_key_of(job, row, start, size):
+    content = load_native_long(job.table + 8 * place)
+    while content != EMPTY:
+        row = content & _ROW
+        if content >> 32 == key_hash >> 32 and _is_key_of(job, row, start, size):
             return row
         place = place + 1 & job.places - 1
-        found = load_native_long(job.table + 8 * place)
+        content = load_native_long(job.table + 8 * place)
     store_long(job.table + 8 * place, key_hash >> 32 << 32 | row_count)
     return row_count

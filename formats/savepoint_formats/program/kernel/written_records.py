@@ -383,11 +383,11 @@ def alternative(ops: int, columns: int, row: int, cases: int, count: int) -> int
 
     The first instruction of each alternative names its column.
     """
-    found = REFUSED
+    chosen = REFUSED
     given = 0
     for case in range(cases, cases + _OP_SIZE * count, _OP_SIZE):
         number = load_native_int(ops + _OP_SIZE * load_native_int(case + 8) + 4)
         if not is_null(columns + ENTRY_SIZE * number, row):
-            found = case
+            chosen = case
             given += 1
-    return found if given == 1 else REFUSED
+    return chosen if given == 1 else REFUSED
