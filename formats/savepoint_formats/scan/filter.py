@@ -76,8 +76,8 @@ class KeyFilter:
         if not isinstance(key, _HASHED):
             return cls(wanted, (everything,))
         try:
-            hashes = (java_hash(key, one) for one in plain_values(wanted))
-            groups = {key_group(one, max_parallelism) for one in hashes}
+            hashes = (java_hash(key, value) for value in plain_values(wanted))
+            groups = {key_group(code, max_parallelism) for code in hashes}
         except UnstableHashError:
             return cls(wanted, (everything,))
         ranges = (KeyGroupRange(group, group) for group in sorted(groups) if group in everything)
@@ -93,14 +93,14 @@ class KeyFilter:
         """The rows of the keys."""
         if self.keys is None:
             return columns
-        found = columns["key"]
-        if is_precise(found.type):
-            is_wanted = pc.is_in(texts_of(found), value_set=texts_of(self.keys))
-        elif pa.types.is_nested(found.type):
+        own_keys = columns["key"]
+        if is_precise(own_keys.type):
+            is_wanted = pc.is_in(texts_of(own_keys), value_set=texts_of(self.keys))
+        elif pa.types.is_nested(own_keys.type):
             keys = plain_values(self.keys)
-            is_wanted = pa.array([one in keys for one in plain_values(found)], pa.bool_())
+            is_wanted = pa.array([value in keys for value in plain_values(own_keys)], pa.bool_())
         else:
-            is_wanted = pc.is_in(found, value_set=self.keys)
+            is_wanted = pc.is_in(own_keys, value_set=self.keys)
         return {name: values.filter(is_wanted) for name, values in columns.items()}
 
 
@@ -112,7 +112,7 @@ def keys_of(keys: Iterable[Any], key_type: pa.DataType) -> pa.Array:
     Raises:
         KeyTypeError: One of them is none, or would lose digits as such.
     """
-    return pa.concat_arrays([pa.array([], key_type), *(_key(one, key_type) for one in keys)])
+    return pa.concat_arrays([pa.array([], key_type), *(_key(key, key_type) for key in keys)])
 
 
 def _key(key: Any, key_type: pa.DataType) -> pa.Array:

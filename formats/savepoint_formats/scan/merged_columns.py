@@ -59,7 +59,7 @@ def mergeable_states(states: Iterable[State], names: Iterable[str], owner: str) 
         StateNotFoundError: None of the states is local, or none has one of the names.
         ValueError: One of the names is that of a list, which is merged without a function.
     """
-    local = {one.name: one for one in states if one.scope.is_local}
+    local = {state.name: state for state in states if state.scope.is_local}
     if not local:
         raise StateNotFoundError(
             f"{owner} has no local keyed state, so that there is nothing to merge"
@@ -74,7 +74,7 @@ def mergeable_states(states: Iterable[State], names: Iterable[str], owner: str) 
                 f"the instances of {local[name].job_kind.value} state {name!r} are appended: leave"
                 " it out of merge"
             )
-    return {name: one for name, one in local.items() if one.job_kind not in _NEEDS_NO_RULE}
+    return {name: state for name, state in local.items() if state.job_kind not in _NEEDS_NO_RULE}
 
 
 def merge_of(state: State, merge: str | MergeInstances) -> MergeInstances:
@@ -101,15 +101,15 @@ class MergedColumns:
     merges: Mapping[str, MergeInstances]
     with_times: bool = False
 
-    def type_of(self, state: State, found: pa.DataType) -> pa.DataType:
+    def type_of(self, state: State, given: pa.DataType) -> pa.DataType:
         """The type of a state's column, which is ``found`` before."""
         if state.name not in self.merges:
-            return found
-        if pa.types.is_map(found):
-            return pa.map_(found.key_type, found.item_type.value_type)
+            return given
+        if pa.types.is_map(given):
+            return pa.map_(given.key_type, given.item_type.value_type)
         if state.job_kind is not StateKind.MAP:
-            return found.value_type
-        key, value = found.value_type
+            return given.value_type
+        key, value = given.value_type
         return pa.list_(pa.struct([key, value.with_type(value.type.value_type)]))
 
     def values_of(self, state: State, values: pa.Array) -> pa.Array:
@@ -149,10 +149,10 @@ class TimedMerge:
 
     def __call__(self, lists: pa.ListArray) -> pa.Array:
         """The value of each list of instances, and its time."""
-        found = Collections(lists)
-        offsets = pa.array(np.append(0, np.cumsum(found.lengths)), pa.int32())
+        collections = Collections(lists)
+        offsets = pa.array(np.append(0, np.cumsum(collections.lengths)), pa.int32())
         times, values = (
-            pa.ListArray.from_arrays(offsets, pc.struct_field(found.elements, name))
+            pa.ListArray.from_arrays(offsets, pc.struct_field(collections.elements, name))
             for name in ("timestamp", "value")
         )
         latest = merge_rule("max", times.type.value_type)(times)
@@ -162,12 +162,12 @@ class TimedMerge:
 
 def merged_lists(lists: pa.ListArray, merge: Callable[[pa.ListArray], pa.Array]) -> pa.Array:
     """One value per list of instances: null if there are none, that one if there is one."""
-    found = Collections(lists)
-    several = np.flatnonzero(found.lengths > 1)
-    firsts = np.cumsum(found.lengths) - found.lengths
-    elements, sources = found.elements, firsts
+    collections = Collections(lists)
+    several = np.flatnonzero(collections.lengths > 1)
+    firsts = np.cumsum(collections.lengths) - collections.lengths
+    elements, sources = collections.elements, firsts
     if len(several):
         made = merge(lists.take(pa.array(several)))
         sources[several] = len(elements) + np.arange(len(several))
         elements = pa.concat_arrays([elements, made.cast(elements.type)])
-    return elements.take(pa.array(sources, mask=found.lengths == 0))
+    return elements.take(pa.array(sources, mask=collections.lengths == 0))

@@ -40,7 +40,7 @@ class OperatorStateSplit:
 
     def element_count(self, state: str) -> int:
         """How many elements the subtask has of a state, which is a list or a union list."""
-        return sum(len(one.offsets) for one in self.handle.states if one.name == state)
+        return sum(len(listed.offsets) for listed in self.handle.states if listed.name == state)
 
 
 def read_operator_state(

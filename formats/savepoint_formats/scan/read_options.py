@@ -98,8 +98,8 @@ class ReadOptions:
         checked_nanoseconds(self.nanoseconds)
         known = get_args(UndescribedSubclasses)
         if self.undescribed_subclasses not in known:
-            found = f"undescribed_subclasses is {self.undescribed_subclasses!r}"
-            raise ValueError(f"{found}, expected one of {', '.join(known)}")
+            given = f"undescribed_subclasses is {self.undescribed_subclasses!r}"
+            raise ValueError(f"{given}, expected one of {', '.join(known)}")
         self._check_columns()
 
     def __repr__(self) -> str:
@@ -161,14 +161,14 @@ def named(arguments: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:
         TypeError: One is none of the known, or is given in both ways.
     """
     by_name = {camel_case(name): name for name in known} | {name: name for name in known}
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for given, value in arguments.items():
         if given not in by_name:
             raise TypeError(unknown_option(given, known))
-        if by_name[given] in found:
+        if by_name[given] in options:
             raise TypeError(f"option {by_name[given]!r} is given twice")
-        found[by_name[given]] = value
-    return found
+        options[by_name[given]] = value
+    return options
 
 
 def camel_case(name: str) -> str:
@@ -208,7 +208,7 @@ def _as_tuple(name: str, value: Any) -> Any:
 
 
 def _is_names(value: object) -> bool:
-    return isinstance(value, tuple) and all(isinstance(one, str) for one in value)
+    return isinstance(value, tuple) and all(isinstance(name, str) for name in value)
 
 
 def _is_rules(value: object) -> bool:

@@ -116,7 +116,9 @@ class TableResults(ABC):
         """What a notebook shows: the columns, and in how many splits the table is read."""
         splits = self.splits()
         title = f"{self.full_name}: {len(self.schema)} columns, {len(splits)} splits"
-        return html_table(title, ("column", "type"), ((one.name, one.type) for one in self.schema))
+        return html_table(
+            title, ("column", "type"), ((field.name, field.type) for field in self.schema)
+        )
 
 
 def _package(name: str, method: str) -> Any:

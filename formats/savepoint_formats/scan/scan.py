@@ -132,16 +132,16 @@ class TableScan(TableResults):
     def _fields(self) -> Iterator[pa.Field]:
         for column, state in self._columns():
             layout = state.timed_value if state and self.options.with_times else column.layout
-            found = column_type(self.shown, Column(column.name, layout))
+            shown_type = column_type(self.shown, Column(column.name, layout))
             if state is not None:
-                found = self._merged.type_of(state, found)
+                shown_type = self._merged.type_of(state, shown_type)
             if state is None or self.options.flat is None:
                 metadata = reasons(
                     layout, is_heap=self.kind.is_keyed and has_heap_files(self.operator)
                 )
-                yield pa.field(column.name, found, metadata=metadata)
+                yield pa.field(column.name, shown_type, metadata=metadata)
             elif state == self._flat_state:
-                yield from flat_fields(state.name, found)
+                yield from flat_fields(state.name, shown_type)
         if self.options.with_key_group and self.kind.is_keyed:
             yield pa.field(KEY_GROUP, pa.int32())
         if self.options.with_subtask and not self._is_local:
@@ -183,8 +183,8 @@ class TableScan(TableResults):
         if self.kind is StateKind.BROADCAST and not self.options.with_subtask:
             # All subtasks have the same; one may not have the state yet.
             name = self.table.states[0].name
-            found = [one for one in splits if name in {state.name for state in one.handle.states}]
-            splits = (found or splits)[:1]
+            own = [part for part in splits if name in {state.name for state in part.handle.states}]
+            splits = (own or splits)[:1]
         return list(splits)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -263,8 +263,8 @@ class TableScan(TableResults):
         given = self.options.merge or {}
         if not given:
             return MergedColumns({})
-        found = mergeable_states(self.shown.states, given, self.table.name)
-        merges = {name: merge_of(found[name], merge) for name, merge in given.items()}
+        merged = mergeable_states(self.shown.states, given, self.table.name)
+        merges = {name: merge_of(merged[name], merge) for name, merge in given.items()}
         return MergedColumns(merges, self.options.with_times)
 
     @cached_property
@@ -272,7 +272,7 @@ class TableScan(TableResults):
         options = self.options
         if options.keys is None and not self.kind.is_keyed:
             return KeyFilter(None, ())
-        if options.keys is not None and KEY not in {one.name for one in self.table.columns}:
+        if options.keys is not None and KEY not in {column.name for column in self.table.columns}:
             raise ColumnNotFoundError(f"{self.table.name} has no column {KEY!r} to choose rows by")
         return KeyFilter.of(
             key_layout(self.table.states[0]),
@@ -331,14 +331,14 @@ class TableScan(TableResults):
         if self.options.flat is not None or self.options.merge:
             return frozenset()
         shown = self.schema.names
-        found = {
+        names = {
             state.name for column, state in self._columns() if state and column.name not in shown
         }
         if has_changelogs(self.operator):
             # A change of a list or a map is made in what the value was.
-            values = {one.name for one in self.table.states if one.kind is StateKind.VALUE}
-            return frozenset(found & values)
-        return frozenset(found)
+            values = {state.name for state in self.table.states if state.kind is StateKind.VALUE}
+            return frozenset(names & values)
+        return frozenset(names)
 
     def _rows(
         self, source: KeyedSource, key_groups: KeyGroupRange

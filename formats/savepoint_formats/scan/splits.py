@@ -63,10 +63,10 @@ HEAP_REASON = "in heap files the bytes of an entry may be followed by those of o
 
 def reasons(layout: Layout, *, is_heap: bool = False) -> dict[str, str] | None:
     """Metadata of a column of which something can be shown as bytes only: the reasons."""
-    found = list(dict.fromkeys(notes(layout)))
-    if found and is_heap:
-        found.append(HEAP_REASON)
-    return {REASON: "; ".join(found)} if found else None
+    texts = list(dict.fromkeys(notes(layout)))
+    if texts and is_heap:
+        texts.append(HEAP_REASON)
+    return {REASON: "; ".join(texts)} if texts else None
 
 
 def pieces_of(
@@ -92,7 +92,7 @@ def operator_splits(operator: OperatorState) -> Iterator[OperatorStateSplit]:
 
 def has_heap_files(operator: OperatorState) -> bool:
     """Whether some keyed state may be in the native format of the heap, which has no sizes."""
-    handles = (base_handles(one.managed_keyed_state) for one in operator.subtasks)
+    handles = (base_handles(subtask.managed_keyed_state) for subtask in operator.subtasks)
     return any(
         isinstance(handle, KeyGroupsHandle)
         and handle.type is not KeyedHandleType.CANONICAL_SAVEPOINT
@@ -102,4 +102,6 @@ def has_heap_files(operator: OperatorState) -> bool:
 
 def has_changelogs(operator: OperatorState) -> bool:
     """Whether some keyed state is what a changelog has made of another."""
-    return any(isinstance(one.managed_keyed_state, ChangelogHandle) for one in operator.subtasks)
+    return any(
+        isinstance(subtask.managed_keyed_state, ChangelogHandle) for subtask in operator.subtasks
+    )

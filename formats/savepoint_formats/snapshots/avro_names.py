@@ -73,8 +73,8 @@ class AvroNames:
         made["namespace"], _, made["name"] = self.change(full).rpartition(".")
         if "fields" in schema:
             made["fields"] = [
-                {**self._with_properties(one), "type": self._schema(one["type"], around)}
-                for one in schema["fields"]
+                {**self._with_properties(field), "type": self._schema(field["type"], around)}
+                for field in schema["fields"]
             ]
         return made
 

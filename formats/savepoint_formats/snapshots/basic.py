@@ -147,7 +147,7 @@ def _kafka_kinds() -> dict[str, SnapshotKind]:
     }
 
 
-register({inner(f"{BASE}{name}Serializer"): simple(found) for name, found in _SCALARS.items()})
+register({inner(f"{BASE}{name}Serializer"): simple(layout) for name, layout in _SCALARS.items()})
 register(
     {
         inner(f"{BASE}array.{name}PrimitiveArraySerializer"): simple(Repeated(_SCALARS[name]))
@@ -165,8 +165,8 @@ register(
 )
 register(
     {
-        inner(f"org.apache.flink.graph.types.valuearray.{name}ValueArraySerializer"): simple(found)
-        for name, found in _VALUE_ARRAYS.items()
+        inner(f"org.apache.flink.graph.types.valuearray.{name}ValueArraySerializer"): simple(layout)
+        for name, layout in _VALUE_ARRAYS.items()
     }
 )
 register(
@@ -177,5 +177,5 @@ register(
         for package in SCALA
     }
 )
-register({name: simple(found) for name, found in _OTHERS.items()})
+register({name: simple(layout) for name, layout in _OTHERS.items()})
 register(_kafka_kinds())

@@ -77,16 +77,16 @@ class ClassRename:
 
 def class_names(snapshots: Iterable[TypeSerializerSnapshot]) -> frozenset[str]:
     """All classes that the snapshots name, Flink's own left out."""
-    found: set[str] = set()
+    seen: set[str] = set()
 
     def note(name: str) -> str:
-        found.add(name)
+        seen.add(name)
         return name
 
     names = _Names(note, lambda _data, _what: None)
     for snapshot in snapshots:
         names.of(snapshot)
-    return frozenset(name for name in found if not name.startswith(("org.apache.flink.", "java.")))
+    return frozenset(name for name in seen if not name.startswith(("org.apache.flink.", "java.")))
 
 
 def is_named_in(data: bytes, name: str) -> bool:
@@ -144,8 +144,8 @@ class _Names:
         return value
 
     def _array_or_class(self, name: str) -> str:
-        found = _ARRAY.fullmatch(name)
-        return found[1] + self.change(found[2]) + found[3] if found else self.change(name)
+        match = _ARRAY.fullmatch(name)
+        return match[1] + self.change(match[2]) + match[3] if match else self.change(name)
 
     def _entry(self, field: str, entry: OptionalEntry) -> OptionalEntry:
         """An entry of one of the maps of POJOs and of Kryo."""
@@ -170,8 +170,8 @@ class _Names:
 
     def _registration(self, data: bytes, entry: OptionalEntry) -> bytes:
         """Utf class, i32 definition, and by it: utf serializer class, or a Java object."""
-        found = self._class(data, entry)
-        view, written = DataInputView(found, entry.name), DataOutputView()
+        class_name = self._class(data, entry)
+        view, written = DataInputView(class_name, entry.name), DataOutputView()
         try:
             written.write_utf(view.read_utf())
             definition = view.read_int()
@@ -181,7 +181,7 @@ class _Names:
         except FormatError:
             self.refuse(data, f"a damaged entry {entry.name!r}")
             return data
-        rest = found[view.position :]
+        rest = class_name[view.position :]
         self.refuse(rest, "a Java object")
         return written.to_bytes() + rest
 

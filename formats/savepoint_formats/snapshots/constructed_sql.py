@@ -34,29 +34,29 @@ def row_data(types: Sequence[LogicalType]) -> TypeSerializerSnapshot:
     return constructed.snapshot_of(
         inner(f"{_TABLE}RowDataSerializer"),
         {"types": tuple(map(_type, types))},
-        [internal(one) for one in types],
+        [internal(element_type) for element_type in types],
     )
 
 
-def internal(found: LogicalType) -> TypeSerializerSnapshot:
+def internal(logical_type: LogicalType) -> TypeSerializerSnapshot:
     """The serializer of Flink's internal values of a type; errors as of ``row_data``."""
-    match found.root:
+    match logical_type.root:
         case "DECIMAL":
-            return _decimal(found)
+            return _decimal(logical_type)
         case "TIMESTAMP_WITHOUT_TIME_ZONE" | "TIMESTAMP_WITH_LOCAL_TIME_ZONE":
             return constructed.snapshot_of(
                 inner(f"{_TABLE}TimestampDataSerializer"),
-                {"precision": found.precision},
+                {"precision": logical_type.precision},
                 version=_TIMESTAMP_VERSION,
             )
         case "ARRAY":
-            return _array(*found.children)
+            return _array(*logical_type.children)
         case "MAP":
-            return _map(found.children)
+            return _map(logical_type.children)
         case "MULTISET":
-            return _map((*found.children, count_type()))
+            return _map((*logical_type.children, count_type()))
         case "ROW":
-            return row_data(found.children)
+            return row_data(logical_type.children)
         case root if root in _SCALARS:
             return _SCALARS[root]()
         case root:
@@ -68,8 +68,8 @@ def string_data() -> TypeSerializerSnapshot:
     return constructed.snapshot_of(inner(f"{_TABLE}StringDataSerializer"))
 
 
-def _decimal(found: LogicalType) -> TypeSerializerSnapshot:
-    own = {"precision": found.precision, "scale": found.scale}
+def _decimal(logical_type: LogicalType) -> TypeSerializerSnapshot:
+    own = {"precision": logical_type.precision, "scale": logical_type.scale}
     class_name = f"{_TABLE}DecimalDataSerializer$DecimalSerializerSnapshot"
     return constructed.snapshot_of(class_name, own)
 
@@ -90,12 +90,12 @@ def _map(parts: tuple[LogicalType, ...]) -> TypeSerializerSnapshot:
     return constructed.snapshot_of(inner(f"{_TABLE}MapDataSerializer"), own)
 
 
-def _type(found: LogicalType) -> JavaBytes:
-    return _java_bytes(LogicalTypeObjects().of(found))
+def _type(logical_type: LogicalType) -> JavaBytes:
+    return _java_bytes(LogicalTypeObjects().of(logical_type))
 
 
-def _serializer(found: LogicalType) -> JavaBytes:
-    return _java_bytes(SerializerObjects().of(found))
+def _serializer(logical_type: LogicalType) -> JavaBytes:
+    return _java_bytes(SerializerObjects().of(logical_type))
 
 
 def _java_bytes(value: JavaObject) -> JavaBytes:

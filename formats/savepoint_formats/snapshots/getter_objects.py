@@ -150,20 +150,20 @@ class GetterObjects:
         self._boxes: dict[int, JavaObject] = {}
         self._methods: dict[str, JavaObject] = {}
 
-    def field(self, index: int, found: LogicalType) -> JavaObject:
+    def field(self, index: int, logical_type: LogicalType) -> JavaObject:
         """The getter of a row's field."""
-        numbers = (index, *_facts(found))
-        inner = self._static(_FIELD, _FIELD.bodies[found.root], numbers)
+        numbers = (index, *_facts(logical_type))
+        inner = self._static(_FIELD, _FIELD.bodies[logical_type.root], numbers)
         signature = _FIELD.signature("I", f"L{_FIELD.interface};")
         body = _FIELD.body(_FIELD.checked)
         return _lambda(_FIELD, _INVOKE_STATIC, body, signature, [self._box(index), inner])
 
-    def element(self, found: LogicalType) -> JavaObject:
+    def element(self, logical_type: LogicalType) -> JavaObject:
         """The getter of an array's elements."""
-        if found.root in _METHODS:
-            inner = self._method(*_METHODS[found.root])
+        if logical_type.root in _METHODS:
+            inner = self._method(*_METHODS[logical_type.root])
         else:
-            inner = self._static(_ELEMENT, _ELEMENT.bodies[found.root], _facts(found))
+            inner = self._static(_ELEMENT, _ELEMENT.bodies[logical_type.root], _facts(logical_type))
         signature = _ELEMENT.signature(f"L{_ELEMENT.interface};")
         body = _ELEMENT.body(_ELEMENT.checked)
         return _lambda(_ELEMENT, _INVOKE_STATIC, body, signature, [inner])
@@ -184,15 +184,15 @@ class GetterObjects:
         return self._boxes.setdefault(number, JavaObject(_INTEGER, {"value": number}))
 
 
-def _facts(found: LogicalType) -> tuple[int, ...]:
+def _facts(logical_type: LogicalType) -> tuple[int, ...]:
     """What a getter must know of a type."""
-    match found.root:
+    match logical_type.root:
         case "DECIMAL":
-            return found.precision, found.scale
+            return logical_type.precision, logical_type.scale
         case "TIMESTAMP_WITHOUT_TIME_ZONE" | "TIMESTAMP_WITH_LOCAL_TIME_ZONE":
-            return (found.precision,)
+            return (logical_type.precision,)
         case "ROW":
-            return (len(found.children),)
+            return (len(logical_type.children),)
         case _:
             return ()
 

@@ -77,8 +77,12 @@ def _serializer(definition: int, view: DataInputView) -> str:
         case 1:
             return view.read_utf()
         case _:
-            found = read_java_object(view)
-            return found.class_name if isinstance(found, JavaObject) else UNKNOWN_SERIALIZER
+            java_object = read_java_object(view)
+            return (
+                java_object.class_name
+                if isinstance(java_object, JavaObject)
+                else UNKNOWN_SERIALIZER
+            )
 
 
 def _user_written(snapshot: TypeSerializerSnapshot) -> Layout:

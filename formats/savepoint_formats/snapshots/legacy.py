@@ -145,8 +145,8 @@ def _nested(count: int, layout: Callable[..., Layout]) -> SnapshotKind:
 
 def _tuple(snapshot: TypeSerializerSnapshot) -> Layout:
     parts = snapshot["serializers"].layouts()
-    found = snapshot["tuple_class"].value
-    if isinstance(found, JavaClass) and not found.name.startswith(_JAVA_TUPLES):
+    java_class = snapshot["tuple_class"].value
+    if isinstance(java_class, JavaClass) and not java_class.name.startswith(_JAVA_TUPLES):
         return Struct(numbered("_", len(parts), 1), parts)
     return Struct(numbered("f", len(parts)), parts)
 

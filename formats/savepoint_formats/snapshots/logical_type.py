@@ -134,7 +134,7 @@ class _TypeReader:
             (str(part.fields.get("name", "")), self.read(part.fields.get("type"), depth))
             for part in _field_objects(value, depth)
         ]
-        return tuple(name for name, _ in described), tuple(found for _, found in described)
+        return tuple(name for name, _ in described), tuple(fact for _, fact in described)
 
 
 def _number(facts: dict[str, Any], name: str) -> int:
@@ -144,9 +144,9 @@ def _number(facts: dict[str, Any], name: str) -> int:
 
 def _class_name(facts: dict[str, Any]) -> str:
     for name in ("clazz", "implementationClass"):
-        found = facts.get(name)
-        if isinstance(found, JavaClass):
-            return found.name
+        fact = facts.get(name)
+        if isinstance(fact, JavaClass):
+            return fact.name
     return ""
 
 
@@ -182,38 +182,38 @@ class LogicalTypeObjects:
     def __init__(self) -> None:
         self._objects: dict[int, tuple[LogicalType, JavaObject]] = {}
 
-    def of(self, found: LogicalType) -> JavaObject:
+    def of(self, logical_type: LogicalType) -> JavaObject:
         """The object of a type; raises ``ValueError`` for one that no row of new state can have."""
-        if found.root not in _CLASSES:
+        if logical_type.root not in _CLASSES:
             raise ValueError(
-                f"the SQL type {found.root}, expected one of {', '.join(sorted(_CLASSES))}"
+                f"the SQL type {logical_type.root}, expected one of {', '.join(sorted(_CLASSES))}"
             )
         # By identity, as in Java, where types that are equal are objects of their own.
-        if id(found) not in self._objects:
-            self._objects[id(found)] = found, self._new(found)
-        return self._objects[id(found)][1]
+        if id(logical_type) not in self._objects:
+            self._objects[id(logical_type)] = logical_type, self._new(logical_type)
+        return self._objects[id(logical_type)][1]
 
-    def _new(self, found: LogicalType) -> JavaObject:
-        java_class = _CLASSES[found.root]
+    def _new(self, logical_type: LogicalType) -> JavaObject:
+        java_class = _CLASSES[logical_type.root]
         facts = {
-            "isNullable": found.is_nullable,
-            "typeRoot": JavaEnum(f"{LOGICAL}LogicalTypeRoot", found.root),
-            "length": found.length,
-            "precision": found.precision,
-            "scale": found.scale,
+            "isNullable": logical_type.is_nullable,
+            "typeRoot": JavaEnum(f"{LOGICAL}LogicalTypeRoot", logical_type.root),
+            "length": logical_type.length,
+            "precision": logical_type.precision,
+            "scale": logical_type.scale,
             "kind": JavaEnum(f"{LOGICAL}TimestampKind", "REGULAR"),
-            **self._parts(found),
+            **self._parts(logical_type),
         }
         names = [name for part in (_ROOT, java_class) for _, name in part.fields]
         return JavaObject(java_class, {name: facts[name] for name in names})
 
-    def _parts(self, found: LogicalType) -> dict[str, JavaObject]:
-        children = [self.of(child) for child in found.children]
-        if found.root != "ROW":
-            return dict(zip(_CHILDREN.get(found.root, ()), children, strict=True))
+    def _parts(self, logical_type: LogicalType) -> dict[str, JavaObject]:
+        children = [self.of(child) for child in logical_type.children]
+        if logical_type.root != "ROW":
+            return dict(zip(_CHILDREN.get(logical_type.root, ()), children, strict=True))
         fields: list[Any] = [
             JavaObject(_ROW_FIELD, {"description": None, "name": name, "type": child})
-            for name, child in zip(found.names, children, strict=True)
+            for name, child in zip(logical_type.names, children, strict=True)
         ]
         count = len(fields).to_bytes(4, "big")
         items = JavaObject(_ARRAY_LIST, {"size": len(fields)}, [count, *fields])

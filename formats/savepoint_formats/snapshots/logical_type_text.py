@@ -57,10 +57,10 @@ def parse_logical_type(text: str) -> LogicalType:
         ValueError: It is none of the table; the message says where.
     """
     parser = _Parser(text, _tokens(text))
-    found = parser.read_type(0)
+    logical_type = parser.read_type(0)
     if parser.peek():
         raise parser.error("the end")
-    return found
+    return logical_type
 
 
 def _tokens(text: str) -> tuple[str, ...]:
@@ -86,13 +86,13 @@ class _Parser:
         return self.tokens[self.position].upper() if self.position < len(self.tokens) else ""
 
     def error(self, expected: str) -> ValueError:
-        found = repr(self.tokens[self.position]) if self.peek() else "the end"
-        return ValueError(f"{self.text!r} is no SQL type: {found}, expected {expected}")
+        shown = repr(self.tokens[self.position]) if self.peek() else "the end"
+        return ValueError(f"{self.text!r} is no SQL type: {shown}, expected {expected}")
 
     def take(self, *expected: str) -> bool:
         """Whether these tokens come next, which are then passed by."""
         end = self.position + len(expected)
-        is_next = tuple(one.upper() for one in self.tokens[self.position : end]) == expected
+        is_next = tuple(token.upper() for token in self.tokens[self.position : end]) == expected
         if is_next:
             self.position = end
         return is_next
@@ -104,11 +104,11 @@ class _Parser:
     def read_type(self, depth: int) -> LogicalType:
         if depth > _MAX_DEPTH:
             raise ValueError(f"a SQL type that nests deeper than {_MAX_DEPTH}")
-        found = self._read_root(depth)
+        logical_type = self._read_root(depth)
         if self.take("NOT", "NULL"):
-            return replace(found, is_nullable=False)
+            return replace(logical_type, is_nullable=False)
         self.take("NULL")
-        return found
+        return logical_type
 
     def _read_root(self, depth: int) -> LogicalType:
         name = self.peek()

@@ -50,20 +50,22 @@ _BY_ROOT: dict[str, Layout] = {
 }
 
 
-def _layout_of(found: LogicalType) -> Layout:
+def _layout_of(logical_type: LogicalType) -> Layout:
     """How a value of a SQL type lies; elements of arrays and maps have no snapshot that says."""
-    children = tuple(map(_layout_of, found.children))
-    match found.root:
+    children = tuple(map(_layout_of, logical_type.children))
+    match logical_type.root:
         case "TIMESTAMP_WITHOUT_TIME_ZONE" | "TIMESTAMP_WITH_LOCAL_TIME_ZONE":
-            return layouts.TimestampData(found.precision)
+            return layouts.TimestampData(logical_type.precision)
         case "ARRAY":
             return Repeated(Nullable(children[0], is_null=False))
         case "MAP":
             return MapOf(children[0], Nullable(children[1]))
         case "ROW":
-            return MaskedStruct(found.names, children, has_kind=True)
-    unknown = layouts.Opaque(found.root, "no serializer of Python is known for this SQL type")
-    return _BY_ROOT.get(found.root, unknown)
+            return MaskedStruct(logical_type.names, children, has_kind=True)
+    unknown = layouts.Opaque(
+        logical_type.root, "no serializer of Python is known for this SQL type"
+    )
+    return _BY_ROOT.get(logical_type.root, unknown)
 
 
 def _row(snapshot: TypeSerializerSnapshot) -> Layout:

@@ -56,14 +56,14 @@ def read_resynchronised(
         FormatError: It is damaged.
     """
     try:
-        found = read(view)
+        result = read(view)
     except UnknownSnapshotError as error:
         try:
             return _Search(read, view, (*marks, *KINDS)).run(error)
         except UnknownSnapshotError:
             return _Search(read, view, marks).run(error)
     view.expect_end()
-    return found
+    return result
 
 
 @dataclass(slots=True)
@@ -97,14 +97,14 @@ class _Search(Generic[T]):
             self._sizes[choices[-1].offset] = size
             view = self._attempt_view(choices[-1])
             try:
-                found = self._read(view)
+                result = self._read(view)
                 view.expect_end()
             except UnknownSnapshotError as error:
                 choices.append(self._choice(error, view.passed))
             except FormatError:
                 continue
             else:
-                return found
+                return result
         raise unknown
 
     def _attempt_view(self, choice: _Choice) -> SnapshotView:
@@ -120,10 +120,10 @@ class _Search(Generic[T]):
         last = self._ends[bisect_left(self._ends, start)]
         ends = range(start, last + 1)
         if self._data.startswith(COMPOSITE_START, start - 8):
-            found = (end for end in ends if self._data.startswith(NESTED_START, end))
+            starts = (end for end in ends if self._data.startswith(NESTED_START, end))
         else:
-            found = (end for end in ends if self._may_begin(end) or self._may_begin(end + 2))
-        return _Choice(unknown.offset, (end - start for end in found), passed)
+            starts = (end for end in ends if self._may_begin(end) or self._may_begin(end + 2))
+        return _Choice(unknown.offset, (end - start for end in starts), passed)
 
     def _may_begin(self, position: int) -> bool:
         """Whether something can begin here that follows a snapshot, or an i16 count behind it.

@@ -95,28 +95,30 @@ class SerializerObjects:
         self._getters = GetterObjects()
         self._singletons: dict[str, JavaObject] = {}
 
-    def of(self, found: LogicalType) -> JavaObject:
+    def of(self, logical_type: LogicalType) -> JavaObject:
         """The serializer of a type; raises ``ValueError`` for one that no new row can have."""
-        match found.root:
+        match logical_type.root:
             case "DECIMAL":
-                return JavaObject(_DECIMAL, {"precision": found.precision, "scale": found.scale})
+                return JavaObject(
+                    _DECIMAL, {"precision": logical_type.precision, "scale": logical_type.scale}
+                )
             case "TIMESTAMP_WITHOUT_TIME_ZONE" | "TIMESTAMP_WITH_LOCAL_TIME_ZONE":
-                return JavaObject(_TIMESTAMP, {"precision": found.precision})
+                return JavaObject(_TIMESTAMP, {"precision": logical_type.precision})
             case "ARRAY":
-                return self._array(*found.children)
+                return self._array(*logical_type.children)
             case "MAP":
-                return self._map(found.children)
+                return self._map(logical_type.children)
             case "MULTISET":
-                return self._map((*found.children, count_type()))
+                return self._map((*logical_type.children, count_type()))
             case "ROW":
-                return self._row(found.children)
+                return self._row(logical_type.children)
             case _:
-                return self._singleton(found)
+                return self._singleton(logical_type)
 
-    def _singleton(self, found: LogicalType) -> JavaObject:
-        if found.root not in _SINGLETONS:
-            raise ValueError(f"the SQL type {found.root}, whose serializer is not known")
-        name = _SINGLETONS[found.root]
+    def _singleton(self, logical_type: LogicalType) -> JavaObject:
+        if logical_type.root not in _SINGLETONS:
+            raise ValueError(f"the SQL type {logical_type.root}, whose serializer is not known")
+        name = _SINGLETONS[logical_type.root]
         return self._singletons.setdefault(name, JavaObject(_class(name, parents=_SINGLETON)))
 
     def _array(self, element: LogicalType) -> JavaObject:
@@ -130,16 +132,16 @@ class SerializerObjects:
         )
 
     def _map(self, parts: tuple[LogicalType, ...]) -> JavaObject:
-        found = JavaObject(_MAP)
-        for role, one in zip(("key", "value"), parts, strict=True):
-            found.fields[f"{role}Getter"] = self._getters.element(one)
-            found.fields[f"{role}Serializer"] = self.of(one)
-            found.fields[f"{role}Type"] = self._types.of(one)
-        return found
+        made = JavaObject(_MAP)
+        for role, part in zip(("key", "value"), parts, strict=True):
+            made.fields[f"{role}Getter"] = self._getters.element(part)
+            made.fields[f"{role}Serializer"] = self.of(part)
+            made.fields[f"{role}Type"] = self._types.of(part)
+        return made
 
     def _row(self, fields: tuple[LogicalType, ...]) -> JavaObject:
         arity = len(fields)
-        getters = [self._getters.field(index, one) for index, one in enumerate(fields)]
+        getters = [self._getters.field(index, part) for index, part in enumerate(fields)]
         return JavaObject(
             _ROW,
             {
@@ -148,8 +150,10 @@ class SerializerObjects:
                     {"fixedLengthPartSize": _fixed_part_size(arity), "numFields": arity},
                 ),
                 "fieldGetters": JavaArray(_GETTER_ARRAY, [*getters]),
-                "fieldSerializers": JavaArray(_SERIALIZER_ARRAY, [self.of(one) for one in fields]),
-                "types": JavaArray(_TYPE_ARRAY, [self._types.of(one) for one in fields]),
+                "fieldSerializers": JavaArray(
+                    _SERIALIZER_ARRAY, [self.of(field) for field in fields]
+                ),
+                "types": JavaArray(_TYPE_ARRAY, [self._types.of(field) for field in fields]),
             },
         )
 

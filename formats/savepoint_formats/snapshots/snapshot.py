@@ -262,11 +262,11 @@ def read_class_name(view: SnapshotView) -> str:
 
 
 def _read_magic(view: DataInputView, magic: int) -> int:
-    found = view.read_int()
-    if found != magic:
+    number = view.read_int()
+    if number != magic:
         view.position -= 4
-        raise view.error(f"{found} where a serializer snapshot has {magic}")
-    return found
+        raise view.error(f"{number} where a serializer snapshot has {magic}")
+    return number
 
 
 def _read_composite_version(view: SnapshotView) -> int:

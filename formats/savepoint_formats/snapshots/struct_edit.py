@@ -84,13 +84,13 @@ def edited(snapshot: TypeSerializerSnapshot, path: str, change: StructChange) ->
     way = _WAYS.get(snapshot.class_name)
     if way is not None:
         index, steps = way
-        found = edited(snapshot.nested[index], path, change)
+        edit = edited(snapshot.nested[index], path, change)
         nested = list(snapshot.nested)
-        nested[index] = found.snapshot
-        return _around(found, steps, _with(snapshot, "nested", tuple(nested)))
+        nested[index] = edit.snapshot
+        return _around(edit, steps, _with(snapshot, "nested", tuple(nested)))
     if snapshot.class_name == _TTL_AWARE:
-        found = edited(snapshot["inner"], path, change)
-        return _around(found, (), _with(snapshot, "inner", found.snapshot))
+        edit = edited(snapshot["inner"], path, change)
+        return _around(edit, (), _with(snapshot, "inner", edit.snapshot))
     if snapshot.class_name not in (_POJO, _ROW):
         raise SchemaChangeError(
             f"values of {snapshot.class_name} have no field {path!r} that could be changed: only"
@@ -115,16 +115,16 @@ def _nested(
     inside = framed_snapshot(entry)
     if inside is None:
         raise SchemaChangeError(f"field {field!r} has no serializer that can be read")
-    found = edited(inside, rest, change)
-    new = replace(entry, value=snapshot_bytes(found.snapshot))
-    entries = tuple(new if one is entry else one for one in snapshot["fields"])
-    return _around(found, (field,), _with(snapshot, "fields", entries))
+    edit = edited(inside, rest, change)
+    new = replace(entry, value=snapshot_bytes(edit.snapshot))
+    entries = tuple(new if field is entry else field for field in snapshot["fields"])
+    return _around(edit, (field,), _with(snapshot, "fields", entries))
 
 
 def _around(
-    found: StructEdit, steps: tuple[str, ...], snapshot: TypeSerializerSnapshot
+    edit: StructEdit, steps: tuple[str, ...], snapshot: TypeSerializerSnapshot
 ) -> StructEdit:
-    return replace(found, steps=(*steps, *found.steps), snapshot=snapshot)
+    return replace(edit, steps=(*steps, *edit.steps), snapshot=snapshot)
 
 
 def renamed_field(snapshot: TypeSerializerSnapshot, path: str, new_name: str) -> StructEdit:
@@ -138,16 +138,16 @@ def renamed_field(snapshot: TypeSerializerSnapshot, path: str, new_name: str) ->
                 " in the query"
             )
         entry = _field(struct, name)
-        order.extend(one.name for one in struct["fields"])
+        order.extend(field.name for field in struct["fields"])
         _expect_free(struct, new_name)
         renamed = replace(entry, name=new_name, key=_key_of(entry, new_name))
-        kept = [one for one in struct["fields"] if one is not entry]
+        kept = [field for field in struct["fields"] if field is not entry]
         made = _pojo_of(struct, [*kept, renamed])
-        before = {one.name: one.name for one in kept} | {new_name: name}
-        return made, tuple((one.name, before[one.name]) for one in made["fields"])
+        before = {field.name: field.name for field in kept} | {new_name: name}
+        return made, tuple((field.name, before[field.name]) for field in made["fields"])
 
-    found = edited(snapshot, path, change)
-    return replace(found, keeps_bytes=[origin for _, origin in found.origins] == order)
+    edit = edited(snapshot, path, change)
+    return replace(edit, keeps_bytes=[origin for _, origin in edit.origins] == order)
 
 
 def added_field(
@@ -173,7 +173,7 @@ def added_field(
         key.write_utf(name)
         entry = OptionalEntry(name, key.to_bytes(), snapshot_bytes(added))
         made = _pojo_of(struct, [*struct["fields"], entry])
-        origins = ((one.name, None if one is entry else one.name) for one in made["fields"])
+        origins = ((field.name, None if field is entry else field.name) for field in made["fields"])
         return made, tuple(origins)
 
     return edited(snapshot, path, change)
@@ -185,11 +185,11 @@ def dropped_field(snapshot: TypeSerializerSnapshot, path: str) -> StructEdit:
     def change(struct: TypeSerializerSnapshot, name: str) -> tuple[TypeSerializerSnapshot, Origins]:
         if struct.class_name == _ROW:
             index = _index(struct, name)
-            kept = [one for one in range(len(struct.nested)) if one != index]
+            kept = [position for position in range(len(struct.nested)) if position != index]
             return _row_of(struct, kept), tuple((f"f{n}", f"f{m}") for n, m in enumerate(kept))
         entry = _field(struct, name)
-        made = _pojo_of(struct, [one for one in struct["fields"] if one is not entry])
-        return made, tuple((one.name, one.name) for one in made["fields"])
+        made = _pojo_of(struct, [field for field in struct["fields"] if field is not entry])
+        return made, tuple((field.name, field.name) for field in made["fields"])
 
     return edited(snapshot, path, change)
 
@@ -210,8 +210,8 @@ def retyped_field(
             return made, tuple((f"f{n}", f"f{n}") for n in range(len(made.nested)))
         entry = _field(struct, name)
         new = replace(entry, value=snapshot_bytes(wanted))
-        made = _pojo_of(struct, [new if one is entry else one for one in struct["fields"]])
-        return made, tuple((one.name, one.name) for one in made["fields"])
+        made = _pojo_of(struct, [new if field is entry else field for field in struct["fields"]])
+        return made, tuple((field.name, field.name) for field in made["fields"])
 
     return edited(snapshot, path, change)
 
@@ -259,7 +259,7 @@ def _pojo_of(pojo: TypeSerializerSnapshot, fields: list[OptionalEntry]) -> TypeS
             f"POJO {pojo['pojo_class']} has values of subclasses, which have its fields too: they"
             " can't be changed here"
         )
-    return _with(pojo, "fields", tuple(sorted(fields, key=lambda one: _java_order(one.name))))
+    return _with(pojo, "fields", tuple(sorted(fields, key=lambda field: _java_order(field.name))))
 
 
 def _java_order(name: str | None) -> bytes:
@@ -270,8 +270,8 @@ def _java_order(name: str | None) -> bytes:
 def _field(pojo: TypeSerializerSnapshot, name: str) -> OptionalEntry:
     for entry in pojo["fields"]:
         if entry.name == name:
-            found: OptionalEntry = entry
-            return found
+            optional: OptionalEntry = entry
+            return optional
     known = ", ".join(entry.name for entry in pojo["fields"]) or "none"
     raise FieldNotFoundError(f"POJO {pojo['pojo_class']} has no field {name!r}; it has: {known}")
 

@@ -56,21 +56,21 @@ class CanonicalForm:
         self._has_suffixes = is_ambiguous(key, namespace)
         self._values = _values_of(state, kryo)
 
-    def entries(self, found: HeapEntries) -> StoredEntries:
+    def entries(self, stored: HeapEntries) -> StoredEntries:
         """The entries as canonical files store them.
 
         Raises:
             UndecodableError: It cannot be told where an entry, or an element of a list or map ends.
         """
-        chunk = found.chunk
+        chunk = stored.chunk
         try:
-            found.expect_all()
+            stored.expect_all()
             if self._is_timers:
-                return StoredEntries(bytes_of(chunk, found.values), nothings(len(found)))
+                return StoredEntries(bytes_of(chunk, stored.values), nothings(len(stored)))
             identities = identities_of(
-                chunk, found.keys, found.namespaces, has_suffixes=self._has_suffixes
+                chunk, stored.keys, stored.namespaces, has_suffixes=self._has_suffixes
             )
-            return self._values.entries(chunk, found.values, identities)
+            return self._values.entries(chunk, stored.values, identities)
         except UndecodableError as error:
             error.message += _ADVICE
             raise

@@ -87,18 +87,24 @@ class _NumberedPart:
         self, part: Part, decoders: EntryDecoders, changes: Sequence[KeyGroupChanges]
     ) -> None:
         self._decoders = decoders
-        self._waiting = [(group, one) for group in changes for one in group.waiting]
+        self._waiting = [(group, identity) for group in changes for identity in group.waiting]
         chunk, spans = part
         prefix = decoders.prefix_size
-        keys = [key_group_prefix(group.key_group, prefix) + one for group, one in self._waiting]
+        keys = [
+            key_group_prefix(group.key_group, prefix) + identity
+            for group, identity in self._waiting
+        ]
         self._chunk, waiting = _laid_behind(chunk, [(key, b"") for key in keys])
         rows = KeyRows(self._chunk, prefix)
         rows.rows(waiting.key_starts + prefix, waiting.key_ends)
         self._spans = spans
         self._identities = {
-            name: decoders.identities(name, self._chunk, found) for name, found in spans.items()
+            name: decoders.identities(name, self._chunk, of_state)
+            for name, of_state in spans.items()
         }
-        self._numbers = {name: rows.rows(*found) for name, found in self._identities.items()}
+        self._numbers = {
+            name: rows.rows(*identities) for name, identities in self._identities.items()
+        }
         self._is_found = np.zeros(len(rows), np.bool_)
         for numbers in self._numbers.values():
             self._is_found[numbers] = True
@@ -144,25 +150,25 @@ def _add(
 ) -> None:
     """Adds what a key group has of some identities after its changes."""
     prefix = key_group_prefix(changes.key_group, prefix_size)
-    for name, found in changes.applied(identities):
-        entries.setdefault(name, []).extend((prefix + key, value) for key, value in found)
+    for name, changed in changes.applied(identities):
+        entries.setdefault(name, []).extend((prefix + key, value) for key, value in changed)
 
 
 def _with_entries(chunk: Chunk, untouched: dict[str, EntrySpans], entries: Entries) -> ChangedPart:
     changed: dict[str, EntrySpans] = {}
-    whole = [one for found in entries.values() for one in found]
+    whole = [item for items in entries.values() for item in items]
     if whole:
         chunk, spans = _laid_behind(chunk, whole)
         first = 0
-        for name, found in entries.items():
-            changed[name] = spans.chosen(slice(first, first + len(found)))
-            first += len(found)
+        for name, of_state in entries.items():
+            changed[name] = spans.chosen(slice(first, first + len(of_state)))
+            first += len(of_state)
     return ChangedPart(chunk, untouched, changed)
 
 
 def _laid_behind(chunk: Chunk, entries: Sequence[tuple[bytes, bytes]]) -> tuple[Chunk, EntrySpans]:
     """A chunk with entries behind it, and where these lie in it."""
-    data = b"".join(one for entry in entries for one in entry)
+    data = b"".join(part for entry in entries for part in entry)
     sizes = np.array([(len(key), len(value)) for key, value in entries], np.int64).reshape(-1, 2)
     ends = len(chunk) + np.cumsum(sizes).reshape(-1, 2)
     starts: NDArray[np.int64] = ends - sizes

@@ -80,8 +80,8 @@ class ChangelogSource:
                 continue
             for part in self._changed(base, names, groups, waiting):
                 rows = base.decoders.rows((part.chunk, part.untouched))
-                for name, found in after.rows((part.chunk, part.changed)).items():
-                    rows[name] = rows[name].joined(found) if name in rows else found
+                for name, of_state in after.rows((part.chunk, part.changed)).items():
+                    rows[name] = rows[name].joined(of_state) if name in rows else of_state
                 if rows:
                     yield base.decoders.batch(part.chunk, rows)
         for part in self._remaining(waiting):
@@ -97,7 +97,7 @@ class ChangelogSource:
             if not is_changed:
                 yield from base.timers(groups)
                 continue
-            names = frozenset(one.name for one in base.states if one.kind is StateKind.TIMERS)
+            names = frozenset(state.name for state in base.states if state.kind is StateKind.TIMERS)
             for part in self._changed(base, names, groups, waiting):
                 yield from base.decoders.timers((part.chunk, part.untouched))
                 yield from after.timers((part.chunk, part.changed))
@@ -174,16 +174,16 @@ class ChangelogSource:
         waiting: WaitingChanges,
     ) -> Iterator[ChangedPart]:
         """The entries of a base after the changes of those identities that have any in it."""
-        for chunk, found in base.parts(names, key_groups):
-            starts = [spans.key_starts for spans in found.values() if len(spans)]
+        for chunk, by_state in base.parts(names, key_groups):
+            starts = [spans.key_starts for spans in by_state.values() if len(spans)]
             groups = np.unique(
                 key_groups_at(chunk, np.concatenate(starts), self._prefix_size) if starts else []
             )
             changes = waiting.of(set(groups.tolist()))
             if changes:
-                yield changed_part((chunk, found), base.decoders, changes)
+                yield changed_part((chunk, by_state), base.decoders, changes)
             else:
-                yield ChangedPart(chunk, found, {})
+                yield ChangedPart(chunk, by_state, {})
 
     def _remaining(self, waiting: WaitingChanges) -> Iterator[ChangedPart]:
         for changes in waiting.all():

@@ -57,9 +57,9 @@ class EntryDecoders:
         Raises:
             FormatError: An entry is damaged.
         """
-        chunk, found = part
+        chunk, by_state = part
         rows: dict[str, StateRows] = {}
-        for name, spans in found.items():
+        for name, spans in by_state.items():
             with self._in_entries(name, chunk, spans):
                 rows[name] = self._decoder(name).rows(chunk, spans)
         return rows
@@ -75,8 +75,8 @@ class EntryDecoders:
         Raises:
             FormatError: A timer is damaged.
         """
-        chunk, found = part
-        for name, spans in found.items():
+        chunk, by_state = part
+        for name, spans in by_state.items():
             with self._in_entries(name, chunk, spans):
                 entries = decode(self._timer(name), chunk, spans.key_starts, spans.key_ends)
             groups = key_groups_at(chunk, spans.key_starts, self.prefix_size)

@@ -94,7 +94,7 @@ class EntrySource:
 
     def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
         """The timers of these key groups, some at a time."""
-        names = frozenset(one.name for one in self.states if one.kind is StateKind.TIMERS)
+        names = frozenset(state.name for state in self.states if state.kind is StateKind.TIMERS)
         for part in self.parts(names, key_groups):
             yield from self.decoders.timers(part)
 

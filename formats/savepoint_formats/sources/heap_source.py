@@ -56,16 +56,16 @@ class HeapSource:
             for state_id, state in enumerate(self.states)
             if state.kind is not StateKind.TIMERS and state.name in names
         }
-        for key_group, found in self._file.sections(key_groups, decoders):
+        for key_group, by_state in self._file.sections(key_groups, decoders):
             rows = {}
             with within(f"key group {key_group}"):
-                for state_id, entries in found.items():
+                for state_id, entries in by_state.items():
                     name = self.states[state_id].name
                     with within(f"state {name!r}"):
                         rows[name] = decoders[state_id].rows(entries)
             if rows:
-                first = next(iter(found))
-                yield KeyedBatch(found[first].chunk, decoders[first].identity, rows, key_group)
+                first = next(iter(by_state))
+                yield KeyedBatch(by_state[first].chunk, decoders[first].identity, rows, key_group)
 
     def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
         """The timers of these key groups, a state of one of them at a time."""
@@ -74,8 +74,8 @@ class HeapSource:
             for state_id, state in enumerate(self.states)
             if state.kind is StateKind.TIMERS
         }
-        for key_group, found in self._file.sections(key_groups, decoders):
-            for state_id, entries in found.items():
+        for key_group, by_state in self._file.sections(key_groups, decoders):
+            for state_id, entries in by_state.items():
                 name, spans = self.states[state_id].name, entries.values
                 along = f"{entries.hidden} more timers of the key group" if entries.hidden else ""
                 with within(f"key group {key_group}"), within(f"state {name!r}"):
@@ -103,8 +103,8 @@ class HeapSource:
             FormatError: The file is damaged.
         """
         wanted = {index for index, state in enumerate(self.states) if state.name in names}
-        for key_group, found in self._file.sections(key_groups, wanted):
-            for state_id, in_file in found.items():
+        for key_group, by_state in self._file.sections(key_groups, wanted):
+            for state_id, in_file in by_state.items():
                 state = self.states[state_id]
                 with within(f"key group {key_group}"), within(f"state {state.name!r}"):
                     entries = self._form(state_id).entries(in_file)

@@ -90,7 +90,7 @@ class KeyGroupChanges:
         """Whether the entries that a state has of an identity are to be given to ``put``."""
         if identity in self.merged:
             return True
-        return any(one.state.name == name for one in self._edits[identity])
+        return any(edit.state.name == name for edit in self._edits[identity])
 
     def expect_type(self, before: State) -> None:
         """Raises ``UndecodableError`` if values of a state were of another type before."""
@@ -100,8 +100,8 @@ class KeyGroupChanges:
                 f"state {before.name!r} was of type {was} when it was materialized, and is of type"
                 f" {is_now} in the changelog: take a savepoint of the job"
             )
-            edits = (one for edits in self._edits.values() for one in edits)
-            first = next(one.edit for one in edits if one.state.name == before.name)
+            edits = (edit for edits in self._edits.values() for edit in edits)
+            first = next(edit.edit for edit in edits if edit.state.name == before.name)
             raise first.view.error(message, UndecodableError)
 
     def applied(
@@ -116,10 +116,10 @@ class KeyGroupChanges:
             UndecodableError: Values were merged as only the job's function can.
         """
         done = list(identities)
-        edits = [one for identity in done for one in self._edits.pop(identity)]
-        edits.sort(key=lambda one: one.order)
-        for one in edits:
-            self._apply(one)
+        edits = [numbered for identity in done for numbered in self._edits.pop(identity)]
+        edits.sort(key=lambda numbered: numbered.order)
+        for numbered in edits:
+            self._apply(numbered)
         self._check_merged(edits)
         for name, contents in self._contents.items():
             entries = [
@@ -138,8 +138,8 @@ class KeyGroupChanges:
         self._contents.setdefault(state.name, {}).setdefault(identity, {})[name] = value
         self._places += 1
 
-    def _apply(self, one: _Numbered) -> None:
-        state, edit = one.state, one.edit
+    def _apply(self, numbered: _Numbered) -> None:
+        state, edit = numbered.state, numbered.edit
         contents = self._contents.setdefault(state.name, {})
         if edit.kind in (EditKind.CLEAR, EditKind.REPLACE):
             contents.pop(edit.identity, None)
@@ -157,14 +157,14 @@ class KeyGroupChanges:
 
     def _check_merged(self, edits: Iterable[_Numbered]) -> None:
         # What was cleared or replaced later needed no merging.
-        for one in edits:
-            state, edit = one.state, one.edit
+        for numbered in edits:
+            state, edit = numbered.state, numbered.edit
             if edit.kind is not EditKind.MERGE or state.kind in (StateKind.LIST, StateKind.MAP):
                 continue
-            found = self._contents[state.name].get(edit.identity, {})
-            if len(found) > 1:
+            contents = self._contents[state.name].get(edit.identity, {})
+            if len(contents) > 1:
                 message = (
-                    f"state {state.name!r} has {len(found)} values whose namespaces were"
+                    f"state {state.name!r} has {len(contents)} values whose namespaces were"
                     " merged, which only the job's function can: take a savepoint of the job"
                 )
                 raise edit.view.error(message, UndecodableError)
@@ -215,8 +215,8 @@ class WaitingChanges:
             changes = self._unread.pop(key_group, None)
             if changes:
                 self._read[key_group] = KeyGroupChanges(key_group, changes, self._reader)
-        found = (self._read.get(key_group) for key_group in sorted(key_groups))
-        return [changes for changes in found if changes is not None and changes.waiting]
+        known = (self._read.get(key_group) for key_group in sorted(key_groups))
+        return [changes for changes in known if changes is not None and changes.waiting]
 
     def all(self) -> Iterator[KeyGroupChanges]:
         """Those that wait of each key group in turn; they are gone then."""

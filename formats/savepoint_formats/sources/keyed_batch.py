@@ -74,10 +74,12 @@ class KeyedBatch:
                 message = f"values are {entries.values.type} here, {types[name]} elsewhere"
                 raise StateTypeError(f"{self.chunk.path}: {message}").within(f"state {name!r}")
         keys = KeyRows(self.chunk, self.prefix_size)
-        rows = {name: keys.rows(found.starts, found.ends) for name, found in self.states.items()}
+        rows = {
+            name: keys.rows(entries.starts, entries.ends) for name, entries in self.states.items()
+        }
         columns = {
-            name: _column(rows[name], len(keys), found, types[name])
-            for name, found in self.states.items()
+            name: _column(rows[name], len(keys), entries, types[name])
+            for name, entries in self.states.items()
         }
         key_groups = self.key_groups_at(keys.key_starts)
         try:
@@ -85,7 +87,7 @@ class KeyedBatch:
         except FormatError as error:
             if error.record >= 0:
                 start = keys.key_starts[error.record]
-                states = (name for name, found in self.states.items() if start in found.starts)
+                states = (name for name, entries in self.states.items() if start in entries.starts)
                 error.within(*(f"state {name!r}" for name in states))
                 error.within(f"key group {key_groups[error.record]}")
             raise
@@ -99,17 +101,17 @@ class KeyedBatch:
 
 
 def _column(
-    rows: NDArray[np.int32], count: int, found: StateRows, column_type: pa.DataType
+    rows: NDArray[np.int32], count: int, state_rows: StateRows, column_type: pa.DataType
 ) -> pa.Array:
     """The values of a state as a column: null in the rows that no entry has."""
-    if found.user_keys is not None:
-        return _map_column(rows, count, found.user_keys, found.values, column_type)
+    if state_rows.user_keys is not None:
+        return _map_column(rows, count, state_rows.user_keys, state_rows.values, column_type)
     if len(rows) == count and bool(np.all(rows == np.arange(count))):
-        return found.values
+        return state_rows.values
     # Of two entries for one row the later one counts, as it does to Flink.
     entry_of_row = np.full(count, -1, np.int64)
     entry_of_row[rows] = np.arange(len(rows))
-    return found.values.take(pa.array(entry_of_row, mask=entry_of_row < 0))
+    return state_rows.values.take(pa.array(entry_of_row, mask=entry_of_row < 0))
 
 
 def _map_column(

@@ -53,8 +53,8 @@ def portions(
     passes = -(-count // held)
     for wanted in (range(count)[number::passes] for number in range(passes)):
         gathered, room = [_Portion() for _ in wanted], Room(size // passes)
-        for chunk, found in blocks():
-            for name, spans in found.items():
+        for chunk, by_state in blocks():
+            for name, spans in by_state.items():
                 own = identities(name, chunk, spans)
                 parts = divided(chunk, (*own, *spans.arrays()), count, wanted, room)
                 for portion, entries in zip(gathered, parts, strict=True):
@@ -79,8 +79,8 @@ class _Portion:
         """All entries taken, in one chunk."""
         size = 0
         spans: dict[str, EntrySpans] = {}
-        for name, found in self._states.items():
-            spans[name] = EntrySpans(*copied_spans(found, size))
-            size += sum(len(entries.data) for entries in found)
-        pieces = [entries.data for found in self._states.values() for entries in found]
+        for name, of_state in self._states.items():
+            spans[name] = EntrySpans(*copied_spans(of_state, size))
+            size += sum(len(entries.data) for entries in of_state)
+        pieces = [entries.data for state in self._states.values() for entries in state]
         return Chunk(np.concatenate([np.empty(0, np.uint8), *pieces]), path), spans

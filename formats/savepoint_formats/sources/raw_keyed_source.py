@@ -103,10 +103,10 @@ class RawKeyedSource:
 
     def sections(self, key_groups: KeyGroupRange) -> Iterator[list[tuple[Section, bytes]]]:
         """The sections of these key groups and their bytes, some at a time."""
-        found = sections_of(self._handle.groups, self._file, key_groups, NOTHING_WRITTEN_RAW)
-        for batch in batches_of(found, PIECE_SIZE):
+        all_sections = sections_of(self._handle.groups, self._file, key_groups, NOTHING_WRITTEN_RAW)
+        for batch in batches_of(all_sections, PIECE_SIZE):
             data, base = read_sections(self._file, batch), batch[0].start
-            yield [(one, data[one.start - base : one.end - base]) for one in batch]
+            yield [(section, data[section.start - base : section.end - base]) for section in batch]
 
     def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
         """The timers of these key groups, under the names that their states would have.
@@ -196,8 +196,8 @@ class RawKeyedSource:
                 self._records[service.timer] = BackToBack(service.timer.fields, self._kryo)
             with within(f"timers {service.name!r}"):
                 records = self._records[service.timer]
-                found, view.position = records.spans(chunk, view.position, count)
-            return found
+                spans, view.position = records.spans(chunk, view.position, count)
+            return spans
 
         data = chunk.data.tobytes()
         for queue in read_timers(data, self._file.path, section, read, self._kryo):

@@ -86,16 +86,16 @@ class RocksDbSource(EntrySource):
         """The entries of one state after the other."""
         for name in wanted:
             with within(f"state {name!r}"):
-                for found in files.chunks(name, key_groups, chunk_size=size):
-                    yield Chunk(found.data, self._directory.uri), {name: found.spans}
+                for chunk in files.chunks(name, key_groups, chunk_size=size):
+                    yield Chunk(chunk.data, self._directory.uri), {name: chunk.spans}
 
 
 def _one_chunk(blocks: Sequence[Part], path: str) -> Part:
     """Blocks of several states put together, so that their keys can be compared."""
     position = 0
     states: dict[str, list[EntrySpans]] = {}
-    for chunk, found in blocks:
-        for name, spans in found.items():
+    for chunk, by_state in blocks:
+        for name, spans in by_state.items():
             if len(spans):
                 states.setdefault(name, []).append(spans.moved(position))
         position += len(chunk)

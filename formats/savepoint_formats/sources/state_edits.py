@@ -155,19 +155,19 @@ class EditReader:
 
     def _behind_unknown_key(self, operation: Operation, view: DataInputView) -> Edit:
         """The change, if all but one end of the key make it impossible to read."""
-        start, found = view.position, []
+        start, edits = view.position, []
         for end in range(start, view.end):
             view.position = end
             try:
                 key = bytes(view.buffer[start:end])
-                found.append(self._behind_key(key, operation, view))
+                edits.append(self._behind_key(key, operation, view))
             except UndecodableError:
                 break
             except FormatError:
                 continue
         else:
-            if len(found) == 1:
-                return found[0]
+            if len(edits) == 1:
+                return edits[0]
         view.position = start
         reason = next(part.reason for part in opaque_parts(self._key))
         message = f"a change of state {self.state.name!r} has a key of unknown size: {reason}"

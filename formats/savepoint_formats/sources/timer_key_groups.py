@@ -60,8 +60,8 @@ class TimerKeyGroups:
         """Key group of a section -> the other one that all of its keys tell; none if keys disagree."""
         if not self._is_known or any(len(told) > 1 for told in self._told.values()):
             return {}
-        found = {group: next(iter(told)) for group, told in self._told.items()}
-        return {group: told for group, told in found.items() if group != told}
+        groups = {group: next(iter(told)) for group, told in self._told.items()}
+        return {group: told for group, told in groups.items() if group != told}
 
     @property
     def is_proven(self) -> bool:

@@ -56,12 +56,12 @@ class EntryBlock:
 
     Attributes:
         chunk: Where they lie, the id of its state in front of each run.
-        found: The entries; their positions are the chunk's.
+        frames: The entries; their positions are the chunk's.
         key_groups: The key group of each run.
     """
 
     chunk: Chunk
-    found: Frames
+    frames: Frames
     key_groups: NDArray[np.uint16]
 
     def part(self, names: Sequence[str], wanted: Container[str]) -> Part:
@@ -72,8 +72,8 @@ class EntryBlock:
             wanted: Those to choose.
         """
         spans = {
-            names[state_id]: EntrySpans(*found)
-            for state_id, found in sorted(self.found.by_state().items())
+            names[state_id]: EntrySpans(*spans)
+            for state_id, spans in sorted(self.frames.by_state().items())
             if names[state_id] in wanted
         }
         return self.chunk, spans
@@ -138,7 +138,7 @@ class CanonicalEntries:
                 yield from self.divided(self.content(batch[0]), size)
             else:
                 block = self.block(batch)
-                if len(block.found):
+                if len(block.frames):
                     yield block
 
     def block(self, batch: tuple[Section, ...]) -> EntryBlock:
@@ -183,15 +183,15 @@ class CanonicalEntries:
         while not is_end:
             stop = min(position + least, section.end)
             chunk = _continued(content, position, stop, state)
-            found = self._frames.of_block(chunk, FramesStart(ID_SIZE, state), section, stop)
-            is_end = found.is_end
-            if found.next.state != NO_STATE and len(found):
-                chunk.data[found.spans[0, -1]] |= _IS_LAST
-            if len(found):
-                groups = np.full(len(found.run_states), section.key_group, np.uint16)
-                yield EntryBlock(chunk, found, groups)
-            position = chunk.base + found.next.position
-            state, least = found.next.state, max(size, found.wanted)
+            block_frames = self._frames.of_block(chunk, FramesStart(ID_SIZE, state), section, stop)
+            is_end = block_frames.is_end
+            if block_frames.next.state != NO_STATE and len(block_frames):
+                chunk.data[block_frames.spans[0, -1]] |= _IS_LAST
+            if len(block_frames):
+                groups = np.full(len(block_frames.run_states), section.key_group, np.uint16)
+                yield EntryBlock(chunk, block_frames, groups)
+            position = chunk.base + block_frames.next.position
+            state, least = block_frames.next.state, max(size, block_frames.wanted)
 
     def _read_within(self, section: Section) -> Callable[[int, int], bytes]:
         def read(start: int, end: int) -> bytes:

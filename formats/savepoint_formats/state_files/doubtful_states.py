@@ -67,7 +67,7 @@ class DoubtfulStates:
             else Struct(("namespace", "key", "value"), (*identity_parts(state), state.stored))
             for state in self._states
         ]
-        return HeapBorders(chunk, entries, self._ids, skip).found()
+        return HeapBorders(chunk, entries, self._ids, skip).states()
 
     def starts(self, chunk: Chunk, state: HeapState, key_group: int, skip: Skip) -> list[int]:
         """Where the entries of a state begin, up to the first of which the end cannot be told."""

@@ -208,8 +208,8 @@ class StateMetaInfo:
     def with_serializer(self, role: str, snapshot: TypeSerializerSnapshot) -> Self:
         """The same with another serializer of this role, which it has."""
         changed = (
-            (one, SerializerEntry(snapshot) if one == role else entry)
-            for one, entry in self.serializers
+            (name, SerializerEntry(snapshot) if name == role else entry)
+            for name, entry in self.serializers
         )
         return replace(self, serializers=tuple(changed))
 

@@ -88,7 +88,7 @@ class HeapBorders:
         self._skip = skip
         self._trials = 0
 
-    def found(self) -> tuple[HeapState, ...] | None:
+    def states(self) -> tuple[HeapState, ...] | None:
         """The states in the order of the file; None if there is no one way in which they fit."""
         everything = frozenset(range(len(self._least)))
         ways = list(islice(self._ways(0, everything), 2))
@@ -152,8 +152,10 @@ class HeapBorders:
         room = np.arange(places - 1, -1, -1)
         is_left = np.isin(ids, list(left))
         least = self._least[np.where(is_left, ids, 0)]
-        found: list[int] = (start + np.flatnonzero(is_left & (counts * least <= room))).tolist()
-        return found
+        beginnings: list[int] = (
+            start + np.flatnonzero(is_left & (counts * least <= room))
+        ).tolist()
+        return beginnings
 
 
 def entry_starts(
@@ -223,10 +225,12 @@ class _Entries:
             return []
         # From the last entry to the first: the ways from each place on with so many entries.
         last = {place for place in places if self._end(place) in (None, self._state.end)}
-        found: dict[int, list[tuple[int, ...]]] = {place: [(place,)] for place in last}
+        ways_from: dict[int, list[tuple[int, ...]]] = {place: [(place,)] for place in last}
         for _ in range(self._state.count - 1):
-            found = {place: ways for place in places if (ways := self._longer(place, found))}
-        return found.get(self._state.start, [])
+            ways_from = {
+                place: ways for place in places if (ways := self._longer(place, ways_from))
+            }
+        return ways_from.get(self._state.start, [])
 
     def _longer(
         self, place: int, behind: dict[int, list[tuple[int, ...]]]
@@ -254,8 +258,8 @@ class _Identities:
         """Raises ``UnstableHashError`` if nobody can tell the key group of a key."""
         group, max_parallelism = self.key_group_of
         try:
-            found = EntryReader(self.chunk.view(place, self.end), self.kryo).read(self.identity)
+            value = EntryReader(self.chunk.view(place, self.end), self.kryo).read(self.identity)
         except FormatError:
             return False
         key_layout = self.identity.fields[-1]
-        return key_group(java_hash(key_layout, found["key"]), max_parallelism) == group
+        return key_group(java_hash(key_layout, value["key"]), max_parallelism) == group

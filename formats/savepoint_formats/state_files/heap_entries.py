@@ -152,15 +152,17 @@ class HeapFile:
             with within(f"key group {section.key_group}"):
                 states, is_compressed = len(self._states), self._is_compressed
                 part = HeapSection.of(self._file, section, states, is_compressed=is_compressed)
-                found = self._entries(part, section, wanted)
-            yield section.key_group, found
+                entries = self._entries(part, section, wanted)
+            yield section.key_group, entries
 
     def _entries(
         self, part: HeapSection, section: Section, wanted: Container[int]
     ) -> dict[int, HeapEntries]:
         try:
-            found = dict(self._in_order(part))
-            return {state_id: entries for state_id, entries in found.items() if state_id in wanted}
+            by_state = dict(self._in_order(part))
+            return {
+                state_id: entries for state_id, entries in by_state.items() if state_id in wanted
+            }
         except FormatError as error:
             if not self._doubtful.may_explain(error):
                 raise
@@ -181,8 +183,8 @@ class HeapFile:
             if count:
                 with within(f"state {self._states[state_id].name!r}"):
                     records = self._records[state_id]
-                    found, part.position = records.read(part.chunk, part.position, count)
-                yield state_id, found
+                    entries, part.position = records.read(part.chunk, part.position, count)
+                yield state_id, entries
 
     def _end(self, chunk: Chunk, state_id: int, position: int, count: int) -> int:
         return self._records[state_id].read(chunk, position, count)[1]
@@ -191,9 +193,9 @@ class HeapFile:
         """The entries of a state of which is known where it ends."""
         records = self._records[state.id]
         try:
-            found, end = records.read(chunk, state.start, state.count)
+            spans, end = records.read(chunk, state.start, state.count)
             if end == state.end:
-                return found
+                return spans
         except FormatError:
             if state.id not in self._doubtful:
                 raise

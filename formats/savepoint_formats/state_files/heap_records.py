@@ -48,8 +48,8 @@ class BackToBack:
             UndecodableError: It cannot be told where a part ends.
             FormatError: A part is damaged.
         """
-        found, end = decode_sequence(self._program, chunk, position, count)
-        sizes = _sizes(found)
+        where, end = decode_sequence(self._program, chunk, position, count)
+        sizes = _sizes(where)
         ends = position + np.cumsum(sizes).reshape(sizes.shape)
         starts = ends - sizes
         parts = range(sizes.shape[1])
@@ -75,14 +75,14 @@ class BackToBack:
             FormatError: A part is damaged.
         """
         try:
-            found, end = self.spans(chunk, 0, int(counts.sum()))
+            spans, end = self.spans(chunk, 0, int(counts.sum()))
             if end == len(chunk):
-                return found
+                return spans
         except UndecodableError:
             pass  # the last item of a collection ends where this does
         borders = [
-            self._borders(chunk, *one)
-            for one in zip(
+            self._borders(chunk, *collection)
+            for collection in zip(
                 collections.starts.tolist(), collections.ends.tolist(), counts.tolist(), strict=True
             )
         ]
@@ -93,7 +93,7 @@ class BackToBack:
 
     def _borders(self, chunk: Chunk, start: int, end: int, count: int) -> list[list[int]]:
         """Where each part of each item of a collection begins, and where the last one ends."""
-        found = []
+        borders_of_items = []
         for index in range(count):
             borders = [start]
             for part in self._parts:
@@ -102,10 +102,10 @@ class BackToBack:
             if start == end and index < count - 1 and borders[0] < end:
                 reason = f"{count} items, of which the one of index {index} hides where it ends"
                 raise chunk.error(reason, borders[0], UndecodableError)
-            found.append(borders)
+            borders_of_items.append(borders)
         if start != end:
             raise chunk.error(f"{end - start} bytes behind {count} items", start, FormatError)
-        return found
+        return borders_of_items
 
     def _end(self, part: Layout, chunk: Chunk, start: int, end: int) -> int:
         """Where a part ends; that of its collection if nobody can tell."""
@@ -117,6 +117,6 @@ class BackToBack:
         return end if reader.is_lost else start + reader.view.position
 
 
-def _sizes(found: pa.StructArray) -> NDArray[np.int64]:
+def _sizes(collections: pa.StructArray) -> NDArray[np.int64]:
     """A row per record, with the sizes of its parts."""
-    return np.stack([np.asarray(field, np.int64) for field in found.flatten()], axis=1)
+    return np.stack([np.asarray(field, np.int64) for field in collections.flatten()], axis=1)

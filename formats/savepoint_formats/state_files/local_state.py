@@ -70,7 +70,9 @@ def as_local(info: StateMetaInfo) -> StateMetaInfo:
 def as_keyed(info: StateMetaInfo) -> StateMetaInfo:
     """What the header says of a local state once its instances are merged."""
     if info.type is BackendStateType.PRIORITY_QUEUE:
-        return replace(info, options=tuple(one for one in info.options if one[0] != KEY_SCOPE))
+        return replace(
+            info, options=tuple(option for option in info.options if option[0] != KEY_SCOPE)
+        )
     state_type, stored = info.option(LOCAL_STATE_TYPE), _stored(info)
     if state_type == KeyedStateType.MAP:
         user_key, values = stored.nested
@@ -81,9 +83,9 @@ def as_keyed(info: StateMetaInfo) -> StateMetaInfo:
 
 
 def _stored(info: StateMetaInfo) -> TypeSerializerSnapshot:
-    found = info.serializer(VALUE_SERIALIZER)
-    assert found is not None  # every state has one
-    return found
+    serializer = info.serializer(VALUE_SERIALIZER)
+    assert serializer is not None  # every state has one
+    return serializer
 
 
 def _with(

@@ -99,7 +99,7 @@ def _spans(file: StateFile, handle: OperatorStateHandle, state: str) -> list[tup
         return []
     length = file.length()
     entries = sorted(
-        (entry for entry in handle.states if entry.offsets), key=lambda one: one.offsets
+        (entry for entry in handle.states if entry.offsets), key=lambda state: state.offsets
     )
     borders = [*chain.from_iterable(entry.offsets for entry in entries), length]
     for offset, following in pairwise([0, *borders]):
@@ -279,8 +279,8 @@ class OperatorStateFile:
         position = header.position
         offsets: list[OperatorStateOffsets] = []
         for state in states:
-            found, position = state.write(output, position)
-            offsets.append(found)
+            written, position = state.write(output, position)
+            offsets.append(written)
         return cls(tuple(offsets), position)
 
 

@@ -54,19 +54,21 @@ class SectionFrames:
         placed = list(sections)
         for section, start, end in placed:
             with self._in_section(section):
-                found = table.add_section(start, end)
+                read_frames = table.add_section(start, end)
             groups.append(section.key_group)
-            counts.append(len(found.run_states))
+            counts.append(len(read_frames.run_states))
         run_groups = np.repeat(np.array(groups, np.uint16), np.diff(counts))
-        sizes = np.diff(found.run_starts, append=len(found))
-        foreign = self._foreign(chunk, found, np.repeat(run_groups, sizes))
+        sizes = np.diff(read_frames.run_starts, append=len(read_frames))
+        foreign = self._foreign(chunk, read_frames, np.repeat(run_groups, sizes))
         if foreign is not None:
             entry, error = foreign
-            start = int(found.spans[0, entry])
-            (section,) = (one for one, first, end in placed if first <= start < end)
+            start = int(read_frames.spans[0, entry])
+            (section,) = (
+                placed_section for placed_section, first, end in placed if first <= start < end
+            )
             with self._in_section(section):
                 raise error
-        return found, run_groups
+        return read_frames, run_groups
 
     def of_block(self, chunk: Chunk, start: FramesStart, section: Section, stop: int) -> Frames:
         """The entries of a part of a section that the chunk holds up to its end.
@@ -81,21 +83,21 @@ class SectionFrames:
             FormatError: The section is damaged, or is that of another key group.
         """
         with self._in_section(section):
-            found = frames(chunk, start, len(self._names))
+            read_frames = frames(chunk, start, len(self._names))
             if stop == section.end:
-                expect_end(chunk, found, len(chunk))
-            elif found.is_end:
-                expect_end(chunk, found, len(chunk) + section.end - stop)
-            foreign = self._foreign(chunk, found, np.uint16(section.key_group))
+                expect_end(chunk, read_frames, len(chunk))
+            elif read_frames.is_end:
+                expect_end(chunk, read_frames, len(chunk) + section.end - stop)
+            foreign = self._foreign(chunk, read_frames, np.uint16(section.key_group))
             if foreign is not None:
                 raise foreign[1]
-        return found
+        return read_frames
 
     def _foreign(
-        self, chunk: Chunk, found: Frames, groups: NDArray[np.uint16] | np.uint16
+        self, chunk: Chunk, read_frames: Frames, groups: NDArray[np.uint16] | np.uint16
     ) -> tuple[int, FormatError] | None:
         """The first entry that is of another key group, and what is wrong with it."""
-        starts, ends, _, _ = found.spans
+        starts, ends, _, _ = read_frames.spans
         is_short = ends - starts < self._prefix_size
         told = key_groups_at(chunk, starts, self._prefix_size)
         foreign = np.flatnonzero(is_short | (told != groups))
@@ -106,7 +108,7 @@ class SectionFrames:
         if is_short[entry]:
             message = f"a key of {ends[entry] - starts[entry]} bytes, without its key group"
         error = chunk.error(message, int(starts[entry]), FormatError)
-        error.state = found.state_of(entry)
+        error.state = read_frames.state_of(entry)
         return entry, error
 
     @contextmanager

@@ -106,6 +106,6 @@ def read_sections(file: StateFile, sections: tuple[Section, ...]) -> bytes:
     if len(data) != end - start:
         message = f"{len(data)} bytes of the {end - start} that the key groups have"
         error = TruncatedError(message, file.path, start + len(data))
-        cut = next(one for one in sections if one.end > start + len(data))
+        cut = next(section for section in sections if section.end > start + len(data))
         raise error.within(f"key group {cut.key_group}")
     return data

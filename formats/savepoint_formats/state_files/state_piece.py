@@ -56,9 +56,9 @@ def pieces_of(part: Part, states: Sequence[State], prefix_size: int) -> Iterator
         states: Of these states, and maybe others.
         prefix_size: The bytes of the key groups.
     """
-    chunk, found = part
+    chunk, by_state = part
     for state in states:
-        spans = found.get(state.name)
+        spans = by_state.get(state.name)
         if spans is not None and len(spans):
             groups = key_groups_at(chunk, spans.key_starts, prefix_size)
             entries = StoredEntries(
@@ -75,7 +75,7 @@ def part_of(pieces: Sequence[StatePiece], prefix_size: int) -> Part:
         pieces: The entries, of one key group; those of a state are all in one piece.
         prefix_size: The bytes that the key group takes in front of a key.
     """
-    position, data, found = 0, [], {}
+    position, data, spans = 0, [], {}
     for piece in pieces:
         prefix = key_group_prefix(int(piece.key_groups[0]), prefix_size)
         columns = (pa.scalar(prefix, pa.large_binary()), piece.entries.keys)
@@ -83,7 +83,7 @@ def part_of(pieces: Sequence[StatePiece], prefix_size: int) -> Part:
         keys, key_spans = spans_in(pc.binary_join_element_wise(*columns, nothing))
         values, value_spans = spans_in(piece.entries.values)
         behind = position + len(keys)
-        found[piece.state.name] = EntrySpans(
+        spans[piece.state.name] = EntrySpans(
             key_spans.starts + position,
             key_spans.ends + position,
             value_spans.starts + behind,
@@ -91,4 +91,4 @@ def part_of(pieces: Sequence[StatePiece], prefix_size: int) -> Part:
         )
         data += [keys, values]
         position = behind + len(values)
-    return Chunk(np.concatenate(data)), found
+    return Chunk(np.concatenate(data)), spans

@@ -156,8 +156,8 @@ class ContentsReader:
             case _ if _is_plain(layout):
                 return none, none
             case _:
-                found = program(layout, self._kryo)
-                return _decoded_flags(decode(found, chunk, values.starts, values.ends))
+                prepared = program(layout, self._kryo)
+                return _decoded_flags(decode(prepared, chunk, values.starts, values.ends))
 
     def _add_lists(self, chunk: Chunk, values: Spans, element: Layout) -> None:
         """Lists in entries: elements with a comma between them."""
@@ -170,10 +170,10 @@ class ContentsReader:
             return
         if self._lists is None:
             self._lists = program(Delimited(element), self._kryo)
-        found = decode(self._lists, chunk, values.starts, values.ends)
-        self.contents.items.add(np.asarray(pc.list_value_length(found), np.int64))
+        lists = decode(self._lists, chunk, values.starts, values.ends)
+        self.contents.items.add(np.asarray(pc.list_value_length(lists), np.int64))
         if has_times:
-            times = found.flatten().field("timestamp").cast(pa.int64())
+            times = lists.flatten().field("timestamp").cast(pa.int64())
             self._add_times(np.asarray(times, np.int64))
 
     def _add_times(self, times: NDArray[np.int64]) -> None:
@@ -210,8 +210,8 @@ def _first_bytes(chunk: Chunk, values: Spans) -> NDArray[np.uint8]:
 def numbers_at(chunk: Chunk, values: Spans, size: int) -> NDArray[np.int64]:
     """The number of ``size`` bytes that each value begins with."""
     _expect(chunk, values, size)
-    found = chunk.data[values.starts[:, np.newaxis] + np.arange(size)]
-    numbers: NDArray[np.int64] = found.view(f">i{size}").ravel().astype(np.int64)
+    digits = chunk.data[values.starts[:, np.newaxis] + np.arange(size)]
+    numbers: NDArray[np.int64] = digits.view(f">i{size}").ravel().astype(np.int64)
     return numbers
 
 

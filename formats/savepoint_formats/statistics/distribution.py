@@ -135,10 +135,10 @@ def _counted(numbers: Longs) -> tuple[Longs, Longs]:
     """Each number that occurs, ascending, and how often it does."""
     if int(numbers.max()) < _DIRECT:
         counts = np.bincount(numbers)
-        (found,) = np.nonzero(counts)
-        return found.astype(np.int64), counts[found].astype(np.int64)
-    found, counts = np.unique(numbers, return_counts=True)
-    return found, counts.astype(np.int64)
+        (column,) = np.nonzero(counts)
+        return column.astype(np.int64), counts[column].astype(np.int64)
+    column, counts = np.unique(numbers, return_counts=True)
+    return column, counts.astype(np.int64)
 
 
 def _merged(numbers: Longs, counts: Longs) -> tuple[Longs, Longs]:

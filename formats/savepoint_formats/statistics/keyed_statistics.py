@@ -127,7 +127,7 @@ class KeyedCounts:
     @property
     def problems(self) -> dict[str, str]:
         """State -> why its keys can't be told."""
-        return {name: one.problem for name, one in self._borders.items() if one.problem}
+        return {name: borders.problem for name, borders in self._borders.items() if borders.problem}
 
     def add(self, pieces: Iterable[StatePiece]) -> None:
         """Counts all entries of some key groups, of which no other call has any.
@@ -139,15 +139,15 @@ class KeyedCounts:
         for piece in pieces:
             with within(f"state {piece.state.name!r}"):
                 self._add_piece(piece, packed.setdefault(piece.state.name, _Packed()))
-        found = []
-        for name, one in packed.items():
-            if one.hashes:
-                keys = one.by_key()
+        distinct = []
+        for name, of_state in packed.items():
+            if of_state.hashes:
+                keys = of_state.by_key()
                 self.states[name].keys = (self.states[name].keys or 0) + len(keys)
-                self._add_rows(self.states[name], one)
-                found.append(keys)
-        if found:
-            self._add_keys(_joined(found))
+                self._add_rows(self.states[name], of_state)
+                distinct.append(keys)
+        if distinct:
+            self._add_keys(_joined(distinct))
 
     def _add_piece(self, piece: StatePiece, packed: _Packed) -> None:
         counts, entries = self.states[piece.state.name], piece.entries
@@ -200,7 +200,7 @@ class KeyedCounts:
         if len(large) > self._top:
             chosen = np.argpartition(keys.sizes[large], -self._top)[-self._top :]
             large = large[chosen]
-        found = [
+        candidates = [
             LargeKey(
                 keys.data[index].as_py(),
                 int(keys.groups[index]),
@@ -209,8 +209,11 @@ class KeyedCounts:
             )
             for index in large.tolist()
         ]
-        found = sorted(self.largest + found, key=lambda one: (-one.size, one.key_group, one.data))
-        self.largest = found[: self._top]
+        candidates = sorted(
+            self.largest + candidates,
+            key=lambda large_key: (-large_key.size, large_key.key_group, large_key.data),
+        )
+        self.largest = candidates[: self._top]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -249,15 +252,15 @@ class _Packed:
         """The entries of each key together."""
         hashes, sizes = np.concatenate(self.hashes), np.concatenate(self.sizes)
         groups = np.concatenate(self.groups)
-        found, data = Distinct.of(hashes), pa.chunked_array(self.keys)
-        if len(found.firsts) == len(hashes):
+        distinct, data = Distinct.of(hashes), pa.chunked_array(self.keys)
+        if len(distinct.firsts) == len(hashes):
             return _Keys(hashes, data, groups, sizes, np.ones_like(sizes))
         return _Keys(
-            hashes[found.firsts],
-            data.take(pa.array(found.firsts)),
-            groups[found.firsts],
-            found.sums(sizes),
-            found.sums(np.ones_like(sizes)),
+            hashes[distinct.firsts],
+            data.take(pa.array(distinct.firsts)),
+            groups[distinct.firsts],
+            distinct.sums(sizes),
+            distinct.sums(np.ones_like(sizes)),
         )
 
 
@@ -276,15 +279,15 @@ def _joined(parts: list[_Keys]) -> _Keys:
     first = replace(first, sizes=sizes, entries=entries)
     if not rest:
         return first
-    found = (first, *rest)
-    packed = Distinct.of(np.concatenate([one.hashes for one in found]))
-    data = pa.chunked_array([chunk for one in found for chunk in one.data.chunks])
+    kept = (first, *rest)
+    packed = Distinct.of(np.concatenate([part.hashes for part in kept]))
+    data = pa.chunked_array([chunk for part in kept for chunk in part.data.chunks])
     return _Keys(
-        np.concatenate([one.hashes for one in found])[packed.firsts],
+        np.concatenate([part.hashes for part in kept])[packed.firsts],
         data.take(pa.array(packed.firsts)),
-        np.concatenate([one.groups for one in found])[packed.firsts],
-        packed.sums(np.concatenate([one.sizes for one in found])),
-        packed.sums(np.concatenate([one.entries for one in found])),
+        np.concatenate([part.groups for part in kept])[packed.firsts],
+        packed.sums(np.concatenate([part.sizes for part in kept])),
+        packed.sums(np.concatenate([part.entries for part in kept])),
     )
 
 

@@ -96,7 +96,9 @@ class WeighedOperator:
         """The entries of a subtask, some key groups at a time."""
         settings = SourceSettings(self.operator.max_parallelism, self.kryo)
         handles = keyed_handles(subtask)
-        sources = [stored_source(self.directory, subtask, one, key, settings) for one in handles]
+        sources = [
+            stored_source(self.directory, subtask, handle, key, settings) for handle in handles
+        ]
         if handles:
             for part in pieces_of(handles[0], handles[0].key_groups, RANGE_SIZE):
                 yield chain.from_iterable(source.pieces(names, part) for source in sources)

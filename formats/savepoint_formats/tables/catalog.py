@@ -96,7 +96,7 @@ class OperatorCatalog:
         keyed = sum(size for is_keyed, size in _sizes(operator) if is_keyed)
         others = sum(size for is_keyed, size in _sizes(operator) if not is_keyed)
         classes = kryo.classes if kryo else ()
-        states = tuple(one.with_kryo_classes(classes) for one in reader.states.values())
+        states = tuple(state.with_kryo_classes(classes) for state in reader.states.values())
         return cls(states, keyed, others, tuple(reader.problems))
 
 
@@ -138,7 +138,10 @@ class _CatalogReader:
             handle = subtask.managed_keyed_state
             try:
                 if isinstance(handle, ChangelogHandle):
-                    infos += [one.info for one in read_registrations(self.directory, handle)]
+                    infos += [
+                        registration.info
+                        for registration in read_registrations(self.directory, handle)
+                    ]
             except SavepointError as error:
                 self.problems.append(CatalogProblem(subtask.index, error, is_keyed=True))
         timers = (keyed_state(info, _UNKNOWN_KEY) for info in infos)
@@ -181,12 +184,12 @@ class _CatalogReader:
         if not has_timers(data):
             yield _raw_state(StateKind.RAW_KEYED)
             return
-        found = TimerServices.of(data, file.path, section, self.kryo)
-        for service in found.services:
+        services = TimerServices.of(data, file.path, section, self.kryo)
+        for service in services.services:
             for domain in DOMAINS:
                 yield service.queue(domain)
-        if found.problem:
-            yield State(RAW_TIMERS, StateKind.RAW_KEYED, Opaque("", found.problem))
+        if services.problem:
+            yield State(RAW_TIMERS, StateKind.RAW_KEYED, Opaque("", services.problem))
 
     def _is_new(self, header: HeaderBytes) -> bool:
         is_new = header.data not in self.seen

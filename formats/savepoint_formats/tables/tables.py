@@ -187,6 +187,6 @@ def column_type(table: Table, column: Column) -> pa.DataType:
     """The Arrow type of a column of a table; keys that are rows come without a kind."""
     if table.states[0].kind.is_raw and isinstance(column.layout, Opaque):
         return pa.binary()  # of which the name of the table says that nobody decodes it
-    found = arrow_type(column.layout)
+    plain_type = arrow_type(column.layout)
     is_row_key = column.name == KEY and table.states[0].kind.is_keyed
-    return visible_key_type(found) if is_row_key else found
+    return visible_key_type(plain_type) if is_row_key else plain_type

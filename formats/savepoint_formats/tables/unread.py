@@ -27,8 +27,8 @@ def problems_by_table(
         known: The tables of which some file tells.
     """
     keyed = tuple(table.name for table in known if table.states[0].kind.is_keyed)
-    found: dict[str, tuple[CatalogProblem, ...]] = {}
+    by_table: dict[str, tuple[CatalogProblem, ...]] = {}
     for problem in problems:
         for name in (keyed or (KEYED_STATE,)) if problem.is_keyed else problem.states:
-            found[name] = (*found.get(name, ()), problem)
-    return found
+            by_table[name] = (*by_table.get(name, ()), problem)
+    return by_table

@@ -79,15 +79,15 @@ def stream_elements(values: pa.Array, stored: Layout) -> pa.Array:
     if not isinstance(stored, Repeated) or stream_record(stored.element) is None:
         return values
     lists = Collections(values)
-    timestamps, found = lists.elements.flatten()
+    timestamps, items = lists.elements.flatten()
     timed, untimed, *others = list(arrow_type(stored.element))
-    with_time = [timestamps, found]
+    with_time = [timestamps, items]
     no_time = timestamps.is_null()
     elements = pa.StructArray.from_arrays(
         [
             pa.StructArray.from_arrays(with_time, fields=list(timed.type), mask=no_time),
-            pc.if_else(no_time, found, pa.scalar(None, found.type)),
-            *(pa.nulls(len(found), field.type) for field in others),
+            pc.if_else(no_time, items, pa.scalar(None, items.type)),
+            *(pa.nulls(len(items), field.type) for field in others),
         ],
         fields=[timed, untimed, *others],
         mask=lists.elements.is_null(),

@@ -40,7 +40,7 @@ def write_tagged(
     """The mirror of ``read_tagged``."""
     given = [index for index, name in enumerate(layout.names) if value[name] is not None]
     # Nothing but nulls: the first alternative that can be null, the only one as a rule.
-    given = given or [index for index, one in enumerate(layout.fields) if has_null(one)][:1]
+    given = given or [index for index, branch in enumerate(layout.fields) if has_null(branch)][:1]
     index = _only(given, layout.names)
     writer.view.write_byte(layout.tags[index])
     writer.write(layout.fields[index], value[layout.names[index]])
@@ -56,18 +56,18 @@ def read_union(layout: IndexedUnion, reader: ValueReader) -> Value:
     branches = value_branches(layout)
     if index not in branches or len(branches) == 1:
         return value
-    return {layout.names[one]: value if one == index else None for one in branches}
+    return {layout.names[branch]: value if branch == index else None for branch in branches}
 
 
 def write_union(layout: IndexedUnion, value: Value, writer: ValueWriter) -> None:
     """The mirror of ``read_union``."""
     branches = value_branches(layout)
     if value is None:
-        given = [one for one in range(len(layout.branches)) if one not in branches][:1]
+        given = [branch for branch in range(len(layout.branches)) if branch not in branches][:1]
     elif len(branches) == 1:
         given = list(branches)
     else:
-        given = [one for one in branches if value[layout.names[one]] is not None]
+        given = [branch for branch in branches if value[layout.names[branch]] is not None]
     index = _only(given, layout.names)
     writer.view.write_int(index)
     is_plain = value is None or len(branches) == 1

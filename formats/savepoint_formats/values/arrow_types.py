@@ -301,11 +301,11 @@ def _struct(
 def _row_type(
     names: Iterable[str], types: Iterable[LogicalType], depth: int, trailing: str = ""
 ) -> pa.DataType:
-    return _named(names, [_sql_type(one, depth) for one in types], trailing)
+    return _named(names, [_sql_type(sql_type, depth) for sql_type in types], trailing)
 
 
 def _named(names: Iterable[str], types: list[pa.DataType], trailing: str) -> pa.DataType:
-    fields = [pa.field(name, one) for name, one in zip(names, types, strict=True)]
+    fields = [pa.field(name, field_type) for name, field_type in zip(names, types, strict=True)]
     if trailing:
         fields.append(pa.field(trailing, pa.utf8()))
     return pa.struct(fields)
@@ -314,10 +314,10 @@ def _named(names: Iterable[str], types: list[pa.DataType], trailing: str) -> pa.
 def _pojo_type(layout: layouts.Pojo, depth: int) -> pa.DataType:
     if has_subclasses(layout):
         columns = pojo_columns(layout).layouts
-        found = [pa.field(CLASS, pa.utf8()), *_struct(columns, columns.values(), depth)]
+        fields = [pa.field(CLASS, pa.utf8()), *_struct(columns, columns.values(), depth)]
     else:
-        found = list(_struct(layout.names, layout.fields, depth))
-    return pa.struct([*found, pa.field(UNDECODED, UNDECODED_TYPE)] if layout.is_open else found)
+        fields = list(_struct(layout.names, layout.fields, depth))
+    return pa.struct([*fields, pa.field(UNDECODED, UNDECODED_TYPE)] if layout.is_open else fields)
 
 
 def _deeper(depth: int) -> int:

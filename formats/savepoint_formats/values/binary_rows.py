@@ -101,8 +101,8 @@ def read_row(types: Sequence[LogicalType], row: DataInputView, depth: int = 0) -
     fields = [
         None
         if _bit(row.buffer, index + _KIND_BITS)
-        else _read_slot(one, row, nulls + SLOT * index, depth)
-        for index, one in enumerate(types)
+        else _read_slot(sql_type, row, nulls + SLOT * index, depth)
+        for index, sql_type in enumerate(types)
     ]
     return [*fields, ROW_KINDS[kind]]
 
@@ -112,11 +112,11 @@ def write_row(types: Sequence[LogicalType], fields: Sequence[Value], kind: str =
     nulls = null_size(len(types))
     row = bytearray(nulls + SLOT * len(types))
     row[0] = ROW_KINDS.index(kind)
-    for index, (one, value) in enumerate(zip(types, fields, strict=True)):
+    for index, (sql_type, value) in enumerate(zip(types, fields, strict=True)):
         if value is None:
-            _set_null(one, row, index + _KIND_BITS)
+            _set_null(sql_type, row, index + _KIND_BITS)
         else:
-            _write_slot(one, value, row, nulls + SLOT * index)
+            _write_slot(sql_type, value, row, nulls + SLOT * index)
     return bytes(row)
 
 
@@ -173,8 +173,8 @@ def write_map(
 ) -> bytes:
     """The mirror of ``read_map``."""
     pairs = list(entries)
-    keys = write_array(key, [one for one, _ in pairs])
-    return _INT.pack(len(keys)) + keys + write_array(value, [one for _, one in pairs])
+    keys = write_array(key, [key for key, _ in pairs])
+    return _INT.pack(len(keys)) + keys + write_array(value, [value for _, value in pairs])
 
 
 def element_size(element: LogicalType) -> int:
@@ -222,7 +222,7 @@ def _write_slot(sql: LogicalType, value: Value, section: bytearray, position: in
         case root, _ if root in _TIMESTAMPS:
             _write_timestamp(sql, value, section, position)
         case (("ROW" | "STRUCTURED_TYPE"), types):
-            write_piece(write_row(types, [value[one] for one in sql.names]), section, position)
+            write_piece(write_row(types, [value[name] for name in sql.names]), section, position)
         case "ARRAY", (element,):
             write_piece(write_array(element, value), section, position)
         case "MAP", (key, item):

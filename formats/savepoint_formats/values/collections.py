@@ -68,9 +68,9 @@ class Collections:
         """Where the elements of each row begin among those of the whole, and where the last end."""
         if not len(self.column):
             return np.zeros(1, np.int64)
-        found = np.frombuffer(self.column.buffers()[1], np.int32)
+        offsets = np.frombuffer(self.column.buffers()[1], np.int32)
         first = self.column.offset
-        return found[first : first + len(self.column) + 1].astype(np.int64)
+        return offsets[first : first + len(self.column) + 1].astype(np.int64)
 
     def _taken(self, elements: pa.Array) -> pa.Array:
         starts, count = self._starts, int(self.lengths.sum())

@@ -15,4 +15,6 @@ def pairs_of(value: Value) -> list[tuple[Value, Value]]:
     entries = value.items() if isinstance(value, dict) else value
     if None in entries:
         raise NullError("null, which an entry of a map cannot be")
-    return [(one["key"], one["value"]) if isinstance(one, dict) else one for one in entries]
+    return [
+        (entry["key"], entry["value"]) if isinstance(entry, dict) else entry for entry in entries
+    ]

@@ -63,11 +63,11 @@ def write_masked_struct(layout: MaskedStruct, value: dict[str, Value], writer: V
         number = ROW_KINDS.index(value.get(ROW_KIND) or ROW_KINDS[0])
         kind = [number & 1 != 0, number & 2 != 0]
     values = [value[name] for name in layout.names]
-    write_mask(kind + [one is None for one in values], writer.view)
-    for field, one in zip(layout.fields, values, strict=True):
+    write_mask(kind + [value is None for value in values], writer.view)
+    for field, item in zip(layout.fields, values, strict=True):
         writer.expect_all("fields behind a mask")
-        if one is not None:
-            writer.write(field, one)
+        if item is not None:
+            writer.write(field, item)
 
 
 def read_masked_list(element: Layout, reader: ValueReader) -> list[Value]:
@@ -89,8 +89,8 @@ def read_masked_list(element: Layout, reader: ValueReader) -> list[Value]:
 def write_masked_list(element: Layout, values: Sequence[Value], writer: ValueWriter) -> None:
     """The mirror of ``read_masked_list``."""
     writer.view.write_int(len(values))
-    write_mask([one is None for one in values], writer.view)
-    for one in values:
-        if one is not None:
-            writer.write(element, one)
+    write_mask([value is None for value in values], writer.view)
+    for item in values:
+        if item is not None:
+            writer.write(element, item)
             writer.expect_all("elements")

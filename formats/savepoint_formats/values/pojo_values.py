@@ -102,11 +102,13 @@ def write_pojo(layout: Pojo, value: dict[str, Value] | None, writer: ValueWriter
     _write_class(class_layout, values, writer)
 
 
-def _with_class(layout: Pojo, one: tuple[str, Layout], values: list[Value]) -> dict[str, Value]:
+def _with_class(
+    layout: Pojo, subclass: tuple[str, Layout], values: list[Value]
+) -> dict[str, Value]:
     columns = pojo_columns(layout)
     row: dict[str, Value] = dict.fromkeys([CLASS, *columns.layouts])
-    row |= zip(columns.of_class[one], values, strict=True)
-    return row | {CLASS: one[0]}
+    row |= zip(columns.of_class[subclass], values, strict=True)
+    return row | {CLASS: subclass[0]}
 
 
 def _read_subclass(layout: Pojo, flags: int, view: DataInputView) -> tuple[str, Layout]:
@@ -118,9 +120,9 @@ def _read_subclass(layout: Pojo, flags: int, view: DataInputView) -> tuple[str, 
         view.position = start
         raise view.error(f"registered subclass {index} of {len(layout.registered)}")
     class_name = view.read_utf()
-    for one in layout.unregistered:
-        if one[0] == class_name:
-            return one
+    for subclass in layout.unregistered:
+        if subclass[0] == class_name:
+            return subclass
     view.position = start
     raise view.error(
         f"a value of {class_name}, a subclass of {layout.class_name} that its serializer's"

@@ -105,7 +105,9 @@ def entry_type(layout: Layout) -> pa.DataType:
             return pa.list_(arrow_type(element))
         case Struct(names, fields):
             types = map(entry_type, fields)
-            return pa.struct([pa.field(name, one) for name, one in zip(names, types, strict=True)])
+            return pa.struct(
+                [pa.field(name, part) for name, part in zip(names, types, strict=True)]
+            )
         case _:
             return arrow_type(layout)
 
@@ -149,8 +151,8 @@ class EntryReader(ValueReader):
                 view.position -= 1
                 if take_rest(self):
                     return
-                found = view.buffer[view.position]
-                raise view.error(f"a byte of {found} between elements, expected a comma")
+                byte = view.buffer[view.position]
+                raise view.error(f"a byte of {byte} between elements, expected a comma")
             yield self.read(element)
         if self.is_lost:
             self.take_along("the elements behind it, if there are any")
@@ -172,10 +174,10 @@ class EntryWriter(ValueWriter):
             case Delimited() if value is None:
                 raise NullError("null, which Delimited has not")
             case Delimited(element):
-                for index, one in enumerate(value):
+                for index, part in enumerate(value):
                     if index:
                         view.write_byte(DELIMITER)
-                    self.write(element, one)
+                    self.write(element, part)
             case NullableRest(inner):
                 view.write_bool(value is None)
                 if value is not None:

@@ -172,10 +172,10 @@ class ValueReader:
 
     def undecoded(self, reason: str) -> dict[str, Value]:
         """All bytes that are left, and the reason."""
-        found: dict[str, Value] = {"bytes": self.view.read_rest(), "reason": reason}
-        self.undecoded_values.append(found)
+        shown: dict[str, Value] = {"bytes": self.view.read_rest(), "reason": reason}
+        self.undecoded_values.append(shown)
         self.is_lost = True
-        return found
+        return shown
 
     def take_along(self, what: str) -> None:
         """Says of the value that took all bytes that those of something else are among them."""
@@ -212,10 +212,10 @@ class ValueReader:
         entries = self._elements(entry, self._count(entry))
         if is_nullable_key(key):
             return entries
-        if any(one["key"] is None for one in entries):
+        if any(entry["key"] is None for entry in entries):
             self.view.position = start
             raise self.view.error("a null key, which Arrow's maps have not", UndecodableError)
-        return [(one["key"], one["value"]) for one in entries]
+        return [(entry["key"], entry["value"]) for entry in entries]
 
     def _framed(self, inner: Layout) -> Value:
         outer = self.view

@@ -51,11 +51,11 @@ class Survivors(NamedTuple):
 
 
 @part
-def compare_keys(entries: Entries, one: int, other: int) -> int:
+def compare_keys(entries: Entries, first: int, other: int) -> int:
     """Below 0, 0 or above 0 as the key of an entry is less than, equal to or above another's."""
     data, spans = entries.data, entries.spans
-    start, other_start = spans[0, one], spans[0, other]
-    size, other_size = spans[1, one] - start, spans[1, other] - other_start
+    start, other_start = spans[0, first], spans[0, other]
+    size, other_size = spans[1, first] - start, spans[1, other] - other_start
     least, same = min(size, other_size), 0
     address, other_address = data.ctypes.data + start, data.ctypes.data + other_start
     while least - same >= WORD_SIZE and (
@@ -101,33 +101,33 @@ def first_not_below(entries: Entries, first: int, last: int, bound: NDArray[np.u
 
 
 @part
-def has_same_key(entries: Entries, one: int, other: int) -> bool:
+def has_same_key(entries: Entries, first: int, other: int) -> bool:
     """Whether two entries are of the same key."""
     data, spans = entries.data, entries.spans
-    size = spans[1, one] - spans[0, one]
+    size = spans[1, first] - spans[0, first]
     if size != spans[1, other] - spans[0, other]:
         return False
-    return are_equal(data.ctypes.data + spans[0, one], data.ctypes.data + spans[0, other], size)
+    return are_equal(data.ctypes.data + spans[0, first], data.ctypes.data + spans[0, other], size)
 
 
 @light_entry(lambda _, __, ___, merged: ENTRY_WORK * len(merged))
 def merge_two(
     entries: Entries,
-    one: NDArray[np.int64],
+    first: NDArray[np.int64],
     other: NDArray[np.int64],
     merged: NDArray[np.int64],
 ) -> None:
     """Merges two sorted lists of entries: by key, and the newest first within a key."""
     left = right = 0
     for index in range(len(merged)):
-        if left < len(one) and right < len(other):
-            order = compare_keys(entries, one[left], other[right])
-            is_newer = entries.trailers[one[left]] > entries.trailers[other[right]]
+        if left < len(first) and right < len(other):
+            order = compare_keys(entries, first[left], other[right])
+            is_newer = entries.trailers[first[left]] > entries.trailers[other[right]]
             takes_left = order < 0 or (order == 0 and is_newer)
         else:
-            takes_left = left < len(one)
+            takes_left = left < len(first)
         if takes_left:
-            merged[index] = one[left]
+            merged[index] = first[left]
             left += 1
         else:
             merged[index] = other[right]

@@ -95,8 +95,8 @@ class SstEntries:
         # The two smallest first: most entries are in one great run, and are moved just once.
         while len(orders) > 1:
             orders.sort(key=len, reverse=True)
-            one, other = orders.pop(), orders.pop()
-            merged = np.empty(len(one) + len(other), np.int64)
-            merge_kernel.merge_two(self.entries, one, other, merged)
+            before, other = orders.pop(), orders.pop()
+            merged = np.empty(len(before) + len(other), np.int64)
+            merge_kernel.merge_two(self.entries, before, other, merged)
             orders.append(merged)
         return orders[0] if orders else np.empty(0, np.int64)

@@ -24,8 +24,8 @@ def checked_nanoseconds(value: object) -> Nanoseconds:
     """
     for known in get_args(Nanoseconds):
         if value == known:
-            found: Nanoseconds = known
-            return found
+            checked: Nanoseconds = known
+            return checked
     raise ValueError(
         f"nanoseconds is {value!r}, expected one of {', '.join(get_args(Nanoseconds))}"
     )

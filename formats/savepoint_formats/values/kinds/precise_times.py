@@ -94,9 +94,9 @@ def timestamps_of(values: pa.StructArray, unit: str) -> tuple[pa.Array, NDArray[
     counts = np.clip(seconds, -limit, limit) * per_second + nanos // per_unit
     counts[seconds > limit], counts[seconds < -limit] = (1 << 63) - 1, -(1 << 63)
     is_null = values.is_null().to_numpy(zero_copy_only=False)
-    found = pa.array(counts, pa.int64(), mask=is_null)
+    timestamps = pa.array(counts, pa.int64(), mask=is_null)
     is_other = (is_beyond | (nanos % per_unit != 0)) & ~is_null
-    return found.view(pa.timestamp(unit, zone_of(values.type))), is_other
+    return timestamps.view(pa.timestamp(unit, zone_of(values.type))), is_other
 
 
 def parts(values: pa.StructArray) -> tuple[Longs, Longs]:
@@ -141,34 +141,38 @@ def from_texts(texts: pa.Array, zone: str | None) -> pa.StructArray:
         pa.ArrowInvalid: A text is none.
     """
     texts = texts.cast(pa.utf8())
-    found = pc.extract_regex(texts, _SHORT)
-    is_far = pc.fill_null(pc.and_(found.is_null(), texts.is_valid()), False)
-    seconds, fraction, end = found.flatten()
+    parts = pc.extract_regex(texts, _SHORT)
+    is_far = pc.fill_null(pc.and_(parts.is_null(), texts.is_valid()), False)
+    seconds, fraction, end = parts.flatten()
     _check_zone(end, zone)
     digits = pc.utf8_rpad(fraction, 9, "0")
     counts = seconds.cast(pa.timestamp("s")).view(pa.int64())
     nanos = digits.cast(pa.int64())
     if pc.any(is_far).as_py():
         far = [_far_parts(text, zone) for text in texts.filter(is_far).to_pylist()]
-        counts = pc.replace_with_mask(counts, is_far, pa.array([one for one, _ in far], pa.int64()))
-        nanos = pc.replace_with_mask(nanos, is_far, pa.array([one for _, one in far], pa.int64()))
+        counts = pc.replace_with_mask(
+            counts, is_far, pa.array([far_seconds for far_seconds, _ in far], pa.int64())
+        )
+        nanos = pc.replace_with_mask(
+            nanos, is_far, pa.array([far_nanos for _, far_nanos in far], pa.int64())
+        )
     return made(counts, nanos, zone)
 
 
-def _check_zone(found: pa.Array, zone: str | None) -> None:
+def _check_zone(zones: pa.Array, zone: str | None) -> None:
     wanted = "Z" if zone else ""
-    if pc.any(pc.not_equal(found.drop_null(), wanted)).as_py():
+    if pc.any(pc.not_equal(zones.drop_null(), wanted)).as_py():
         expected = "Z behind it, for UTC" if zone else "no Z behind it: the time has no zone"
         raise pa.ArrowInvalid(f"a time with nanoseconds, expected {expected}")
 
 
 def _far_parts(text: str, zone: str | None) -> tuple[int, int]:
     """Seconds and nanoseconds of a text that is none of the years 0 to 9999."""
-    found = _LONG.fullmatch(text)
-    if found is None:
+    match = _LONG.fullmatch(text)
+    if match is None:
         example = f"2026-01-31 12:00:00.000000001{'Z' if zone else ''}"
         raise pa.ArrowInvalid(f"{text!r} is no time such as {example}")
-    *numbers, digits, end = found.groups()
+    *numbers, digits, end = match.groups()
     year, month, day, hour, minute, second = map(int, numbers)
     _check_zone(pa.array([end]), zone)
     try:

@@ -274,8 +274,8 @@ def read_marker(layout: layouts.Marker, view: DataInputView) -> None:
     """A value without content."""
     if layout.value is not None and view.read_unsigned_byte() != layout.value:
         view.position -= 1
-        found = view.buffer[view.position]
-        raise view.error(f"a byte of {found}, expected {layout.value}")
+        byte = view.buffer[view.position]
+        raise view.error(f"a byte of {byte}, expected {layout.value}")
 
 
 def write_marker(layout: layouts.Marker, value: None, view: DataOutputView) -> None:

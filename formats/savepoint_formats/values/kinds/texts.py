@@ -69,8 +69,8 @@ def rows_of_halves(texts: pa.Array) -> npt.NDArray[np.int64]:
     _, _, content = texts.buffers()
     if content is None or _SHOWN_HALF_BYTES.search(memoryview(content)) is None:
         return np.empty(0, np.int64)
-    found = pc.fill_null(pc.match_substring_regex(texts, _SHOWN_HALF.pattern), False)
-    return np.flatnonzero(found.to_numpy(zero_copy_only=False))
+    has_half = pc.fill_null(pc.match_substring_regex(texts, _SHOWN_HALF.pattern), False)
+    return np.flatnonzero(has_half.to_numpy(zero_copy_only=False))
 
 
 def shown_half_message(text: str) -> str:

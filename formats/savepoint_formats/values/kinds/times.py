@@ -53,8 +53,8 @@ def days_from_date(year: int, month: int, day: int) -> int:
 def date_from_days(days: int) -> tuple[int, int, int]:
     """Year, month and day; the mirror of ``days_from_date``."""
     era, day_of_era = divmod(days + _EPOCH_ORDINAL - 1, _DAYS_PER_ERA)
-    one = date.fromordinal(day_of_era + 1)
-    return one.year + era * _YEARS_PER_ERA, one.month, one.day
+    day = date.fromordinal(day_of_era + 1)
+    return day.year + era * _YEARS_PER_ERA, day.month, day.day
 
 
 def month_size(year: int, month: int) -> int:

@@ -51,7 +51,7 @@ _SNAPSHOT_ID = 85
 _WRAPPED = ("Seq", "Iterator", "Map", "JList", "JMap")
 _SPECIALIZED_PAIRS = ("JJ", "JI", "JD", "IJ", "II", "ID", "DJ", "DI", "DD")
 _SCALA = (
-    *(f"scala.collection.convert.Wrappers${one}Wrapper" for one in _WRAPPED),
+    *(f"scala.collection.convert.Wrappers${wrapped}Wrapper" for wrapped in _WRAPPED),
     "scala.Some",
     "scala.util.Left",
     "scala.util.Right",
@@ -102,11 +102,11 @@ def registered_classes(
     classes = {number: name for number, name in classes.items() if number < dialect.first_id}
     known = set(classes.values()) | set(WRAPPERS.values())
     number = dialect.first_id
-    for one in registrations:
+    for registration in registrations:
         # Registering a class again changes nothing unless a serializer comes with it.
-        if one.serializer or one.class_name not in known:
-            classes[number] = one.class_name
-            known.add(one.class_name)
+        if registration.serializer or registration.class_name not in known:
+            classes[number] = registration.class_name
+            known.add(registration.class_name)
             number += 1
     return classes
 
@@ -188,7 +188,7 @@ FINAL_CLASSES = frozenset(
         "java.lang.StringBuffer",
         "java.lang.Class",
         *WRAPPERS,
-        *(one.class_name for one in FIELDS_OF_2),
+        *(described.class_name for described in FIELDS_OF_2),
     ]
 )
 """Classes of the JDK without subclasses: a field of such a type needs no class in the bytes."""

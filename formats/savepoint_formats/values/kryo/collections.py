@@ -178,7 +178,7 @@ def _read_array(component: str, graph: KryoGraph) -> Value:
         return graph.view.read_bytes(count)
     if component in _FIXED_CODES:
         values = graph.input.read_fixed_array(_FIXED_CODES[component], count)
-        return [chr(int(one)) for one in values] if component == "C" else values
+        return [chr(int(value)) for value in values] if component == "C" else values
     if component in _PRIMITIVES:
         return [read_primitive(_PRIMITIVES[component], graph) for _ in range(count)]
     if component.startswith("L"):

@@ -63,10 +63,10 @@ def kryo_class(
     Example:
         >>> kryo_class("com.acme.Order", {"id": "long", "tags": "java.util.List<java.lang.String>"})
     """
-    found = tuple(_field(name, text) for name, text in (fields or {}).items())
-    if found and constants:
+    described = tuple(_field(name, text) for name, text in (fields or {}).items())
+    if described and constants:
         raise ValueError(f"{class_name} has fields and constants, expected either")
-    return KryoClass(class_name, found, is_final, tuple(constants))
+    return KryoClass(class_name, described, is_final, tuple(constants))
 
 
 def kryo_classes_of(text: str) -> tuple[KryoClass, ...]:
@@ -76,38 +76,38 @@ def kryo_classes_of(text: str) -> tuple[KryoClass, ...]:
         ValueError: It is none of classes.
     """
     try:
-        found = json.loads(text)
+        described = json.loads(text)
     except ValueError as error:
         raise ValueError(f"classes of Kryo are no JSON: {error}") from error
-    if not isinstance(found, list):
+    if not isinstance(described, list):
         raise ValueError(f"classes of Kryo are {text!r}, expected a JSON list")
-    return tuple(map(_class_of, found))
+    return tuple(map(_class_of, described))
 
 
-def _class_of(one: Any) -> KryoClass:
-    match one:
-        case {"class": str(name)} if set(one) <= _MEMBERS:
-            fields, constants = one.get("fields", {}), one.get("constants", [])
+def _class_of(described: Any) -> KryoClass:
+    match described:
+        case {"class": str(name)} if set(described) <= _MEMBERS:
+            fields, constants = described.get("fields", {}), described.get("constants", [])
             if isinstance(fields, dict) and isinstance(constants, list):
-                is_final = one.get("final", False) is True
+                is_final = described.get("final", False) is True
                 return kryo_class(name, fields, is_final=is_final, constants=constants)
     raise ValueError(
-        f"a class of Kryo is {one!r}, expected 'class' and 'fields' or 'constants', and 'final'"
+        f"a class of Kryo is {described!r}, expected 'class' and 'fields' or 'constants', and 'final'"
     )
 
 
 def kryo_classes_json(classes: Iterable[KryoClass]) -> str:
     """The mirror of ``kryo_classes_of``."""
-    return json.dumps([_plain(one) for one in classes])
+    return json.dumps([_plain(class_) for class_ in classes])
 
 
-def _plain(one: KryoClass) -> dict[str, Any]:
-    found: dict[str, Any] = {"class": one.class_name}
-    if one.constants:
-        found["constants"] = one.constants
+def _plain(kryo_class: KryoClass) -> dict[str, Any]:
+    plain: dict[str, Any] = {"class": kryo_class.class_name}
+    if kryo_class.constants:
+        plain["constants"] = kryo_class.constants
     else:
-        found["fields"] = {field.name: _source_type(field) for field in one.fields}
-    return found | ({"final": True} if one.is_final else {})
+        plain["fields"] = {field.name: _source_type(field) for field in kryo_class.fields}
+    return plain | ({"final": True} if kryo_class.is_final else {})
 
 
 def _field(name: str, text: str) -> KryoField:

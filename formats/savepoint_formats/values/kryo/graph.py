@@ -73,10 +73,17 @@ class KryoGraph:
         self.input = KryoInput(view, is_little_endian=dialect.is_5)
         self.is_5 = dialect.is_5
         self._registered = registered_classes(dialect, layout.registrations)
-        self._custom = {one.class_name: one.serializer for one in layout.registrations}
+        self._custom = {
+            registration.class_name: registration.serializer
+            for registration in layout.registrations
+        }
         fixed = FIELDS_OF_BOTH if dialect.is_5 else FIELDS_OF_BOTH + FIELDS_OF_2
-        self._classes: dict[str, KryoClass] = {one.class_name: one for one in fixed}
-        self._user_classes = {one.class_name: one for one in (*dialect.classes, *layout.classes)}
+        self._classes: dict[str, KryoClass] = {
+            registration.class_name: registration for registration in fixed
+        }
+        self._user_classes = {
+            described.class_name: described for described in (*dialect.classes, *layout.classes)
+        }
         self._names: list[str] = []
         self._objects: list[Value] = []
         self._streams: dict[bool, JavaStreamReader] = {}
@@ -208,8 +215,12 @@ class KryoGraph:
         if stream is None:
             stream = self._streams[is_of_jdk] = JavaStreamReader(self.view)
             stream.read_header()
-        found = stream.read_object()
-        return KryoObject(class_name, found.fields) if isinstance(found, JavaObject) else found
+        java_object = stream.read_object()
+        return (
+            KryoObject(class_name, java_object.fields)
+            if isinstance(java_object, JavaObject)
+            else java_object
+        )
 
     def read_count(self) -> int:
         """A varint that counts elements."""

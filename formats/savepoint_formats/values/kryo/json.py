@@ -65,13 +65,13 @@ class _Plain:
             case bytes():
                 return graph.hex()
             case KryoObject(class_name, fields):
-                plain = {name: self.value(one) for name, one in fields.items()}
+                plain = {name: self.value(item) for name, item in fields.items()}
                 return {"$class": class_name} | plain
             case KryoReference(number):
                 return {"$reference": number}
             case tuple():
                 return dict(zip(("key", "value"), map(self.value, graph), strict=True))
             case list():
-                return [self.value(one) for one in graph]
+                return [self.value(item) for item in graph]
             case _:
                 return str(graph)

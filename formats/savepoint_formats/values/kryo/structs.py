@@ -61,24 +61,24 @@ _CODES = {
 @lru_cache(maxsize=1000)
 def column_type(layout: Kryo) -> KryoType | None:
     """The column of a layout's objects; None if it is ``OBJECT_TYPE``, as nobody described them."""
-    found = _Columns(layout.classes).of_class(layout.class_name, ())
+    struct = _Columns(layout.classes).of_class(layout.class_name, ())
     if not is_described(layout):
-        return KRYO_TYPES.get(layout.class_name) or (found if layout.classes else None)
-    if not pa.types.is_struct(found.arrow_type):
-        found = _in_struct(found)
-    fields = [*found.arrow_type, pa.field(UNDECODED, UNDECODED_TYPE)]
-    return KryoType(pa.struct(fields), lambda one: found.convert(one) | {UNDECODED: None})
+        return KRYO_TYPES.get(layout.class_name) or (struct if layout.classes else None)
+    if not pa.types.is_struct(struct.arrow_type):
+        struct = _in_struct(struct)
+    fields = [*struct.arrow_type, pa.field(UNDECODED, UNDECODED_TYPE)]
+    return KryoType(pa.struct(fields), lambda value: struct.convert(value) | {UNDECODED: None})
 
 
 def is_described(layout: Kryo) -> bool:
     """Whether the user described the class of a layout's objects, be it an enum."""
-    return any(one.class_name == layout.class_name for one in layout.classes)
+    return any(class_.class_name == layout.class_name for class_ in layout.classes)
 
 
 def _in_struct(enum: KryoType) -> KryoType:
     """The column of an enum's constants, with room beside them for what is none."""
     return KryoType(
-        pa.struct([(CONSTANT, enum.arrow_type)]), lambda one: {CONSTANT: enum.convert(one)}
+        pa.struct([(CONSTANT, enum.arrow_type)]), lambda value: {CONSTANT: enum.convert(value)}
     )
 
 
@@ -94,7 +94,7 @@ class _Columns:
     """Knows the columns of declared types."""
 
     def __init__(self, classes: tuple[KryoClass, ...]) -> None:
-        self._classes = {one.class_name: one for one in classes}
+        self._classes = {class_.class_name: class_ for class_ in classes}
 
     def of_field(self, field: KryoField, around: tuple[str, ...]) -> KryoType:
         """The column of a field, whose class is the last of those around it."""
@@ -121,9 +121,9 @@ class _Columns:
             return KryoType(pa.utf8(), _constant(described.constants))
         return _JSON if name in around else self._struct(described, (*around, name))
 
-    def _struct(self, one: KryoClass, around: tuple[str, ...]) -> KryoType:
-        columns = {field.name: self.of_field(field, around) for field in one.fields}
-        classes = {field.name: _WRAPPERS.get(field.type, field.type) for field in one.fields}
+    def _struct(self, kryo_class: KryoClass, around: tuple[str, ...]) -> KryoType:
+        columns = {field.name: self.of_field(field, around) for field in kryo_class.fields}
+        classes = {field.name: _WRAPPERS.get(field.type, field.type) for field in kryo_class.fields}
         fields = [pa.field(name, column.arrow_type) for name, column in columns.items()]
         return KryoType(pa.struct(fields), _fields(columns, classes))
 
@@ -142,7 +142,7 @@ def _fields(
 
 def _listed(class_name: str, element: KryoType) -> KryoType:
     def convert(graph: list[Value]) -> list[Value]:
-        return [element.converted(class_name, one) for one in _instance(graph, list)]
+        return [element.converted(class_name, part) for part in _instance(graph, list)]
 
     return KryoType(pa.list_(element.arrow_type), convert)
 
@@ -152,10 +152,10 @@ def _mapped(key: tuple[str, KryoType], value: tuple[str, KryoType]) -> KryoType:
 
     def convert(graph: list[tuple[Value, Value]]) -> list[tuple[Value, Value]]:
         pairs = [
-            (key_type.converted(key_class, one), value_type.converted(value_class, other))
-            for one, other in _instance(graph, list)
+            (key_type.converted(key_class, key), value_type.converted(value_class, other))
+            for key, other in _instance(graph, list)
         ]
-        if any(one is None for one, _ in pairs):
+        if any(key is None for key, _ in pairs):
             raise ValueError("a null key")
         return pairs
 
@@ -164,10 +164,10 @@ def _mapped(key: tuple[str, KryoType], value: tuple[str, KryoType]) -> KryoType:
 
 def _constant(constants: tuple[str, ...]) -> Callable[[Value], str]:
     def convert(graph: Value) -> str:
-        found: str = _instance(graph, str)
-        if found not in constants:
-            raise ValueError(found)
-        return found
+        constant: str = _instance(graph, str)
+        if constant not in constants:
+            raise ValueError(constant)
+        return constant
 
     return convert
 

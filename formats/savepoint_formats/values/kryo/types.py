@@ -120,49 +120,49 @@ def _of(kind: type) -> Callable[[Value], Value]:
     return check
 
 
-def _days(one: KryoObject) -> int:
-    return times.days_from_date(one.fields["year"], one.fields["month"], one.fields["day"])
+def _days(graph: KryoObject) -> int:
+    return times.days_from_date(graph.fields["year"], graph.fields["month"], graph.fields["day"])
 
 
-def _nanos_of_day(one: KryoObject) -> int:
-    fields = one.fields
+def _nanos_of_day(graph: KryoObject) -> int:
+    fields = graph.fields
     seconds = fields["hour"] * 3_600 + fields["minute"] * 60 + fields["second"]
     return int(seconds * NANOS_PER_SECOND + fields["nano"])
 
 
-def _nanos(one: KryoObject) -> int:
-    return int(one.fields["seconds"] * NANOS_PER_SECOND + one.fields["nanos"])
+def _nanos(graph: KryoObject) -> int:
+    return int(graph.fields["seconds"] * NANOS_PER_SECOND + graph.fields["nanos"])
 
 
-def _instant(one: KryoObject) -> Value:
-    return times.to_precise(_nanos(one), is_utc=True)
+def _instant(graph: KryoObject) -> Value:
+    return times.to_precise(_nanos(graph), is_utc=True)
 
 
-def _date_time(one: KryoObject) -> Value:
-    days, nanos_of_day = _days(one.fields["date"]), _nanos_of_day(one.fields["time"])
+def _date_time(graph: KryoObject) -> Value:
+    days, nanos_of_day = _days(graph.fields["date"]), _nanos_of_day(graph.fields["time"])
     return times.to_precise(days * NANOS_PER_DAY + nanos_of_day)
 
 
 def _field(name: str) -> Callable[[KryoObject], Value]:
-    return lambda one: one.fields[name]
+    return lambda graph: graph.fields[name]
 
 
-def _date_text(one: KryoObject) -> str:
-    return "{year:04}-{month:02}-{day:02}".format_map(one.fields)
+def _date_text(graph: KryoObject) -> str:
+    return "{year:04}-{month:02}-{day:02}".format_map(graph.fields)
 
 
-def _time_text(one: KryoObject) -> str:
-    text = "{hour:02}:{minute:02}:{second:02}".format_map(one.fields)
-    nano = one.fields["nano"]
+def _time_text(graph: KryoObject) -> str:
+    text = "{hour:02}:{minute:02}:{second:02}".format_map(graph.fields)
+    nano = graph.fields["nano"]
     return f"{text}.{nano:09}" if nano else text
 
 
-def _date_time_text(one: KryoObject) -> str:
-    return f"{_date_text(one.fields['date'])}T{_time_text(one.fields['time'])}"
+def _date_time_text(graph: KryoObject) -> str:
+    return f"{_date_text(graph.fields['date'])}T{_time_text(graph.fields['time'])}"
 
 
-def _offset_text(one: KryoObject) -> str:
-    seconds = one.fields["totalSeconds"]
+def _offset_text(graph: KryoObject) -> str:
+    seconds = graph.fields["totalSeconds"]
     if seconds == 0:
         return "Z"
     sign, minutes = "-" if seconds < 0 else "+", abs(seconds) // 60
@@ -170,39 +170,39 @@ def _offset_text(one: KryoObject) -> str:
     return f"{text}:{abs(seconds) % 60:02}" if seconds % 60 else text
 
 
-def _offset_time_text(one: KryoObject) -> str:
-    return _time_text(one.fields["time"]) + _offset_text(one.fields["offset"])
+def _offset_time_text(graph: KryoObject) -> str:
+    return _time_text(graph.fields["time"]) + _offset_text(graph.fields["offset"])
 
 
-def _offset_date_time_text(one: KryoObject) -> str:
-    return _date_time_text(one.fields["dateTime"]) + _offset_text(one.fields["offset"])
+def _offset_date_time_text(graph: KryoObject) -> str:
+    return _date_time_text(graph.fields["dateTime"]) + _offset_text(graph.fields["offset"])
 
 
-def _zoned_text(one: KryoObject) -> str:
-    zone = one.fields["zone"]
+def _zoned_text(graph: KryoObject) -> str:
+    zone = graph.fields["zone"]
     if not isinstance(zone, str):
         zone = zone.fields["id"] if "id" in zone.fields else _offset_text(zone)
-    offset = one.fields.get("offset")
-    text = _date_time_text(one.fields["dateTime"])
+    offset = graph.fields.get("offset")
+    text = _date_time_text(graph.fields["dateTime"])
     return f"{text}{_offset_text(offset) if offset else ''}[{zone}]"
 
 
-def _period_text(one: KryoObject) -> str:
+def _period_text(graph: KryoObject) -> str:
     parts = (("years", "Y"), ("months", "M"), ("days", "D"))
-    text = "".join(f"{one.fields[name]}{sign}" for name, sign in parts if one.fields[name])
+    text = "".join(f"{graph.fields[name]}{sign}" for name, sign in parts if graph.fields[name])
     return f"P{text or '0D'}"
 
 
-def _optional(one: KryoObject) -> Value:
-    return one.fields["value"] if one.fields.get("isPresent", True) else None
+def _optional(graph: KryoObject) -> Value:
+    return graph.fields["value"] if graph.fields.get("isPresent", True) else None
 
 
-def _millis(one: KryoObject) -> Value:
-    return times.to_timestamp(one.fields["millis"], "ms", is_utc=True)
+def _millis(graph: KryoObject) -> Value:
+    return times.to_timestamp(graph.fields["millis"], "ms", is_utc=True)
 
 
-def _sql_timestamp(one: KryoObject) -> Value:
-    count = one.fields["millis"] // 1000 * NANOS_PER_SECOND + one.fields["nanos"]
+def _sql_timestamp(graph: KryoObject) -> Value:
+    count = graph.fields["millis"] // 1000 * NANOS_PER_SECOND + graph.fields["nanos"]
     return times.to_precise(count, is_utc=True)
 
 
@@ -220,7 +220,7 @@ KRYO_TYPES: dict[str, KryoType] = {
     "java.lang.Double": KryoType(pa.float64(), _of(float)),
     "java.lang.Character": KryoType(pa.utf8(), _of(str)),
     "java.lang.String": KryoType(pa.utf8(), _of(str)),
-    "java.util.UUID": KryoType(pa.utf8(), lambda one: str(_of(UUID)(one))),
+    "java.util.UUID": KryoType(pa.utf8(), lambda graph: str(_of(UUID)(graph))),
     "java.util.Currency": KryoType(pa.utf8(), _of(str)),
     "java.net.URI": KryoType(pa.utf8(), _of(str)),
     "java.net.URL": KryoType(pa.utf8(), _of(str)),
@@ -234,8 +234,8 @@ KRYO_TYPES: dict[str, KryoType] = {
     "java.util.OptionalLong": KryoType(pa.int64(), _optional),
     "java.util.OptionalDouble": KryoType(pa.float64(), _optional),
     **_texts(
-        ("YearMonth", lambda one: "{year:04}-{month:02}".format_map(one.fields)),
-        ("MonthDay", lambda one: "--{month:02}-{day:02}".format_map(one.fields)),
+        ("YearMonth", lambda graph: "{year:04}-{month:02}".format_map(graph.fields)),
+        ("MonthDay", lambda graph: "--{month:02}-{day:02}".format_map(graph.fields)),
         ("Period", _period_text),
         ("ZoneOffset", _offset_text),
         ("OffsetTime", _offset_time_text),
@@ -246,8 +246,10 @@ KRYO_TYPES: dict[str, KryoType] = {
 
 DECLARED_TYPES: dict[str, KryoType] = {
     **KRYO_TYPES,
-    "java.math.BigInteger": KryoType(pa.utf8(), lambda one: unbounded.integer_text(_of(int)(one))),
-    "java.math.BigDecimal": KryoType(pa.utf8(), lambda one: str(_of(Decimal)(one))),
+    "java.math.BigInteger": KryoType(
+        pa.utf8(), lambda graph: unbounded.integer_text(_of(int)(graph))
+    ),
+    "java.math.BigDecimal": KryoType(pa.utf8(), lambda graph: str(_of(Decimal)(graph))),
     "java.util.Date": KryoType(pa.timestamp("ms", "UTC"), _millis),
     "java.sql.Timestamp": KryoType(precise_type("UTC"), _sql_timestamp),
 }
