@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.layout import JavaObject, Kryo, Layout, Opaque, Pojo, parts
 from savepoint_formats.snapshots.class_names import is_named_in
-from savepoint_formats.state_files.header import HeaderBytes, OperatorBackendHeader
+from savepoint_formats.tables.stored_infos import operator_infos
 from state_processor.changing.stored_elements import StoredElements
 from state_processor.changing.stored_rows import StoredKeyedRows
 from state_processor.snapshot.task_errors import typed_errors
@@ -42,12 +42,7 @@ def snapshots_of(operator: Operator) -> Iterator[TypeSerializerSnapshot]:
         for info in types.states:
             yield from (entry.snapshot for _, entry in info.serializers)
     for subtask in operator.record.subtasks:
-        handle = subtask.managed_operator_state
-        if handle is None or not handle.states:
-            continue
-        header = HeaderBytes.of_operator_state(operator.directory, handle)
-        parsed = OperatorBackendHeader.parse(header)
-        for info in (*parsed.list_states, *parsed.broadcast_states):
+        for info in operator_infos(operator.directory, subtask):
             yield from (entry.snapshot for _, entry in info.serializers)
 
 

@@ -6,20 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.errors import KeyTypeError, StateNotFoundError
-from savepoint_formats.metadata import ChangelogHandle
-from savepoint_formats.state_files.changelog import read_registrations
-from savepoint_formats.state_files.header import (
-    VALUE_SERIALIZER,
-    BackendStateType,
-    HeaderBytes,
-    KeyedBackendHeader,
-)
-from savepoint_formats.state_files.raw_timers import raw_timer_infos
-from savepoint_formats.tables.catalog import base_handles, raw_keyed_handle
+from savepoint_formats.state_files.header import VALUE_SERIALIZER, BackendStateType
+from savepoint_formats.tables.stored_infos import keyed_headers, raw_timers, registered_infos
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
     from state_processor.snapshot.operator import Operator
@@ -46,11 +36,17 @@ class StoredTypes:
             KeyTypeError: Nobody tells the type of its keys.
             FormatError: A header is damaged.
         """
-        headers = [KeyedBackendHeader.parse(found) for found in _headers(operator)]
+        directory, subtasks = operator.directory, operator.record.subtasks
+        headers = [header for one in subtasks for header in keyed_headers(directory, one)]
         states = {state.name: state for header in headers for state in header.states}
-        for info in _registered(operator):
-            states.setdefault(info.name, info)
-        timers = {info.name: info for info in _raw_timers(operator)}
+        for subtask in subtasks:
+            for info in registered_infos(directory, subtask):
+                states.setdefault(info.name, info)
+        timers = {
+            info.name: info
+            for subtask in subtasks
+            for info in raw_timers(directory, subtask, operator.kryo)
+        }
         if not states and not timers:
             raise StateNotFoundError(f"operator {operator.name} has no keyed state")
         infos = tuple({**states, **timers}.values())
@@ -73,28 +69,3 @@ def _key_of_timers(states: tuple[StateMetaInfo, ...]) -> TypeSerializerSnapshot 
         if info.type is BackendStateType.PRIORITY_QUEUE and timer is not None and timer.nested:
             return timer.nested[0]
     return None
-
-
-def _registered(operator: Operator) -> Iterator[StateMetaInfo]:
-    """The states that changelogs register."""
-    for subtask in operator.record.subtasks:
-        handle = subtask.managed_keyed_state
-        if isinstance(handle, ChangelogHandle):
-            for registration in read_registrations(operator.directory, handle):
-                yield registration.info
-
-
-def _raw_timers(operator: Operator) -> Iterator[StateMetaInfo]:
-    """The queues that timers among raw keyed state become."""
-    for subtask in operator.record.subtasks:
-        handle = raw_keyed_handle(subtask)
-        if handle is not None:
-            yield from raw_timer_infos(operator.directory, handle, operator.kryo)
-
-
-def _headers(operator: Operator) -> Iterator[HeaderBytes]:
-    """The header of each file of keyed state."""
-    for subtask in operator.record.subtasks:
-        handle = subtask.managed_keyed_state
-        for base in base_handles(handle):
-            yield HeaderBytes.of_keyed_state(operator.directory, base)
