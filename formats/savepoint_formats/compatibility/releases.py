@@ -1,0 +1,83 @@
+"""Releases of Flink, as those name them who are about to upgrade."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from savepoint_formats.metadata.flink_versions import FlinkVersionRange, Release
+
+TARGETS: tuple[Release, ...] = ((1, 18), (1, 19), (1, 20), (2, 0), (2, 1), (2, 2), (2, 3))
+"""The releases that the rules know."""
+
+_FLINK_2: Release = (2, 0)
+_RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.\d+)?")
+
+
+def release(text: str) -> Release:
+    """The release that a text names: ``2.2``, or ``2.2.1``.
+
+    Raises:
+        ValueError: It names none.
+    """
+    found = _RELEASE.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no release of Flink, expected one such as 2.2")
+    return int(found[1]), int(found[2])
+
+
+def target_release(text: str) -> Release:
+    """The release that is to restore a snapshot.
+
+    Raises:
+        ValueError: The text names none, or one that the rules do not know.
+    """
+    found = release(text)
+    if found not in TARGETS:
+        known = ", ".join(map(release_text, TARGETS))
+        raise ValueError(f"the rules know nothing of Flink {text}; they know {known}")
+    return found
+
+
+def release_text(one: Release) -> str:
+    """The release as people write it."""
+    return ".".join(map(str, one))
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """From which release to which a snapshot is taken.
+
+    Attributes:
+        written: The releases that may have written it.
+        metadata_version: The version of its ``_metadata``.
+        target: The release that is to restore it.
+        backend: The state backend of the job that is to restore it; empty if nobody has said.
+    """
+
+    written: FlinkVersionRange
+    metadata_version: int
+    target: Release
+    backend: str = ""
+
+    @property
+    def is_back(self) -> bool:
+        """Whether only releases newer than the target can have written it."""
+        return self.target < self.written.oldest
+
+
+def always(_crossing: Crossing) -> bool:
+    """Whatever the releases are."""
+    return True
+
+
+def from_1_to_2(crossing: Crossing) -> bool:
+    """Whether Flink 1 wrote the snapshot, and Flink 2 is to restore it."""
+    return crossing.written.newest < _FLINK_2 <= crossing.target
+
+
+def to_another(crossing: Crossing) -> bool:
+    """Whether another release than the target may have written the snapshot."""
+    return not crossing.written.oldest == crossing.written.newest == crossing.target

@@ -1,0 +1,175 @@
+"""Rules about serializers: a row each.
+
+Which snapshot classes Flink 2 lacks was found by comparing the classes of the distributions of
+1.20.5 and 2.2.1; what Flink 2 makes of Kryo's state, by restoring it there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats.compatibility.releases import always, from_1_to_2, to_another
+from savepoint_formats.compatibility.rules import Rule
+from savepoint_formats.compatibility.verdicts import Verdict
+from savepoint_formats.snapshots.legacy import LEGACY_VERSION
+from savepoint_formats.snapshots.snapshot import OpaqueSnapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from savepoint_formats.compatibility.facts import SerializerUse
+
+_NOTES = "https://nightlies.apache.org/flink/flink-docs-release-{0}/release-notes/flink-{0}/"
+NOTES_2_0 = _NOTES.format("2.0")
+_NOTES_1_17 = _NOTES.format("1.17")
+
+_FLINK = "org.apache.flink."
+_KRYO = f"{_FLINK}api.java.typeutils.runtime.kryo.KryoSerializerSnapshot"
+_SCALA = f"{_FLINK}api.scala.typeutils."
+_TWO_PHASE = f"{_FLINK}streaming.api.functions.sink.TwoPhaseCommitSinkFunction$"
+_KAFKA_PRODUCER = f"{_FLINK}streaming.connectors.kafka.FlinkKafkaProducer"
+_JAVA = f"{_FLINK}runtime.state.JavaSerializer$JavaSerializerSnapshot"
+_REPLACED = (
+    f"{_FLINK}api.java.typeutils.runtime.EitherSerializerSnapshot",
+    f"{_FLINK}api.common.typeutils.base.GenericArraySerializerConfigSnapshot",
+    f"{_FLINK}cep.nfa.sharedbuffer.SharedBufferNode$",
+)
+
+# What TypeExtractor takes for a list, a map or a set, where it is declared with its type arguments.
+_COLLECTIONS = (
+    *("java.util.List", "java.util.Map", "java.util.Set", "java.util.Collection"),
+    "java.lang.Iterable",
+)
+
+
+def _is_collection_field(use: SerializerUse) -> bool:
+    is_kryo = use.snapshot_class == _KRYO
+    return is_kryo and use.is_field and use.type_class in _COLLECTIONS
+
+
+def _collection_fields(use: SerializerUse) -> Iterator[str]:
+    if _is_collection_field(use):
+        yield f"{use.path}: {use.type_class}"
+
+
+def _kryo(use: SerializerUse) -> Iterator[str]:
+    if use.snapshot_class == _KRYO and not _is_collection_field(use):
+        yield f"{use.path}: {use.type_class}"
+
+
+def _of_class(*beginnings: str) -> Callable[[SerializerUse], Iterator[str]]:
+    """What finds serializers whose snapshot class begins like this."""
+
+    def found(use: SerializerUse) -> Iterator[str]:
+        if use.snapshot_class.startswith(beginnings):
+            yield f"{use.path}: {use.snapshot_class}"
+
+    return found
+
+
+def _config_snapshots(use: SerializerUse) -> Iterator[str]:
+    if use.snapshot.version == LEGACY_VERSION:
+        yield f"{use.path}: {use.snapshot_class}"
+
+
+def _unknown(use: SerializerUse) -> Iterator[str]:
+    if isinstance(use.snapshot, OpaqueSnapshot):
+        yield f"{use.path}: {use.snapshot_class}"
+
+
+SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
+    Rule(
+        "kryo",
+        Verdict.SILENT_CORRUPTION,
+        from_1_to_2,
+        _kryo,
+        "Flink 1 writes by Kryo 2.24, Flink 2 reads by Kryo 5.6, whose bytes are others. The"
+        " serializer snapshot is the same, so Flink 2 restores the state without an error, and its"
+        " values are wrong",
+        "do not restore it. Keep the state in a POJO, an Avro class or under a serializer of your"
+        " own before you leave Flink 1; or read it here, and write the operator anew in other types",
+        f"FLINK-34037, {NOTES_2_0}; KryoSerializerSnapshot",
+    ),
+    Rule(
+        "kryo-collection",
+        Verdict.AFTER_MIGRATION,
+        from_1_to_2,
+        _collection_fields,
+        "Flink 1 leaves a List, Map or Set in a POJO to Kryo; Flink 2 has serializers of its own"
+        " for them, and refuses the POJO. If the field is declared without type arguments, it stays"
+        " with Kryo, and its values are wrong",
+        "rewrite the state: read it here, and write the operator anew; or give the field a type"
+        " information of your own in both jobs, and save it once more by Flink 1",
+        f"FLINK-34037, FLINK-34123, {NOTES_2_0}; TypeExtractor",
+    ),
+    Rule(
+        "scala",
+        Verdict.NOT_RESTORABLE,
+        from_1_to_2,
+        _of_class(_SCALA),
+        "Flink 2 has no API for Scala, and so not the class of this serializer snapshot",
+        "move the state to types of Java before you leave Flink 1; or read it here, and write the"
+        " operator anew",
+        f"{NOTES_2_0} (Scala DataStream API)",
+    ),
+    Rule(
+        "replaced-serializer",
+        Verdict.AFTER_MIGRATION,
+        from_1_to_2,
+        _of_class(*_REPLACED),
+        "Flink 2 does not have this class of a serializer snapshot, which newer releases of Flink 1"
+        " read but do not write any more",
+        "restore the savepoint by Flink 1.20, and take another one",
+        "the classes of flink-dist 1.20.5 and 2.2.1",
+    ),
+    Rule(
+        "two-phase-commit",
+        Verdict.NOT_RESTORABLE,
+        from_1_to_2,
+        _of_class(_TWO_PHASE),
+        "sinks of this kind are gone from Flink 2's API, and the class of the serializer snapshot"
+        " is in another package",
+        "stop the job with a savepoint, so that the sink commits; use a sink of the new API, and"
+        " leave this state out (savepoint remove-operator)",
+        f"{NOTES_2_0} (SinkFunction, Sink V1)",
+    ),
+    Rule(
+        "kafka-producer",
+        Verdict.NOT_RESTORABLE,
+        from_1_to_2,
+        _of_class(_KAFKA_PRODUCER),
+        "Kafka's connector for Flink 2 has no FlinkKafkaProducer",
+        "stop the job with a savepoint, so that the sink commits; use KafkaSink, and leave this"
+        " state out (savepoint remove-operator)",
+        f"{NOTES_2_0} (SinkFunction, Sink V1)",
+    ),
+    Rule(
+        "config-snapshot",
+        Verdict.AFTER_MIGRATION,
+        always,
+        _config_snapshots,
+        "no release since 1.17 reads config snapshots of serializers, which jobs of Flink 1.7 and"
+        " older have, and serializers that were written for them",
+        "restore the savepoint by a Flink of 1.8 to 1.16, and take another one",
+        f"FLINK-29807, {_NOTES_1_17}",
+    ),
+    Rule(
+        "java-serialized",
+        Verdict.UNKNOWN,
+        from_1_to_2,
+        _of_class(_JAVA),
+        "values are objects as Java's serialization writes them: they are read if all their classes"
+        " are there, with the same serialVersionUID",
+        "look which classes the values have, and whether they come from Flink or its libraries",
+        "JavaSerializer",
+    ),
+    Rule(
+        "unknown-serializer",
+        Verdict.UNKNOWN,
+        to_another,
+        _unknown,
+        "the serializer is one of the job or of a library, in this version or at all",
+        "see to it that its snapshot class is there for the target, and reads what it has written",
+        "TypeSerializerSnapshot.resolveSchemaCompatibility",
+    ),
+)
