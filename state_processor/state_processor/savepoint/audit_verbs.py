@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.audit.key_state import KeyState
     from state_processor.audit.statistics import SavepointStatistics
+    from state_processor.checks.compatibility import Compatibility
     from state_processor.checks.savepoint_diff import SavepointDiff
     from state_processor.checks.verification import Depth, Verification
     from state_processor.types.timer_dates import Times
@@ -50,6 +51,34 @@ class AuditVerbs(Snapshot):
             (True, [])
         """
         return checks.Verification.of(self, depth)
+
+    def compatibility(
+        self, target: str, *, written_by: str = "", backend: str = ""
+    ) -> Compatibility:
+        """Whether a release of Flink restores the savepoint, per operator and state, and why not.
+
+        Follows rules, each of which names its source. Reads ``_metadata`` and the headers of files,
+        not a key or value; so it knows neither the code of the job nor which classes values are of.
+
+        Args:
+            target: The release that is to restore it: ``1.18`` to ``2.3``.
+            written_by: The release that wrote it, where several may have; by default all that may.
+            backend: The state backend of the job that is to restore it: ``hashmap``, ``rocksdb``
+                or ``forst``. Without it, files of one backend are a condition, and no obstacle.
+
+        Returns:
+            A verdict of the whole, of each operator and of each state, the worst of what was found:
+            ``silent corruption``, ``not restorable``, ``restorable after migration``, ``unknown``
+            or ``restorable``; and the findings, with reason, advice and source.
+
+        Raises:
+            ValueError: There is no such release or backend, or the release has not written it.
+
+        Example:
+            >>> found = Savepoint.open("s3://jobs/orders/savepoint-1a2b").compatibility("2.2")
+            >>> [(state.state, state.verdict) for state in found.states()]
+        """
+        return checks.Compatibility.of(self, target, written_by=written_by, backend=backend)
 
     def stats(
         self,

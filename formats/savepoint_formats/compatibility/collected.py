@@ -1,0 +1,117 @@
+"""The facts of an operator, from the headers of its files. No key or value of it is read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from savepoint_formats.compatibility.facts import OperatorFacts, StateFacts, uses_of
+from savepoint_formats.errors import SavepointError
+from savepoint_formats.state_files.header import (
+    DISTRIBUTION_MODE,
+    KEY_SERIALIZER,
+    KEYED_STATE_TYPE,
+    BackendStateType,
+)
+from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.tables.stored_infos import (
+    keyed_headers,
+    operator_infos,
+    raw_timers,
+    registered_infos,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from savepoint_formats.compatibility.facts import SerializerUse
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.metadata import OperatorState, SubtaskState
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.state_files.header import StateMetaInfo
+    from savepoint_formats.tables.catalog import OperatorCatalog
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+_MODES = {
+    "SPLIT_DISTRIBUTE": StateKind.OPERATOR_LIST.value,
+    "UNION": StateKind.UNION_LIST.value,
+    "BROADCAST": StateKind.BROADCAST.value,
+}
+
+
+def operator_facts(
+    directory: SnapshotDirectory,
+    record: OperatorState,
+    uid: str | None,
+    catalog: OperatorCatalog,
+    kryo: KryoDialect | None,
+) -> tuple[OperatorFacts, tuple[str, ...]]:
+    """What the rules look at of an operator, and why some of it is not known.
+
+    Args:
+        directory: Where the snapshot is.
+        record: The operator.
+        uid: Its uid, if somebody knows it.
+        catalog: Its states; those in a format that is not Flink's are taken from here.
+        kryo: What is known of the Kryo that wrote object graphs.
+    """
+    collected = _Collected(directory, kryo)
+    for subtask in record.subtasks:
+        collected.read(subtask)
+    raw = (StateFacts(one.name, one.kind.value) for one in catalog.states if one.kind.is_raw)
+    states = (*collected.states.values(), *raw)
+    problems = dict.fromkeys((*collected.problems, *map(str, catalog.problems)))
+    return OperatorFacts(record, uid, states), tuple(problems)
+
+
+class _Collected:
+    """The states of an operator, of all of its subtasks; a subtask may lack some of them."""
+
+    def __init__(self, directory: SnapshotDirectory, kryo: KryoDialect | None) -> None:
+        self.states: dict[tuple[bool, str], StateFacts] = {}
+        self.problems: list[str] = []
+        self._directory, self._kryo = directory, kryo
+        self._key: tuple[SerializerUse, ...] = ()
+
+    def read(self, subtask: SubtaskState) -> None:
+        """Adds the states of a subtask; what of it can't be read is a problem of the catalog too."""
+        for read in (self._read_keyed, self._read_others):
+            try:
+                read(subtask)
+            except SavepointError as error:
+                self.problems.append(f"subtask {subtask.index}: {error}")
+
+    def _read_keyed(self, subtask: SubtaskState) -> None:
+        for header in keyed_headers(self._directory, subtask):
+            self._key = tuple(_uses(KEY_SERIALIZER, header.key_serializer.snapshot))
+            counts = Counter(info.name for info in header.states)
+            for info in header.states:
+                self._add(info, is_repeated=counts[info.name] > 1)
+        for info in registered_infos(self._directory, subtask):
+            self._add(info)
+
+    def _read_others(self, subtask: SubtaskState) -> None:
+        for info in raw_timers(self._directory, subtask, self._kryo):
+            self._add(info)
+        for info in operator_infos(self._directory, subtask):
+            self._add(info, is_keyed=False)
+
+    def _add(
+        self, info: StateMetaInfo, *, is_keyed: bool = True, is_repeated: bool = False
+    ) -> None:
+        own = (use for role, one in info.serializers for use in _uses(role, one.snapshot))
+        key = self._key if is_keyed else ()
+        facts = StateFacts(info.name, _kind(info), (*key, *own), is_repeated)
+        self.states.setdefault((is_keyed, info.name), facts)
+
+
+def _uses(role: str, snapshot: TypeSerializerSnapshot) -> Iterator[SerializerUse]:
+    """A serializer and those within it; the path begins with what it is for."""
+    return uses_of(snapshot, role.removesuffix("_SERIALIZER").lower().replace("_", " "))
+
+
+def _kind(info: StateMetaInfo) -> str:
+    if info.type is BackendStateType.PRIORITY_QUEUE:
+        return StateKind.TIMERS.value
+    mode = info.option(DISTRIBUTION_MODE)
+    return _MODES.get(mode) or info.option(KEYED_STATE_TYPE, "value").lower()

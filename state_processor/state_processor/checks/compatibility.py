@@ -1,0 +1,186 @@
+"""Whether a release of Flink restores a snapshot: per operator and state, by the rules.
+
+Only ``_metadata`` and the headers of files are read. What no rule speaks against is restorable, as
+far as anybody knows: neither the code of the job nor the connectors of the target are looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from savepoint_formats.compatibility.collected import operator_facts
+from savepoint_formats.compatibility.facts import SnapshotFacts
+from savepoint_formats.compatibility.releases import (
+    Crossing,
+    release,
+    release_text,
+    target_release,
+)
+from savepoint_formats.compatibility.rules import Finding, all_findings
+from savepoint_formats.compatibility.serializer_rules import SERIALIZER_RULES
+from savepoint_formats.compatibility.state_rules import (
+    BACKENDS,
+    OPERATOR_RULES,
+    SNAPSHOT_RULES,
+    STATE_RULES,
+)
+from savepoint_formats.compatibility.verdicts import Verdict, worst
+from savepoint_formats.metadata import FlinkVersionRange
+from savepoint_formats.printable import html_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from savepoint_formats.compatibility.facts import StateFacts
+    from state_processor.snapshot.operator import Operator
+    from state_processor.snapshot.snapshot import Snapshot
+
+_UNREAD = Finding(
+    Verdict.UNKNOWN,
+    "unread",
+    "",
+    "a file of the operator can't be read, so that states may be missing here",
+    "savepoint verify PATH --quick says what is wrong with the savepoint",
+    "",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StateCompatibility:
+    """What becomes of a state.
+
+    Attributes:
+        operator: The operator, by its uid, or its hash where that is not known.
+        state: The state.
+        kind: What it is to the job.
+        verdict: What becomes of it; what is said of its operator and of the snapshot not counted.
+        findings: What rules say of it.
+    """
+
+    operator: str
+    state: str
+    kind: str
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+
+    @classmethod
+    def of(cls, operator: str, state: StateFacts, crossing: Crossing) -> StateCompatibility:
+        """What the rules say of a state and of its serializers."""
+        found = list(all_findings(STATE_RULES, state, crossing))
+        for use in state.serializers:
+            found += all_findings(SERIALIZER_RULES, use, crossing)
+        findings = tuple(dict.fromkeys(found))
+        return cls(operator, state.name, state.kind, _worst(findings), findings)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCompatibility:
+    """What becomes of an operator.
+
+    Attributes:
+        operator: Its uid, or its hash where that is not known.
+        hash: The hash of its uid.
+        verdict: What becomes of it, its states counted.
+        findings: What rules say of it as a whole.
+        states: What becomes of its states.
+    """
+
+    operator: str
+    hash: str
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    states: tuple[StateCompatibility, ...]
+
+    @classmethod
+    def of(cls, operator: Operator, crossing: Crossing) -> OperatorCompatibility:
+        """What the rules say of an operator and of its states."""
+        facts, problems = operator_facts(
+            operator.directory, operator.record, operator.uid, operator.catalog, operator.kryo
+        )
+        unread = (replace(_UNREAD, where=problem) for problem in problems)
+        findings = (*all_findings(OPERATOR_RULES, facts, crossing), *unread)
+        states = tuple(
+            StateCompatibility.of(operator.name, state, crossing) for state in facts.states
+        )
+        verdict = worst((_worst(findings), *(state.verdict for state in states)))
+        return cls(operator.name, operator.id, verdict, findings, states)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Compatibility:
+    """What becomes of a snapshot when a release of Flink restores it.
+
+    Attributes:
+        path: The snapshot.
+        written_by: The releases that may have written it, as ``1.16 to 1.20``.
+        target: The release that is to restore it.
+        backend: The state backend of the job that is to; empty if nobody has said.
+        verdict: What becomes of it: the worst of all that is found.
+        is_restorable: Whether nothing is known that is in the way.
+        findings: What rules say of it as a whole.
+        operators: What becomes of its operators.
+    """
+
+    path: str
+    written_by: str
+    target: str
+    backend: str
+    verdict: Verdict
+    is_restorable: bool
+    findings: tuple[Finding, ...]
+    operators: tuple[OperatorCompatibility, ...]
+
+    def __repr__(self) -> str:
+        return f"Compatibility({self.path!r}, {self.target}, {self.verdict})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        rows = ((state.operator, state.state, state.verdict) for state in self.states())
+        return html_table(repr(self), ("operator", "state", "verdict"), rows)
+
+    def states(self) -> tuple[StateCompatibility, ...]:
+        """What becomes of the states of all operators."""
+        return tuple(state for operator in self.operators for state in operator.states)
+
+    @classmethod
+    def of(
+        cls, snapshot: Snapshot, target: str, *, written_by: str = "", backend: str = ""
+    ) -> Compatibility:
+        """What the rules say of a snapshot; see ``Savepoint.compatibility``."""
+        crossing = _crossing(snapshot, target, written_by, backend)
+        findings = all_findings(SNAPSHOT_RULES, SnapshotFacts(snapshot.metadata), crossing)
+        operators = tuple(
+            OperatorCompatibility.of(operator, crossing) for operator in snapshot.operators()
+        )
+        verdict = worst((_worst(findings), *(operator.verdict for operator in operators)))
+        return cls(
+            snapshot.path,
+            str(crossing.written),
+            release_text(crossing.target),
+            backend,
+            verdict,
+            verdict is Verdict.RESTORABLE,
+            findings,
+            operators,
+        )
+
+
+def _worst(findings: Iterable[Finding]) -> Verdict:
+    return worst(finding.verdict for finding in findings)
+
+
+def _crossing(snapshot: Snapshot, target: str, written_by: str, backend: str) -> Crossing:
+    """Raises ``ValueError`` for releases that there are not, and backends that Flink has not."""
+    if backend and backend not in BACKENDS:
+        raise ValueError(f"backend is {backend!r}, expected one of {', '.join(BACKENDS)}")
+    written = FlinkVersionRange.of(snapshot.metadata)
+    if written_by:
+        writer = release(written_by)
+        if not written.oldest <= writer <= written.newest:
+            raise ValueError(
+                f"Flink {written_by} has not written {snapshot.path}, but Flink {written}"
+            )
+        written = FlinkVersionRange(writer, writer)
+    version = snapshot.metadata.version
+    return Crossing(written, version, target_release(target), backend)
