@@ -14,6 +14,7 @@ from savepoint_cli import (
     change,
     checks,
     demo,
+    doctor,
     garbage,
     inspect,
     kafka,
@@ -110,7 +111,7 @@ def main() -> None:
 
     Exit codes: 0 done; 1 the savepoint is wrong, or what is asked can't be done with it; 2 the call
     is wrong: an option, a query, the name of an operator, a table or a column; 3 two savepoints are
-    different.
+    different, or one is not restorable as it is.
     """
 
 
@@ -120,6 +121,7 @@ for command in (
     inspect.schema,
     inspect.files,
     checks.verify,
+    doctor.doctor,
     audit.stats,
     audit.key,
     checks.diff,

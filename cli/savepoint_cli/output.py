@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+import textwrap
 from dataclasses import asdict, fields, is_dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 # Lines of a table besides its rows: a title, the heading, the rule, two notes, and one between.
 _FRAME_LINES = 6
 _FEWEST_ROWS = 2
+_LABEL_WIDTH = 8
 
 
 class OutputFormat(StrEnum):
@@ -140,6 +142,29 @@ class Output:
         else:
             self._print_part(title)
             self.values(title, names, rows)
+
+    @property
+    def explains(self) -> bool:
+        """Whether long texts are told as paragraphs: to a person, who has not asked for cells."""
+        return self.is_for_people and self.format is OutputFormat.TEXT
+
+    def explain(self, title: str, lines: Iterable[tuple[str, str]]) -> None:
+        """A paragraph of labelled texts, folded at the edge of the terminal and never shortened."""
+        click.echo()
+        _echo_styled(printable(title), bold=True)
+        width = shutil.get_terminal_size().columns
+        for label, text in lines:
+            start = f"  {label:<{_LABEL_WIDTH}}"
+            _echo_all(
+                textwrap.wrap(
+                    printable(text, keep=""),
+                    max(width, 2 * len(start)),
+                    initial_indent=start,
+                    subsequent_indent=" " * len(start),
+                    break_on_hyphens=False,
+                    break_long_words=False,
+                )
+            )
 
     def note(self, text: str) -> None:
         """What is to be known besides the answer; not among the lines that programs read."""
