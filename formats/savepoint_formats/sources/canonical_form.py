@@ -67,13 +67,19 @@ class CanonicalForm:
             stored.expect_all()
             if self._is_timers:
                 return StoredEntries(bytes_of(chunk, stored.values), nothings(len(stored)))
-            identities = identities_of(
-                chunk, stored.keys, stored.namespaces, has_suffixes=self._has_suffixes
-            )
-            return self._values.entries(chunk, stored.values, identities)
+            return self._values.entries(chunk, stored.values, self._identities(stored))
         except UndecodableError as error:
             error.message += _ADVICE
             raise
+
+    def without_values(self, stored: HeapEntries) -> StoredEntries:
+        """The keys and namespaces of entries that are none of timers, and nothing else."""
+        return StoredEntries(self._identities(stored), nothings(len(stored)))
+
+    def _identities(self, stored: HeapEntries) -> pa.LargeBinaryArray:
+        return identities_of(
+            stored.chunk, stored.keys, stored.namespaces, has_suffixes=self._has_suffixes
+        )
 
 
 def _values_of(state: State, kryo: KryoDialect | None) -> Values:

@@ -7,7 +7,7 @@ Nothing else is touched.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +18,9 @@ from savepoint_formats.entries.entry_spans import EntrySpans
 from savepoint_formats.entries.key_rows import KeyRows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from savepoint_formats.entries.entry_spans import Part
@@ -38,15 +39,20 @@ class ChangedPart:
         chunk: Where they lie.
         untouched: Those that no change concerns, as the materialized state has them.
         changed: Those that are there instead of others, as the changelog has them.
+        values: The values of untouched states of which there are but the keys in the chunk.
     """
 
     chunk: Chunk
     untouched: dict[str, EntrySpans]
     changed: dict[str, EntrySpans]
+    values: Mapping[str, pa.Array] = field(default_factory=dict)
 
 
 def changed_part(
-    part: Part, decoders: EntryDecoders, changes: Sequence[KeyGroupChanges]
+    part: Part,
+    decoders: EntryDecoders,
+    changes: Sequence[KeyGroupChanges],
+    values: Mapping[str, pa.Array],
 ) -> ChangedPart:
     """Entries after those changes whose identities are among them.
 
@@ -56,17 +62,19 @@ def changed_part(
         part: All entries of some identities.
         decoders: Of the states that they are of.
         changes: Those of their key groups.
+        values: See ``ChangedPart``; of states that no change concerns.
 
     Raises:
         UndecodableError: A change cannot be applied.
     """
-    numbered = _NumberedPart(part, decoders, changes)
+    numbered = _NumberedPart(part, decoders, changes, values)
     untouched = {name: numbered.taken_from(name) for name in part[1]}
-    return _with_entries(
+    changed = _with_entries(
         part[0],
         {name: spans for name, spans in untouched.items() if len(spans)},
         numbered.applied(),
     )
+    return replace(changed, values=values)
 
 
 def remaining_part(changes: KeyGroupChanges, prefix_size: int) -> ChangedPart:
@@ -84,7 +92,11 @@ class _NumberedPart:
     """A part whose identities have numbers, those first that wait for it to be changed."""
 
     def __init__(
-        self, part: Part, decoders: EntryDecoders, changes: Sequence[KeyGroupChanges]
+        self,
+        part: Part,
+        decoders: EntryDecoders,
+        changes: Sequence[KeyGroupChanges],
+        keys_only: Container[str],
     ) -> None:
         self._decoders = decoders
         self._waiting = [(group, identity) for group in changes for identity in group.waiting]
@@ -99,7 +111,9 @@ class _NumberedPart:
         rows.rows(waiting.key_starts + prefix, waiting.key_ends)
         self._spans = spans
         self._identities = {
-            name: decoders.identities(name, self._chunk, of_state)
+            name: (of_state.key_starts + prefix, of_state.key_ends)
+            if name in keys_only
+            else decoders.identities(name, self._chunk, of_state)
             for name, of_state in spans.items()
         }
         self._numbers = {

@@ -19,13 +19,17 @@ from savepoint_formats.sources.changed_part import ChangedPart, changed_part, re
 from savepoint_formats.sources.entry_decoders import EntryDecoders
 from savepoint_formats.sources.heap_source import HeapSource
 from savepoint_formats.sources.key_group_changes import WaitingChanges
+from savepoint_formats.sources.state_rows import StateRows
 from savepoint_formats.state_files.changelog import StateRegistration, read_changes
 from savepoint_formats.state_files.state import State, StateKind, key_layout, keyed_state
 from savepoint_formats.state_files.state_piece import pieces_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    import pyarrow as pa
+
+    from savepoint_formats.entries.entry_spans import Part
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import ChangelogHandle
@@ -78,8 +82,8 @@ class ChangelogSource:
             if not is_changed:
                 yield from base.batches(names, groups)
                 continue
-            for part in self._changed(base, names, groups, waiting):
-                rows = base.decoders.rows((part.chunk, part.untouched))
+            for part in self._shown(base, names, groups, waiting):
+                rows = self._untouched_rows(base, part)
                 for name, of_state in after.rows((part.chunk, part.changed)).items():
                     rows[name] = rows[name].joined(of_state) if name in rows else of_state
                 if rows:
@@ -174,16 +178,51 @@ class ChangelogSource:
         waiting: WaitingChanges,
     ) -> Iterator[ChangedPart]:
         """The entries of a base after the changes of those identities that have any in it."""
-        for chunk, by_state in base.parts(names, key_groups):
-            starts = [spans.key_starts for spans in by_state.values() if len(spans)]
-            groups = np.unique(
-                key_groups_at(chunk, np.concatenate(starts), self._prefix_size) if starts else []
-            )
-            changes = waiting.of(set(groups.tolist()))
-            if changes:
-                yield changed_part((chunk, by_state), base.decoders, changes)
-            else:
-                yield ChangedPart(chunk, by_state, {})
+        for part in base.parts(names, key_groups):
+            yield self._with_changes(base, part, {}, waiting)
+
+    def _shown(
+        self,
+        base: BaseSource,
+        names: frozenset[str],
+        key_groups: KeyGroupRange,
+        waiting: WaitingChanges,
+    ) -> Iterator[ChangedPart]:
+        """The same to show them: what no change concerns need not be told apart."""
+        if not isinstance(base, HeapSource):
+            yield from self._changed(base, names, key_groups, waiting)
+            return
+
+        def is_untouched(key_group: int, name: str) -> bool:
+            return not waiting.may_touch(key_group, name)
+
+        for part, values in base.shown_parts(names, key_groups, is_untouched):
+            yield self._with_changes(base, part, values, waiting)
+
+    def _with_changes(
+        self,
+        base: BaseSource,
+        part: Part,
+        values: Mapping[str, pa.Array],
+        waiting: WaitingChanges,
+    ) -> ChangedPart:
+        chunk, by_state = part
+        starts = [spans.key_starts for spans in by_state.values() if len(spans)]
+        groups = np.unique(
+            key_groups_at(chunk, np.concatenate(starts), self._prefix_size) if starts else []
+        )
+        changes = waiting.of(set(groups.tolist()))
+        if changes:
+            return changed_part(part, base.decoders, changes, values)
+        return ChangedPart(chunk, by_state, {}, values)
+
+    def _untouched_rows(self, base: BaseSource, part: ChangedPart) -> dict[str, StateRows]:
+        whole = {name: spans for name, spans in part.untouched.items() if name not in part.values}
+        rows = base.decoders.rows((part.chunk, whole))
+        for name, values in part.values.items():
+            spans = part.untouched[name]
+            rows[name] = StateRows(spans.key_starts + self._prefix_size, spans.key_ends, values)
+        return rows
 
     def _remaining(self, waiting: WaitingChanges) -> Iterator[ChangedPart]:
         for changes in waiting.all():

@@ -23,9 +23,12 @@ from savepoint_formats.state_files.state_piece import StatePiece, part_of
 from savepoint_formats.tables.timer_rows import TimerRows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    import pyarrow as pa
 
     from savepoint_formats.entries.entry_spans import Part
+    from savepoint_formats.entries.stored_entries import StoredEntries
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.sources.entry_source import SourceSettings
     from savepoint_formats.state_files.heap_entries import HeapFile
@@ -50,9 +53,8 @@ class HeapSource:
 
     def batches(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[KeyedBatch]:
         """The entries of these states and key groups, a batch per key group."""
-        settings = self._settings
         decoders = {
-            state_id: HeapDecoder(state, settings.kryo, is_hidden=state.name in settings.hidden)
+            state_id: self._decoder(state_id)
             for state_id, state in enumerate(self.states)
             if state.kind is not StateKind.TIMERS and state.name in names
         }
@@ -95,6 +97,42 @@ class HeapSource:
         for _, group in groupby(pieces, lambda piece: int(piece.key_groups[0])):
             yield part_of(list(group), self.decoders.prefix_size)
 
+    def shown_parts(
+        self,
+        names: frozenset[str],
+        key_groups: KeyGroupRange,
+        is_untouched: Callable[[int, str], bool],
+    ) -> Iterator[tuple[Part, dict[str, pa.Array]]]:
+        """The same to show them: a value may be the bytes of all that nobody can tell apart.
+
+        Args:
+            names: The states, none of which is one of timers.
+            key_groups: The key groups.
+            is_untouched: Tells of a key group and a state whether no entry of it will change.
+
+        Returns:
+            Each part, in which there are but the keys of untouched states whose entries have no
+            ends that one can tell; and the values of these.
+
+        Raises:
+            UndecodableError: Entries of other states have no ends that one can tell.
+            FormatError: The file is damaged.
+        """
+        for key_group, by_state in self._file.sections(key_groups, self._ids(names)):
+            pieces: list[StatePiece] = []
+            values: dict[str, pa.Array] = {}
+            for state_id, in_file in by_state.items():
+                name = self.states[state_id].name
+                with within(f"key group {key_group}"), within(f"state {name!r}"):
+                    if in_file.hidden and is_untouched(key_group, name):
+                        entries = self._form(state_id).without_values(in_file)
+                        values[name] = self._decoder(state_id).rows(in_file).values
+                    else:
+                        entries = self._form(state_id).entries(in_file)
+                pieces += self._piece(state_id, key_group, entries)
+            if pieces:
+                yield part_of(pieces, self.decoders.prefix_size), values
+
     def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
         """The entries of these states as canonical files store them, per key group and state.
 
@@ -102,14 +140,25 @@ class HeapSource:
             UndecodableError: Entries have no ends that one can tell.
             FormatError: The file is damaged.
         """
-        wanted = {index for index, state in enumerate(self.states) if state.name in names}
-        for key_group, by_state in self._file.sections(key_groups, wanted):
+        for key_group, by_state in self._file.sections(key_groups, self._ids(names)):
             for state_id, in_file in by_state.items():
-                state = self.states[state_id]
-                with within(f"key group {key_group}"), within(f"state {state.name!r}"):
+                name = self.states[state_id].name
+                with within(f"key group {key_group}"), within(f"state {name!r}"):
                     entries = self._form(state_id).entries(in_file)
-                if len(entries):
-                    yield StatePiece(state, entries, np.full(len(entries), key_group, np.uint16))
+                yield from self._piece(state_id, key_group, entries)
+
+    def _ids(self, names: frozenset[str]) -> set[int]:
+        return {index for index, state in enumerate(self.states) if state.name in names}
+
+    def _piece(self, state_id: int, key_group: int, entries: StoredEntries) -> Iterator[StatePiece]:
+        """The entries, if there are any."""
+        if len(entries):
+            groups = np.full(len(entries), key_group, np.uint16)
+            yield StatePiece(self.states[state_id], entries, groups)
+
+    def _decoder(self, state_id: int) -> HeapDecoder:
+        state, settings = self.states[state_id], self._settings
+        return HeapDecoder(state, settings.kryo, is_hidden=state.name in settings.hidden)
 
     def _form(self, state_id: int) -> CanonicalForm:
         if state_id not in self._forms:

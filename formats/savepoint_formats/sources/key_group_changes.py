@@ -92,6 +92,10 @@ class KeyGroupChanges:
             return True
         return any(edit.state.name == name for edit in self._edits[identity])
 
+    def may_touch(self, name: str) -> bool:
+        """Whether any entry of a state may be changed, or held back."""
+        return name in self.states or bool(self.merged)
+
     def expect_type(self, before: State) -> None:
         """Raises ``UndecodableError`` if values of a state were of another type before."""
         was, is_now = arrow_type(before.stored), arrow_type(self.states[before.name].stored)
@@ -217,6 +221,10 @@ class WaitingChanges:
                 self._read[key_group] = KeyGroupChanges(key_group, changes, self._reader)
         known = (self._read.get(key_group) for key_group in sorted(key_groups))
         return [changes for changes in known if changes is not None and changes.waiting]
+
+    def may_touch(self, key_group: int, name: str) -> bool:
+        """Whether any entry that a state has in a key group may be changed, or held back."""
+        return any(changes.may_touch(name) for changes in self.of((key_group,)))
 
     def all(self) -> Iterator[KeyGroupChanges]:
         """Those that wait of each key group in turn; they are gone then."""
