@@ -8,6 +8,7 @@ way may need it.
 
 from __future__ import annotations
 
+import errno
 import os
 import posixpath
 import re
@@ -35,13 +36,18 @@ from savepoint_formats.metadata.stream_handles import (
 from state_processor.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from savepoint_formats.metadata.stream_handles import StreamHandle
+
+    OnError = Callable[[OSError], None]
 
 _FLINK_NAME = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}")
 _CHECKPOINT = re.compile(r"chk-\d+")
 _SAVEPOINT = re.compile(r"savepoint-.+")
+
+# A link that leads nowhere or in a circle, or a file that just went.
+_LEADS_NOWHERE = {errno.ENOENT, errno.ELOOP, errno.ENOTDIR}
 
 
 class GarbageKind(StrEnum):
@@ -200,6 +206,7 @@ class _Search:
         self.older_than = older_than
         self.now = datetime.now(UTC)
         self.seen: dict[str, datetime] = {}
+        self.unread: dict[str, str] = {}
 
     def run(self) -> Garbage:
         """What is there."""
@@ -207,7 +214,7 @@ class _Search:
         paths, names, problems = self._needed()
         newest = max(self.seen.values(), default=None)
         needed, garbage = [], []
-        for one in _files(self.root):
+        for one in _files(self.root, self._note):
             name = posixpath.basename(one.location.path)
             if name == METADATA_FILE or real_path(one.location) in paths or name in names:
                 needed.append(one)
@@ -217,7 +224,7 @@ class _Search:
             path=self.path,
             snapshots=tuple(sorted(self.seen)),
             newest="" if newest is None else _text(newest),
-            problems=tuple(problems),
+            problems=(*self.unread.values(), *problems),
             needed_files=len(needed),
             needed_size=sum(one.size for one in needed),
             garbage_files=len(garbage),
@@ -231,11 +238,17 @@ class _Search:
         """The directories of all snapshots, those behind links as well, and when they were done."""
         found = {}
         for path, root in self.roots:
-            for one in _files(root, follow=True):
+            for one in _files(root, self._note, follow=True):
                 if posixpath.basename(one.location.path) == METADATA_FILE:
                     folder = replace(root, path=posixpath.dirname(one.location.path))
                     found[_uri(path, folder)] = one.modified
         return found
+
+    def _note(self, error: OSError) -> None:
+        """Takes down what may hide a snapshot."""
+        if error.errno not in _LEADS_NOWHERE:
+            path = str(error.filename)
+            self.unread[path] = f"{path} can't be looked into: {error.strerror}"
 
     def _needed(self) -> tuple[set[str], set[str], list[str]]:
         """The paths and names of files that snapshots refer to, and what can't be read."""
@@ -331,10 +344,10 @@ def _path(stream: StreamHandle) -> str:
             return ""
 
 
-def _files(root: Location, *, follow: bool = False) -> Iterator[_Found]:
+def _files(root: Location, on_error: OnError, *, follow: bool = False) -> Iterator[_Found]:
     """All files below a directory; links are followed only where nothing is removed."""
     if isinstance(root.filesystem, fs.LocalFileSystem):
-        yield from _local_files(root, follow=follow)
+        yield from _local_files(root, on_error, follow=follow)
         return
     with failures_told(root.path):
         infos = root.filesystem.get_file_info(fs.FileSelector(root.path, recursive=True))
@@ -344,9 +357,9 @@ def _files(root: Location, *, follow: bool = False) -> Iterator[_Found]:
             yield _Found(Location(root.filesystem, info.path), int(info.size), modified)
 
 
-def _local_files(root: Location, *, follow: bool) -> Iterator[_Found]:
+def _local_files(root: Location, on_error: OnError, *, follow: bool) -> Iterator[_Found]:
     seen: set[str] = set()
-    for folder, folders, names in os.walk(root.path, followlinks=follow):
+    for folder, folders, names in os.walk(root.path, onerror=on_error, followlinks=follow):
         real = os.path.realpath(folder)
         if real in seen:
             folders.clear()  # a link that leads back
@@ -356,8 +369,9 @@ def _local_files(root: Location, *, follow: bool) -> Iterator[_Found]:
             path = os.path.join(folder, name)
             try:
                 found = os.stat(path) if follow else os.lstat(path)
-            except FileNotFoundError:
-                continue  # a link that leads nowhere, or a file that just went
+            except OSError as error:
+                on_error(error)
+                continue
             if stat.S_ISREG(found.st_mode):
                 modified = datetime.fromtimestamp(found.st_mtime, UTC)
                 yield _Found(Location(root.filesystem, path), found.st_size, modified)

@@ -159,6 +159,27 @@ def test_wrong_calls(job: Path) -> None:
         Garbage.below(str(job / "nothing"))
 
 
+def test_links_in_a_circle_lead_nowhere(job: Path) -> None:
+    (job / "shared" / "circle").symlink_to("circle")
+    (job / "into-a-file").symlink_to(job / "expected.json" / "below")
+    assert answer("gc", job, "--delete", "--older-than", "1d")["deleted_files"] == 6
+
+
+def test_what_cannot_be_looked_into_may_be_a_snapshot(job: Path) -> None:
+    """No path is so long: the system refuses to list what lies there."""
+    folder, name = os.open(job / "taskowned", os.O_RDONLY), "x" * 200
+    for _ in range(25):
+        os.mkdir(name, dir_fd=folder)
+        above, folder = folder, os.open(name, os.O_RDONLY, dir_fd=folder)
+        os.close(above)
+    os.close(folder)
+    (problem,) = answer("gc", job)["problems"]
+    assert problem.endswith("can't be looked into: File name too long")
+    code, output = run("gc", job, "--delete", "--older-than", "1d")
+    assert (code, "File name too long" in output) == (1, True)
+    assert all(path.exists() for path in orphans(job).values())
+
+
 def removed_meanwhile(monkeypatch: pytest.MonkeyPatch, remove: Callable[[str], None]) -> None:
     """Removes each file just before it is its turn, as another process may."""
 
