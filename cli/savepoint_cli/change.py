@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savepoint_cli import completion
-from savepoint_cli.inspect import inspection, open_savepoint
+from savepoint_cli.inspect import inspection, open_savepoint, undescribed_subclasses_option
 from savepoint_cli.local import usage_errors
 from savepoint_cli.modify import destination, write_savepoint
 from savepoint_formats.printable import printable
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from savepoint_cli.output import Output
+    from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor import SavepointWriter
 
@@ -237,6 +238,7 @@ def widen_field(
 )
 @click.option("--where", metavar="SQL", help="Which rows it is for; all by default.")
 @_nanoseconds
+@undescribed_subclasses_option
 def update_state(
     output: Output,
     operator: str,
@@ -244,6 +246,7 @@ def update_state(
     expression: str,
     where: str | None,
     nanoseconds: Nanoseconds,
+    undescribed_subclasses: UndescribedSubclasses,
     **options: Any,
 ) -> None:
     """Copy the savepoint at PATH to OUT, with other values of a STATE.
@@ -259,7 +262,12 @@ def update_state(
         operator,
         state,
         lambda writer: writer.update_state(
-            operator, state, expression, where=where, nanoseconds=nanoseconds
+            operator,
+            state,
+            expression,
+            where=where,
+            nanoseconds=nanoseconds,
+            undescribed_subclasses=undescribed_subclasses,
         ),
     )
 
@@ -274,7 +282,14 @@ def update_state(
     required=True,
     help="Which keys: those with a row that fits, in any table that has the columns.",
 )
-def delete_keys(output: Output, operator: str, where: str, **options: Any) -> None:
+@undescribed_subclasses_option
+def delete_keys(
+    output: Output,
+    operator: str,
+    where: str,
+    undescribed_subclasses: UndescribedSubclasses,
+    **options: Any,
+) -> None:
     """Copy the savepoint at PATH to OUT, without some keys of the OPERATOR.
 
     All their states, windows and timers go. SQL is that of Spark; it sees the columns of the tables
@@ -284,7 +299,13 @@ def delete_keys(output: Output, operator: str, where: str, **options: Any) -> No
     savepoint delete-keys s3://jobs/savepoint-1a2b summarize s3://jobs/cleaned --where "total = 0"
     """
     changed = _Changed(output, options)
-    changed.by_spark(operator, None, lambda writer: writer.delete_keys(operator, where))
+    changed.by_spark(
+        operator,
+        None,
+        lambda writer: writer.delete_keys(
+            operator, where, undescribed_subclasses=undescribed_subclasses
+        ),
+    )
 
 
 class _Changed:

@@ -12,24 +12,43 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.errors import ColumnTypeError, NullValueError, UnencodableError
+from savepoint_formats.errors import (
+    ColumnTypeError,
+    FormatError,
+    NullValueError,
+    UnencodableError,
+)
 from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode
 from savepoint_formats.program.kernel import DONE, REGISTERS_SIZE, RecordsJob, write_records
 from savepoint_formats.program.room import room
 from savepoint_formats.program.source_columns import SourceColumns
+from savepoint_formats.values.collections import Collections
 from savepoint_formats.values.kinds.codec import NullError
+from savepoint_formats.values.kinds.equality import comparable
 from savepoint_formats.values.kryo.structs import OBJECT_TYPE, UNDECODED, UNDECODED_TYPE
 from savepoint_formats.values.plain_values import plain_values
 from savepoint_formats.values.state_entries import EntryWriter, knows_null
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from savepoint_formats.layout import Layout
     from savepoint_formats.program.program import Column, Program
     from savepoint_formats.values.kinds.codec import Value
 
 _SLACK = 16
 """Bytes behind the room, for zeros are written in whole words."""
+
+_NO_ROWS = np.empty(0, np.int64)
+
+_CHANGED = (
+    f"a value of which {UNDECODED} has the bytes, but reading these again does not give the value:"
+    " it was changed, or the bytes are also those of other values; give the row as it was read, or"
+    " leave the state out, so that it passes as it is stored"
+)
 
 _RAW = (layouts.Kryo, layouts.JavaObject, layouts.Opaque)
 
@@ -70,12 +89,36 @@ class Encoder:
             raise ColumnTypeError(f"a column of {column.type}, expected {self.type}")
         if not len(column):
             return pa.array([], pa.large_binary())
-        if self._is_open and _has_undecoded(column):
-            # The kernel sees only fields, which are null beside the bytes that are to be copied.
-            values = enumerate(plain_values(column))
-            pieces = [_written(self.layout, value, "$", row) for row, value in values]
-            return pa.array(pieces, pa.large_binary())
-        return _Encoding(self._program, column).run()
+        # The kernel sees only fields, which are null beside the bytes that are to be copied.
+        rows = np.flatnonzero(_has_undecoded(column)) if self._is_open else _NO_ROWS
+        if not len(rows):
+            return _Encoding(self._program, column).run()
+        others = np.delete(np.arange(len(column)), rows)
+        try:
+            encoded = _Encoding(self._program, column.take(pa.array(others))).run()
+        except UnencodableError as error:
+            error.row = int(others[error.row])
+            raise
+        order = np.argsort(np.concatenate([others, rows]))
+        return pa.concat_arrays([encoded, self._copied(column, rows)]).take(pa.array(order))
+
+    def _copied(self, column: pa.Array, rows: NDArray[np.int64]) -> pa.LargeBinaryArray:
+        """The bytes of values that were not decoded; read again they are what these rows are."""
+        lost = column.take(pa.array(rows))
+        values = zip(plain_values(lost), rows.tolist(), strict=True)
+        pieces = [_written(self.layout, value, "$", row) for value, row in values]
+        ends = np.cumsum([len(piece) for piece in pieces])
+        chunk = Chunk(np.frombuffer(b"".join(pieces), np.uint8))
+        for index, (given, row) in enumerate(zip(comparable(lost), rows.tolist(), strict=True)):
+            end, size = ends[index], len(pieces[index])
+            try:
+                again = decode(self._program, chunk, np.array([end - size]), np.array([end]))
+                is_same = comparable(again) == [given]
+            except FormatError:
+                is_same = False
+            if not is_same:
+                raise UnencodableError(_CHANGED, "$", row)
+        return pa.array(pieces, pa.large_binary())
 
 
 class _Encoding:
@@ -128,17 +171,19 @@ class _Encoding:
         return pa.concat_arrays([array, others]).take(pa.array(order))
 
 
-def _has_undecoded(array: pa.Array) -> bool:
-    """Whether bytes of what was not decoded are among the values."""
+def _has_undecoded(array: pa.Array) -> NDArray[np.bool_]:
+    """Which values have bytes of what was not decoded."""
+    has_bytes = np.zeros(len(array), np.bool_)
     if pa.types.is_struct(array.type):
-        parts = zip(array.type, array.flatten(), strict=True)
-        return any(
-            part.null_count < len(part) if field.name == UNDECODED else _has_undecoded(part)
-            for field, part in parts
-        )
-    if pa.types.is_map(array.type):
-        return _has_undecoded(array.items)
-    return pa.types.is_list(array.type) and _has_undecoded(array.flatten())
+        for field, part in zip(array.type, array.flatten(), strict=True):
+            if field.name == UNDECODED:
+                has_bytes |= part.is_valid().to_numpy(zero_copy_only=False)
+            else:
+                has_bytes |= _has_undecoded(part)
+    elif pa.types.is_map(array.type) or pa.types.is_list(array.type):
+        collections = Collections(array)
+        has_bytes[collections.rows[_has_undecoded(collections.elements)]] = True
+    return has_bytes
 
 
 def _pieces(column: Column, array: pa.Array, records: list[int]) -> pa.LargeBinaryArray:

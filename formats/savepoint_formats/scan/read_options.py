@@ -28,6 +28,15 @@ UndescribedSubclasses = Literal["refuse", "bytes"]
 """
 
 
+def checked_subclasses(value: UndescribedSubclasses) -> UndescribedSubclasses:
+    """The value. Raises ``ValueError`` if it is none of those."""
+    known = get_args(UndescribedSubclasses)
+    if value not in known:
+        expected = ", ".join(known)
+        raise ValueError(f"undescribed_subclasses is {value!r}, expected one of {expected}")
+    return value
+
+
 class ReadArguments(TypedDict, total=False):
     """``ReadOptions`` as the arguments of a call, which may be lists."""
 
@@ -96,10 +105,7 @@ class ReadOptions:
         if self.portion_size is not None and self.portion_size < 1:
             raise ValueError(f"portion_size is {self.portion_size}, expected a number of bytes")
         checked_nanoseconds(self.nanoseconds)
-        known = get_args(UndescribedSubclasses)
-        if self.undescribed_subclasses not in known:
-            given = f"undescribed_subclasses is {self.undescribed_subclasses!r}"
-            raise ValueError(f"{given}, expected one of {', '.join(known)}")
+        checked_subclasses(self.undescribed_subclasses)
         self._check_columns()
 
     def __repr__(self) -> str:

@@ -16,6 +16,7 @@ from savepoint_formats.errors import (
     StateNotFoundError,
 )
 from savepoint_formats.new_snapshot.copying import copied
+from savepoint_formats.scan.read_options import checked_subclasses
 from savepoint_formats.snapshots.class_names import class_names
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.local_state import as_keyed
@@ -39,7 +40,6 @@ from state_processor.changing.named_classes import (
 )
 from state_processor.changing.stored_elements import StoredElements
 from state_processor.changing.stored_rows import StoredKeyedRows, check_passage
-from state_processor.changing.value_changes import ValueChanges
 from state_processor.local_state.local_merges import merged_instances
 from state_processor.local_state.local_write import LocalKeyedPlan, MergedPlan
 from state_processor.types.column_types import column_of, expect_frame
@@ -61,12 +61,12 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.pass_through.deleted_keys import DeletedKeys
     from savepoint_formats.pass_through.merged_instances import MergedInstances
+    from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
-    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.local_state.local_merges import Merge
     from state_processor.snapshot.operator import Operator
     from state_processor.writing.operator_rows import ElementRows
@@ -169,20 +169,20 @@ class ChangedOperator:
         """All classes of Java that serializers name."""
         return class_names(map(self.headers.snapshot, snapshots_of(self.operator)))
 
-    def values(self, spark: SparkSession, state: str, nanoseconds: Nanoseconds) -> ValueChanges:
-        """What can be changed of the values of a state; ``nanoseconds`` as ``update_state`` has it."""
-        return ValueChanges(self, spark, state, nanoseconds)
-
     def table_of(self, spark: SparkSession, state: State) -> ChangedTable:
         """The table that shows a state, as changed so far."""
         tables = (table for table in self.operator.tables if state in table.states)
         return self._table(spark, next(tables))
 
-    def _table(self, spark: SparkSession, table: Table) -> ChangedTable:
+    def _table(
+        self, spark: SparkSession, table: Table, subclasses: UndescribedSubclasses = "refuse"
+    ) -> ChangedTable:
         changed = {changed_table.table.name: changed_table for changed_table in self.tables}
         if table.name in changed:
             return changed[table.name]
-        unchanged = ChangedTable(spark, self.operator, table)
+        unchanged = ChangedTable(
+            spark, self.operator, table, undescribed_subclasses=checked_subclasses(subclasses)
+        )
         return unchanged if self.deleted is None else unchanged.without_keys(self.deleted)
 
     def with_table(self, table: ChangedTable) -> Self:
@@ -192,10 +192,12 @@ class ChangedOperator:
         others = (other for other in self.tables if other.table != table.table)
         return replace(self, tables=(*others, table))
 
-    def without_keys(self, spark: SparkSession, where: Column | str) -> Self:
+    def without_keys(
+        self, spark: SparkSession, where: Column | str, subclasses: UndescribedSubclasses
+    ) -> Self:
         """The operator without some keys; see ``StateChanges.delete_keys``."""
         keyed = (table for table in self.operator.tables if table.states[0].kind.is_keyed)
-        rows = [self._table(spark, table).data() for table in keyed]
+        rows = [self._table(spark, table, subclasses).data() for table in keyed]
         keys = keys_where(rows, where, self.operator.name)
         deleted = keys if self.deleted is None else self.deleted.union(keys)
         added = plan_without_keys(self.added, keys)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Self
 from pyspark.sql import functions as F
 
 from savepoint_formats.errors import SchemaChangeError
-from savepoint_formats.layout import as_records, without_ttl
-from savepoint_formats.scan.read_options import ReadOptions
+from savepoint_formats.layout import as_records, with_open_pojos, without_ttl
+from savepoint_formats.scan.read_options import ReadOptions, checked_subclasses
 from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.values.kinds.nanoseconds import checked_nanoseconds
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.struct_edit import StructEdit
     from savepoint_formats.state_files.state import State
@@ -77,6 +78,7 @@ class ChangedTable:
         table: The table.
         changes: The changes, in order.
         nanoseconds: What times with nanoseconds are to them.
+        undescribed_subclasses: What POJOs whose class no snapshot describes are to them.
     """
 
     spark: SparkSession
@@ -84,6 +86,7 @@ class ChangedTable:
     table: Table
     changes: tuple[TableChange, ...] = ()
     nanoseconds: Nanoseconds = "refuse"
+    undescribed_subclasses: UndescribedSubclasses = "refuse"
 
     @property
     def is_keyed(self) -> bool:
@@ -121,7 +124,11 @@ class ChangedTable:
 
     def data(self) -> DataFrame:
         """The rows after all changes, as users see them; times of access are columns beside."""
-        options = ReadOptions(with_key_group=self.is_keyed, with_times=self.is_keyed)
+        options = ReadOptions(
+            with_key_group=self.is_keyed,
+            with_times=self.is_keyed,
+            undescribed_subclasses=self.undescribed_subclasses,
+        )
         record = self.operator.record
         scan = TableScan(
             self.operator.directory, record, self.table, options, self.operator.kryo,
@@ -153,18 +160,27 @@ class ChangedTable:
         changed.data()
         return changed
 
-    def with_nanoseconds(self, nanoseconds: Nanoseconds) -> Self:
-        """The table whose times are shown so to all changes.
+    def shown(
+        self, nanoseconds: Nanoseconds, undescribed_subclasses: UndescribedSubclasses = "refuse"
+    ) -> Self:
+        """The table whose values are shown so to all changes.
 
         Raises:
             ValueError: A change before has seen them otherwise.
         """
-        if self.changes and nanoseconds != self.nanoseconds:
-            raise ValueError(
-                f"nanoseconds={nanoseconds!r}, but an earlier change of table {self.table.name!r}"
-                f" has nanoseconds={self.nanoseconds!r}: say the same in both"
-            )
-        return replace(self, nanoseconds=checked_nanoseconds(nanoseconds))
+        given = {"nanoseconds": nanoseconds, "undescribed_subclasses": undescribed_subclasses}
+        for option, value in given.items():
+            if self.changes and value != getattr(self, option):
+                raise ValueError(
+                    f"{option}={value!r}, but an earlier change of table {self.table.name!r}"
+                    f" has {option}={getattr(self, option)!r}: say the same in both, or write one"
+                    " before the other"
+                )
+        return replace(
+            self,
+            nanoseconds=checked_nanoseconds(nanoseconds),
+            undescribed_subclasses=checked_subclasses(undescribed_subclasses),
+        )
 
     def with_values(self, state: State, expression: Column, where: Column | None) -> Self:
         """The table with other values of a state.
@@ -174,6 +190,8 @@ class ChangedTable:
         """
         name, now_ms = self.column_name(state), time.time_ns() // 1_000_000
         stored = self.snapshot(state).layout()
+        if self.undescribed_subclasses == "bytes":
+            stored = with_open_pojos(stored)
 
         def apply(data: DataFrame) -> DataFrame:
             column = column_of(data, name)[0]

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from state_processor.writing.operator_plan import OperatorPlan
 
-_UNRESOLVED = "UNRESOLVED_COLUMN"
+# The second is of a column "id", which Spark finds below the table, among the numbers of splits.
+_UNRESOLVED = ("UNRESOLVED_COLUMN", "MISSING_ATTRIBUTES")
 
 
 def keys_where(tables: Iterable[DataFrame], where: Column | str, operator: str) -> DataFrame:

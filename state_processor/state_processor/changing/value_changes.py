@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
+    from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.state import State
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
@@ -48,12 +49,14 @@ class ValueChanges:
         spark: The session.
         name: The state, by the name that it has now.
         nanoseconds: What times with nanoseconds are to the changes.
+        undescribed_subclasses: What POJOs whose class no snapshot describes are to them.
     """
 
     operator: ChangedOperator
     spark: SparkSession
     name: str
     nanoseconds: Nanoseconds
+    undescribed_subclasses: UndescribedSubclasses = "refuse"
 
     def with_values(self, expression: Column | str, where: Column | str | None) -> ChangedOperator:
         """See ``StateChanges.update_state``."""
@@ -61,7 +64,7 @@ class ValueChanges:
         condition = F.expr(where) if isinstance(where, str) else where
 
         def change(table: ChangedTable, state: State) -> ChangedTable:
-            return table.with_nanoseconds(self.nanoseconds).with_values(state, new, condition)
+            return self._shown(table).with_values(state, new, condition)
 
         return self._changed(change)
 
@@ -111,12 +114,15 @@ class ValueChanges:
         def change(table: ChangedTable, state: State) -> ChangedTable:
             with within(f"state {self.name!r}", f"operator {self.operator.operator.name}"):
                 edited = edit(table.snapshot(state))
-            table = table.with_nanoseconds(self.nanoseconds)
+            table = self._shown(table)
             for name, column in (new or {}).items():
                 _expect_fitting(table.data(), column, _field_type(edited, name), name)
             return table.with_fields(state, edited, new or {})
 
         return self._changed(change)
+
+    def _shown(self, table: ChangedTable) -> ChangedTable:
+        return table.shown(self.nanoseconds, self.undescribed_subclasses)
 
     def _changed(self, change: Callable[[ChangedTable, State], ChangedTable]) -> ChangedOperator:
         """The operator with a change of the table that shows the state."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
+    from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.changing.changed_operator import ChangedOperator
     from state_processor.changing.value_changes import ValueChanges
@@ -202,6 +203,7 @@ class StateChanges:
         *,
         where: Column | str | None = None,
         nanoseconds: Nanoseconds = "refuse",
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
     ) -> SavepointWriter:
         """Gives a state other values of its type; what has a time to live keeps its time.
 
@@ -214,6 +216,10 @@ class StateChanges:
             where: Which rows it is for; all by default.
             nanoseconds: What times with nanoseconds are in those columns: ``struct`` or ``text``,
                 which the expression is to give as well, as ``read_keyed_state`` has them.
+            undescribed_subclasses: ``bytes`` shows POJOs of subclasses that no snapshot describes
+                in a field ``$undecoded`` of POJOs, as ``read_keyed_state`` does. The table can be
+                changed then, and such a value is written back as its bytes; the expression is to
+                leave it as it is: ``payment.withField(…)``, where ``$undecoded`` is null.
 
         Raises:
             OperatorNotFoundError, StateNotFoundError: As ``rename_state``.
@@ -221,23 +227,35 @@ class StateChanges:
             AnalysisException: It is none that Spark can make of the columns.
 
         ``write`` raises ``SchemaChangeError`` if a value of the state is none that Spark can hold
-        exactly, as are nanoseconds unless ``nanoseconds`` says how they are shown.
+        exactly, as are nanoseconds unless ``nanoseconds`` says how they are shown; and
+        ``UnencodableError`` if a POJO that was not decoded is no longer what it was.
 
         Example:
             >>> from pyspark.sql.functions import abs
             >>> savepoint.update_state("summarize", "total", abs("total"), where="count > 1")
         """
         return self._with_values(
-            uid, state, lambda values: values.with_values(expression, where), nanoseconds
+            uid,
+            state,
+            lambda values: values.with_values(expression, where),
+            nanoseconds,
+            undescribed_subclasses,
         )
 
-    def delete_keys(self, uid: str, where: Column | str) -> SavepointWriter:
+    def delete_keys(
+        self,
+        uid: str,
+        where: Column | str,
+        *,
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
+    ) -> SavepointWriter:
         """Leaves keys of an operator out: all their states, windows and timers.
 
         Args:
             uid: The operator's uid, or the hash of one.
             where: Which keys: those that have a row which fits in a table of the operator that
                 has the columns in question.
+            undescribed_subclasses: As for ``update_state``, for the condition to see.
 
         Raises:
             OperatorNotFoundError: There is no such operator; the message lists those there are.
@@ -251,7 +269,9 @@ class StateChanges:
         """
         writer = self.writer()
         spark = writer.session()
-        return writer.changed(uid, lambda operator: operator.without_keys(spark, where))
+        return writer.changed(
+            uid, lambda operator: operator.without_keys(spark, where, undescribed_subclasses)
+        )
 
     def merge_local(self, uid: str, merge: Mapping[str, Merge] | None = None) -> SavepointWriter:
         """Makes ordinary keyed state of the local one of an operator, for Flink to restore.
@@ -288,10 +308,14 @@ class StateChanges:
         state: str,
         change: Callable[[ValueChanges], ChangedOperator],
         nanoseconds: Nanoseconds,
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
     ) -> SavepointWriter:
         """The savepoint with a change of the values of a state."""
+        from state_processor.changing.value_changes import ValueChanges  # noqa: PLC0415  # Spark is slow
+
         writer = self.writer()
         spark = writer.session()
+        shown = nanoseconds, undescribed_subclasses
         return writer.changed(
-            uid, lambda operator: change(operator.values(spark, state, nanoseconds))
+            uid, lambda operator: change(ValueChanges(operator, spark, state, *shown))
         )

@@ -29,6 +29,7 @@ from pyspark.sql.types import (
 )
 
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
+from savepoint_formats.layout import as_records, with_open_pojos, without_ttl
 from savepoint_formats.values.arrow_types import ROW_KIND, arrow_type
 from savepoint_formats.values.kinds.precise_times import is_precise
 from savepoint_formats.values.kryo.structs import UNDECODED
@@ -117,15 +118,32 @@ def fitted(data: DataFrame, name: str, wanted: Layout, what: str) -> Column:
     if not fits(data_type, target):
         if _is_named(UNDECODED, data_type) and not _is_named(UNDECODED, target):
             raise ColumnTypeError(
-                f"column {name!r} has fields {UNDECODED}, of values that were not decoded, from"
-                f" which {what} can't be written: leave it out, for what is not written anew is"
-                " passed on as it is; or drop these fields, if they are null in all rows"
+                f"column {name!r} has fields {UNDECODED}, of values that were not decoded, where"
+                f" {what} takes {spark_type(wanted).simpleString()}: leave it out, for what is not"
+                " written anew is passed on as it is; or drop these fields, if they are null in"
+                " all rows"
             )
         raise ColumnTypeError(
             f"column {name!r} is {data_type.simpleString()}, but {what} takes"
             f" {spark_type(wanted).simpleString()}: cast it first"
         )
     return _as_type(column, data_type, target)
+
+
+def shown_layout(data: DataFrame, name: str, layout: Layout) -> Layout:
+    """The layout of a state as a column shows it, which may have the bytes of POJOs.
+
+    Raises:
+        ColumnNotFoundError: There is no such column.
+    """
+    opened, data_type = with_open_pojos(layout), column_of(data, name)[1]
+    return opened if opened != layout and _shows(data_type, opened) else layout
+
+
+def _shows(data_type: DataType, layout: Layout) -> bool:
+    """Whether a column has the values of a state, with times of last access or without."""
+    types = (arrow_type(as_records(one)) for one in (layout, without_ttl(layout)))
+    return any(fits(data_type, _spark_type_like(data_type, one)) for one in types)
 
 
 def _is_named(name: str, data_type: DataType) -> bool:

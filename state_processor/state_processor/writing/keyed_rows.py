@@ -117,7 +117,7 @@ class KeyedRows:
                     state.name,
                     number,
                     state.kind,
-                    state.stored,
+                    state.stored_in(self.data),
                     state.has_namespace,
                     f"values {number}",
                     None if times is None else f"times {number}",

@@ -20,7 +20,7 @@ from savepoint_formats.state_files.header import (
     StateMetaInfo,
 )
 from savepoint_formats.state_files.state import StateKind
-from state_processor.types.column_types import column_of, fits, fitted, spark_type
+from state_processor.types.column_types import column_of, fits, fitted, shown_layout, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -110,9 +110,15 @@ class NewState:
         """Whether it is of a window, or another namespace that is not the void one."""
         return self.namespace is not None
 
+    def stored_in(self, data: DataFrame) -> Layout:
+        """What its serializer writes, and the column shows: perhaps with the bytes of POJOs."""
+        if self.column is None or self.kind is StateKind.TIMERS:
+            return self.stored
+        return shown_layout(data, self.column, self.stored)
+
     def has_times(self, data: DataFrame) -> bool:
         """Whether its values need a time of last access, which the column does not have."""
-        stored = self.stored
+        stored = self.stored_in(data)
         if self.column is None or without_ttl(stored) == stored:
             return False
         return self.last_access is not None or not fits(
@@ -143,7 +149,8 @@ class NewState:
             return None
         if self.kind is StateKind.TIMERS:
             return _timestamps(data, self.column, what)
-        wanted = without_ttl(self.stored) if self.has_times(data) else self.stored
+        stored = self.stored_in(data)
+        wanted = without_ttl(stored) if self.has_times(data) else stored
         return fitted(data, self.column, as_records(wanted), what)
 
     def times(self, data: DataFrame, now_ms: int) -> Column | None:

@@ -34,7 +34,7 @@ from savepoint_formats.state_files.operator_state import (
 )
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.snapshot.task_errors import typed_errors
-from state_processor.types.column_types import fitted
+from state_processor.types.column_types import fitted, shown_layout
 from state_processor.types.spark_values import from_spark
 
 if TYPE_CHECKING:
@@ -134,9 +134,8 @@ class OperatorRows:
             ColumnTypeError: Its type does not fit.
         """
         what = f"state {state.name!r}"
-        selected: list[Column] = [
-            fitted(data, columns[-1], state.element.layout(), what).alias("element")
-        ]
+        layout = shown_layout(data, columns[-1], state.element.layout())
+        selected: list[Column] = [fitted(data, columns[-1], layout, what).alias("element")]
         if state.key is not None:
             key = fitted(data, columns[0], state.key.layout(), f"the key of {what}")
             selected.append(key.alias("key"))
@@ -145,7 +144,7 @@ class OperatorRows:
     def elements(self, index: int, parallelism: int) -> DataFrame:
         """The rows as bytes, each with its subtask."""
         key = None if self.state.key is None else self.state.key.layout()
-        layout = self.state.element.layout()
+        layout = shown_layout(self.data, "element", self.state.element.layout())
         encoding = ElementEncoding(self.state.name, index, parallelism, layout, key)
         return self.data.mapInArrow(encoding.run, ELEMENTS)
 

@@ -8,12 +8,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from support.decoding import bulk, general_paths, written
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.errors import FormatError
+from savepoint_formats.errors import FormatError, NullValueError, UnencodableError
 from savepoint_formats.layout import (
     Framed,
     Nullable,
@@ -26,6 +27,7 @@ from savepoint_formats.layout import (
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode_sequence
 from savepoint_formats.program.encode import Encoder
+from savepoint_formats.values.arrow_types import arrow_type
 
 OPAQUE = layouts.Opaque("a.B", "nobody knows")
 
@@ -98,6 +100,58 @@ def test_an_undescribed_subclass_within_an_open_pojo_is_bytes_of_the_whole() -> 
         assert (found["i"], found["f"], found["$undecoded"]["bytes"]) == (None, None, data)
         assert "a value of X, a subclass of Inner" in found["$undecoded"]["reason"]
         assert found["$undecoded"]["reason"].endswith("does not describe")
+
+
+LOST = b"\4\0\1Xany"
+OPEN = Pojo("P", ("a",), (Nullable(layouts.Long()),), is_open=True)
+
+
+def test_bytes_are_written_back_between_values_that_are_encoded() -> None:
+    data, positions = written(OPEN, [{"a": n, "$undecoded": None} for n in (1, 2)])
+    first = (len(data), len(data) + len(LOST))
+    (one, two), lost = pairwise(positions), first
+    found = bulk(OPEN, data + LOST, [lost, one, lost, two])
+    back = Encoder(OPEN).encode(found)
+    assert back.to_pylist() == [LOST, data[slice(*one)], LOST, data[slice(*two)]]
+    lists = pa.ListArray.from_arrays([0, 2, 2, 4], found.take(pa.array([1, 3, 3, 0])))
+    with pytest.raises(UnencodableError, match="nobody knows how many"):
+        Encoder(Repeated(OPEN)).encode(lists)
+
+
+def test_an_error_beside_bytes_that_are_copied_names_its_row() -> None:
+    layout = Pojo("P", ("a",), (layouts.Long(),), is_open=True)
+    data, _ = written(layout, [{"a": 1, "$undecoded": None}])
+    found = bulk(layout, LOST + data, [(0, len(LOST)), (len(LOST), len(LOST + data))]).to_pylist()
+    column = pa.array([*found, {"a": None, "$undecoded": None}], arrow_type(layout))
+    with pytest.raises(NullValueError) as raised:
+        Encoder(layout).encode(column)
+    assert raised.value.row == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"a": 7},
+        {"$undecoded": {"bytes": b"\4\0\1Yany"}},
+        {"$undecoded": {"bytes": b"\2\0\0\0\0\0\0\0\0\1"}},
+        {"$undecoded": {"bytes": b"\4\0\7X"}},
+        {"$undecoded": {"bytes": b""}},
+        {"$undecoded": {"reason": "none; these bytes are also those of 2 more elements"}},
+    ],
+    ids=str,
+)
+def test_bytes_that_are_no_longer_what_was_read_are_refused(change: dict[str, Any]) -> None:
+    (value,) = bulk(OPEN, LOST, [(0, len(LOST))]).to_pylist()
+    value |= {
+        name: value[name] | part if name in change and isinstance(part, dict) else part
+        for name, part in change.items()
+    }
+    column = pa.array([{"a": 1, "$undecoded": None}, value], arrow_type(OPEN))
+    with pytest.raises(
+        UnencodableError, match="reading these again does not give the value"
+    ) as raised:
+        Encoder(OPEN).encode(column)
+    assert raised.value.row == 1
 
 
 def test_open_pojos_are_the_outermost_of_values() -> None:
