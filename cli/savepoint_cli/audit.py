@@ -17,8 +17,8 @@ from savepoint_cli.inspect import (
     undescribed_subclasses_option,
 )
 from savepoint_cli.output import output_option
+from savepoint_formats.new_snapshot.whole_file import whole_file
 from savepoint_formats.printable import printable
-from state_processor import files
 from state_processor.audit.page import page
 from state_processor.audit.statistics_views import statistics_tables
 from state_processor.snapshot import retained
@@ -120,7 +120,7 @@ def stats(
     if html_file is None:
         output.page(report, *statistics_tables(report, with_key_groups=with_key_groups))
     else:
-        with files.whole_file(html_file, is_overwritten=True) as file:
+        with whole_file(html_file, is_overwritten=True) as file:
             file.write(page(report, savepoint.describe()).encode())
     if report.problems:
         click.get_current_context().exit(1)

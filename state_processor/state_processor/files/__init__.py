@@ -7,7 +7,6 @@ from state_processor.types.lazy_names import lazy_names
 if TYPE_CHECKING:
     from state_processor.files.described_import import DescribedImport
     from state_processor.files.exported_table import export_table
-    from state_processor.files.new_file import expect_free, whole_file
     from state_processor.files.new_table_file import write_table_file
     from state_processor.files.table_files import TableFiles
     from state_processor.files.table_format import FileSplit, TableFormat
@@ -17,9 +16,7 @@ __all__ = [
     "FileSplit",
     "TableFiles",
     "TableFormat",
-    "expect_free",
     "export_table",
-    "whole_file",
     "write_table_file",
 ]
 
@@ -30,9 +27,7 @@ __getattr__ = lazy_names(
         "FileSplit": ".table_format",
         "TableFiles": ".table_files",
         "TableFormat": ".table_format",
-        "expect_free": ".new_file",
         "export_table": ".exported_table",
-        "whole_file": ".new_file",
         "write_table_file": ".new_table_file",
     },
 )

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from savepoint_formats.new_snapshot.whole_file import expect_free
 from savepoint_formats.values.kinds.nanoseconds import checked_nanoseconds
-from state_processor.files import TableFormat, expect_free, write_table_file
+from state_processor.files import TableFormat, write_table_file
 from state_processor.types.schema import exported_schema
 from state_processor.types.spark_values import to_exported
 

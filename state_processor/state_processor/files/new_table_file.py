@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from savepoint_formats.errors import TableFileError
 from savepoint_formats.locations.location import Location
+from savepoint_formats.new_snapshot.whole_file import whole_file
 from state_processor.files.avro_file import write_avro
 from state_processor.files.csv_file import write_csv
 from state_processor.files.json_lines_file import write_json_lines
-from state_processor.files.new_file import whole_file
 from state_processor.files.parquet_file import write_parquet
 from state_processor.files.table_format import TableFormat
 

@@ -10,7 +10,7 @@ from pyarrow import fs
 
 from savepoint_formats.errors import SavepointNotFoundError
 from savepoint_formats.locations.location import Location
-from savepoint_formats.new_snapshot.new_file import refusals_told
+from savepoint_formats.new_snapshot.whole_file import whole_file
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -80,12 +80,8 @@ class CommittedBatch:
         text = json.dumps(
             {"batch_id": self.batch_id, "watermark": self.watermark, "offsets": self.offsets}
         )
-        location = Location.of(f"{savepoint}/{OFFSETS_FILE}")
-        with (
-            refusals_told(location.path),
-            location.filesystem.open_output_stream(location.path) as stream,
-        ):
-            stream.write(text.encode())
+        with whole_file(f"{savepoint}/{OFFSETS_FILE}", is_overwritten=True) as file:
+            file.write(text.encode())
 
 
 def _text(filesystem: FileSystem, path: str) -> str:

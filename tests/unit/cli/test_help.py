@@ -113,4 +113,6 @@ def test_the_demo_copies_a_savepoint_and_shows_each_command(tmp_path: Path) -> N
     assert (folder / "_metadata").read_bytes() == (CURRENCY / "_metadata").read_bytes()
     again = result_of("demo", folder)
     assert (again.exit_code, "exists already" in again.output) == (1, True)
+    nowhere = result_of("demo", folder / "_metadata" / "demo")
+    assert (nowhere.exit_code, "can't be written" in nowhere.output) == (1, True)
     shutil.rmtree(folder)
