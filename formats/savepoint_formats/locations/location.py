@@ -41,11 +41,7 @@ class Location:
         Raises:
             UnreachableError: The file system does not tell.
         """
-        if "\0" in self.path:
-            # No file has such a path; it comes from a damaged handle.
-            return None
-        with failures_told(self.path):
-            info = self.filesystem.get_file_info(self.path)
+        info = self._info()
         return int(info.size) if info.type == fs.FileType.File else None
 
     def is_directory(self) -> bool:
@@ -54,11 +50,14 @@ class Location:
         Raises:
             UnreachableError: The file system does not tell.
         """
+        return bool(self._info().type == fs.FileType.Directory)
+
+    def _info(self) -> fs.FileInfo:
         if "\0" in self.path:
-            return False
+            # Nothing has such a path; it comes from a damaged handle.
+            return fs.FileInfo(self.path, fs.FileType.NotFound)
         with failures_told(self.path):
-            info = self.filesystem.get_file_info(self.path)
-        return bool(info.type == fs.FileType.Directory)
+            return self.filesystem.get_file_info(self.path)
 
 
 def absolute(path: str) -> str:
