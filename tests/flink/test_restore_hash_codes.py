@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
+from support.commands import run
 from support.flink_restore import RELEASES, FlinkRestore, Operator
 
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -24,6 +27,7 @@ SHAPES = {
     "Built": "HashCodeBuilder(name, active, count) with booleans 0/1",
     "Single": "record(id)",
     "Outer": "Objects.hash(place: Objects.hash(shop, number, amount, day), city)",
+    "Recorded": "record(shop, number, amount, since)",
 }
 """What the class of keys computes; see ``restore_job/hashed/Keys.java``."""
 
@@ -32,9 +36,28 @@ JOB = [Operator(name, key=f"POJO<hashed.Keys${name}>").finding(COUNT) for name i
 MAX_PARALLELISM = "pipeline.max-parallelism"
 
 
+def by_method(spark: SparkSession, path: str, out: Path) -> dict[str, str]:
+    """Rescales a savepoint; gives the hash codes that were inferred, by operator."""
+    savepoint = Savepoint.load(spark, path, uids=list(SHAPES))
+    written = savepoint.rescale(max_parallelism=1000).write(str(out))
+    return {one.operator: one.hash_code for one in written.operators if one.hash_code}
+
+
+def by_command(_spark: SparkSession, path: str, out: Path) -> dict[str, str]:
+    """The same, by a command that takes the session that there is."""
+    uids = [option for uid in SHAPES for option in ("--uid", uid)]
+    code, output = run("rescale", path, out, "--max-parallelism", "1000", *uids, "--output", "json")
+    assert code == 0, output
+    operators = json.loads(output)["operators"]
+    return {one["operator"]: one["hash_code"] for one in operators if one["hash_code"]}
+
+
 @pytest.mark.parametrize(
-    ("flink", "backend", "resave_format"),
-    [(RELEASES[0], "hashmap", "native"), (RELEASES[1], "rocksdb", "canonical")],
+    ("flink", "backend", "resave_format", "rescale"),
+    [
+        (RELEASES[0], "hashmap", "native", by_method),
+        (RELEASES[1], "rocksdb", "native", by_command),
+    ],
 )
 def test_keys_are_found_after_their_hash_code_was_inferred(
     spark: SparkSession,
@@ -43,6 +66,7 @@ def test_keys_are_found_after_their_hash_code_was_inferred(
     flink: str,
     backend: str,
     resave_format: str,
+    rescale: Callable[[SparkSession, str, Path], dict[str, str]],
 ) -> None:
     written = flink_restore(
         None,
@@ -58,9 +82,7 @@ def test_keys_are_found_after_their_hash_code_was_inferred(
     assert all(set(written.found(uid).values()) == {None} for uid in SHAPES)
     assert written.savepoint is not None
 
-    savepoint = Savepoint.load(spark, written.savepoint, uids=list(SHAPES))
-    rescaled = savepoint.rescale(max_parallelism=1000).write(str(tmp_path / "rescaled"))
-    told = {one.operator: one.hash_code for one in rescaled.operators if one.hash_code}
+    told = rescale(spark, written.savepoint, tmp_path / "rescaled")
     assert {uid: text.split(", inferred from ")[0] for uid, text in told.items()} == SHAPES
 
     restored = flink_restore(

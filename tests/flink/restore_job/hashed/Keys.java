@@ -241,4 +241,13 @@ public final class Keys {
             return city + "/" + place;
         }
     }
+
+    /** A record, whose hash code the JDK makes. */
+    public record Recorded(String shop, int number, double amount, Long since) {
+        public static Recorded of(int number) {
+            Hashed key = Hashed.of(number);
+            Long since = number % 3 == 0 ? null : large(number);
+            return new Recorded(key.shop, number, key.amount, since);
+        }
+    }
 }
