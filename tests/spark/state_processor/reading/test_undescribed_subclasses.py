@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import functions as F
@@ -39,17 +39,13 @@ def test_they_are_written_back_as_they_are(spark: SparkSession, tmp_path: Path) 
     stored = before.read_table(TABLE, undescribed_subclasses="bytes")
     like = OperatorTransformation.bootstrap_with(stored).like(before.operator("payments"))
     assert {state.name for state in like.states} == {"id", "memo", "payment"}
-    changed = before.with_state("payments", "payment", stored.select("key", "payment"))
-    changed = changed.update_state(
-        "payments", "memo", "upper(memo)", undescribed_subclasses="bytes"
-    )
-    changed.write(str(tmp_path / "first"))
-    first = Savepoint.load(spark, str(tmp_path / "first"), uids=UIDS)
+    replaced = before.with_state("payments", "payment", stored.select("key", "payment"))
+    replaced.plan("nowhere", check=True)
+    shown: dict[str, Any] = {"undescribed_subclasses": "bytes"}
     cents = F.col("payment").withField("cents", F.col("payment.cents") + 1)
-    changed = first.update_state(
-        "payments", "payment", cents, where="payment.cents > 0", undescribed_subclasses="bytes"
-    )
-    changed.write(str(tmp_path / "second"))
+    changed = before.update_state("payments", "memo", "upper(memo)", **shown)
+    changed = changed.update_state("payments", "payment", cents, where="payment.cents > 0", **shown)
+    changed.write(str(tmp_path / "changed"))
     expected = {row.id: row.asDict(recursive=True) for row in stored.collect()}
     lost = [row for row in expected.values() if row["payment"]["$undecoded"] is not None]
     assert len(lost) == sum(number % 3 == 0 for number in IDS)
@@ -57,8 +53,8 @@ def test_they_are_written_back_as_they_are(spark: SparkSession, tmp_path: Path) 
         row["memo"] = row["memo"].upper()
         if number % 3:
             row["payment"]["cents"] += 1
-    second = Savepoint.load(spark, str(tmp_path / "second"), uids=UIDS)
-    found = second.read_table(TABLE, undescribed_subclasses="bytes")
+    after = Savepoint.load(spark, str(tmp_path / "changed"), uids=UIDS)
+    found = after.read_table(TABLE, undescribed_subclasses="bytes")
     assert {row.id: row.asDict(recursive=True) for row in found.collect()} == expected
 
 
