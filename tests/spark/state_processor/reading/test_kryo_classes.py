@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark import cloudpickle
 from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
 from support.hand_made import (
     LONG,
     canonical_base,
@@ -22,6 +23,7 @@ from support.hand_made import (
     meta_info,
     savepoint_of,
 )
+from support.sample_rows import SAMPLES
 
 from savepoint_formats.layout import Long, Text
 from savepoint_formats.metadata import KeyedHandleType
@@ -130,6 +132,27 @@ def test_the_schema_has_the_fields(path: str) -> None:
     assert types["last"] == (
         "STRUCT<id: BIGINT, customer: STRING, `$undecoded`: STRUCT<bytes: BINARY, reason: STRING>>"
     )
+
+
+def test_an_interface_becomes_a_struct_of_its_classes(spark: SparkSession) -> None:
+    """As the how-to says: of the class, and of the fields of all of them."""
+    shapes = (
+        kryo_class("shop.Shape$Circle", {"radius": "int"}, is_final=True),
+        kryo_class(
+            "shop.Shape$Square", {"side": "int", "colour": "java.lang.String"}, is_final=True
+        ),
+    )
+    path = str(SAMPLES / "objects-2.2.1-rocksdb-native")
+    savepoint = Savepoint.load(spark, path, uids=["shapes"], kryo_classes=shapes)
+    wanted = "STRUCT<`$class`: STRING, radius: INT, side: INT, colour: STRING>"
+    typed = savepoint.read_keyed_state("shapes").select(
+        "id", F.from_json("shape.json", wanted).alias("shape")
+    )
+    values = {row.id: tuple(row.shape) for row in typed.where("id < 202").collect()}
+    assert values == {
+        200: ("shop.Shape$Circle", 200, None, None),
+        201: ("shop.Shape$Square", None, 201, "colour 201"),
+    }
 
 
 class Orders(KeyedStateReaderFunction):
