@@ -183,12 +183,16 @@ class SavepointDiff:
 
     def _counted(self, name: str) -> TableChanges:
         pair, left_out = self._pairs[name]
-        counts = ChangeCounts()
-        for _ in pair.changes(counts):
-            pass
+        counts = self._counts(pair)
         return TableChanges(
             name, counts.inserted, counts.deleted, counts.updated, counts.unchanged, left_out
         )
+
+    def _counts(self, pair: TableDiff) -> ChangeCounts:
+        counts = ChangeCounts()
+        for _ in pair.changes(counts):
+            pass
+        return counts
 
     @cached_property
     def _pairs(self) -> dict[str, tuple[TableDiff, tuple[str, ...]]]:

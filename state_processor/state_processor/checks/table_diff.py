@@ -154,17 +154,27 @@ class TableDiff:
         columns = [pa.field(name, types[name]) for name in (*self.keys, *self.values)]
         return pa.schema([pa.field(CHANGE_TYPE, pa.string()), *columns])
 
-    def changes(self, counts: ChangeCounts | None = None) -> Iterator[pa.RecordBatch]:
+    def parts(self) -> list[KeyGroupRange | None]:
+        """What can be compared by itself, in any process: some key groups, or all as None."""
+        return list(self._ranges()) if self._is_by_key_groups else [None]
+
+    def changes(
+        self,
+        counts: ChangeCounts | None = None,
+        parts: Iterable[KeyGroupRange | None] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
         """The rows that differ, bucket by bucket; each row before and after an update.
 
         Args:
             counts: Is told of the rows of each kind on the way.
+            parts: Which of ``parts`` are compared; all by default.
 
         Raises:
             SavepointError: A file is gone or damaged.
         """
         counts = counts or ChangeCounts()
-        buckets = self._key_group_buckets(counts) if self._is_by_key_groups else self._spilled()
+        ranges = [one for one in (self.parts() if parts is None else parts) if one is not None]
+        buckets = self._key_group_buckets(ranges, counts) if ranges else self._spilled()
         for before, after in buckets:
             found = RowChanges.of(self._hashed(before), self._hashed(after))
             counts.add(found)
@@ -175,10 +185,12 @@ class TableDiff:
         is_same = self.before.max_parallelism == self.after.max_parallelism
         return self.before.has_key_groups and is_same
 
-    def _key_group_buckets(self, counts: ChangeCounts) -> Iterator[tuple[pa.Table, pa.Table]]:
+    def _key_group_buckets(
+        self, ranges: Iterable[KeyGroupRange], counts: ChangeCounts
+    ) -> Iterator[tuple[pa.Table, pa.Table]]:
         """Both tables, some key groups at a time; without those whose bytes are the same."""
         failures = 0 if self._may_compare_bytes else _GIVEN_UP
-        for key_groups in self._ranges():
+        for key_groups in ranges:
             if failures < _GIVEN_UP:
                 rows = self._same_bytes(key_groups)
                 if rows is not None:

@@ -19,6 +19,7 @@ from state_processor.reading.window_reader import WindowReaderJob
 from state_processor.savepoint.merged_rows import read_merged
 from state_processor.savepoint.registered_views import create_views, unread_views
 from state_processor.savepoint.savepoint import Savepoint
+from state_processor.savepoint.spark_verbs import SparkAuditVerbs
 from state_processor.savepoint.writer import SavepointWriter
 from state_processor.snapshot.key_types import key_types_json
 from state_processor.types.listed_options import lists
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class SparkSavepoint(Savepoint):
+class SparkSavepoint(SparkAuditVerbs, Savepoint):
     """A savepoint whose tables are read as DataFrames.
 
     Attributes:
@@ -74,15 +75,8 @@ class SparkSavepoint(Savepoint):
         )
         spark.dataSource.register(SavepointDataSource)
         register_metadata_function(spark)
-        return cls(
-            opened.path,
-            opened.metadata,
-            opened.directory,
-            opened.kryo,
-            opened.operators(),
-            spark,
-            known,
-        )
+        parts = (opened.path, opened.metadata, opened.directory, opened.kryo, opened.operators())
+        return cls(*parts, spark, known)
 
     def writer(self) -> SavepointWriter:
         """What writes a savepoint that is based on this one; as yet a copy of it."""
