@@ -76,6 +76,16 @@ class Contents:
     expired: int | None = None
     problem: str = ""
 
+    def merge(self, other: Contents) -> None:
+        """Counts what another has counted of the same state."""
+        self.nulls += other.nulls
+        self.empties += other.empties
+        self.items.merge(other.items)
+        self.accesses.merge(other.accesses)
+        self.accessed += other.accessed
+        if other.expired is not None:
+            self.expired = (self.expired or 0) + other.expired
+
 
 class ContentsReader:
     """Counts what the values of a state are.

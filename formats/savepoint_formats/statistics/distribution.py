@@ -49,6 +49,11 @@ class SizeCounts:
         if len(sizes):
             self._merge(*_counted(sizes))
 
+    def merge(self, other: SizeCounts) -> None:
+        """Counts what another has counted."""
+        if len(other.sizes):
+            self._merge(other.sizes, other.counts)
+
     def _merge(self, sizes: Longs, counts: Longs) -> None:
         self.sizes, self.counts = _merged(
             np.concatenate([self.sizes, sizes]), np.concatenate([self.counts, counts])
@@ -98,10 +103,22 @@ class TimeCounts:
         """Counts these, in ms since the epoch."""
         if not len(times):
             return
-        first, last = int(times.min()), int(times.max())
+        buckets, counts = np.unique(times >> self.shift, return_counts=True)
+        self._merge(int(times.min()), int(times.max()), buckets, counts)
+
+    def merge(self, other: TimeCounts) -> None:
+        """Counts what another has counted."""
+        if other.earliest is None or other.latest is None:
+            return
+        shift = max(self.shift, other.shift)
+        self._buckets >>= shift - self.shift
+        buckets = other._buckets >> (shift - other.shift)
+        self.shift = shift
+        self._merge(other.earliest, other.latest, buckets, other._counts)
+
+    def _merge(self, first: int, last: int, buckets: Longs, counts: Longs) -> None:
         self.earliest = first if self.earliest is None else min(first, self.earliest)
         self.latest = last if self.latest is None else max(last, self.latest)
-        buckets, counts = np.unique(times >> self.shift, return_counts=True)
         self._buckets, self._counts = _merged(
             np.concatenate([self._buckets, buckets]), np.concatenate([self._counts, counts])
         )

@@ -59,6 +59,20 @@ class StateCounts:
     times: TimeCounts = field(default_factory=TimeCounts)
     overdue: int = 0
 
+    def merge(self, other: StateCounts) -> None:
+        """Counts what another has counted of the same state, in other key groups."""
+        self.keys = _sum(self.keys, other.keys)
+        self.rows = _sum(self.rows, other.rows)
+        self.entries += other.entries
+        self.sizes.merge(other.sizes)
+        self.contents.merge(other.contents)
+        self.times.merge(other.times)
+        self.overdue += other.overdue
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LargeKey:
@@ -149,6 +163,15 @@ class KeyedCounts:
         if distinct:
             self._add_keys(_joined(distinct))
 
+    def merge(self, other: KeyedCounts) -> None:
+        """Counts what another has counted of the same states, in other key groups."""
+        for name, counts in self.states.items():
+            counts.merge(other.states[name])
+        self.keys += other.keys
+        self.entries += other.entries
+        self.sizes += other.sizes
+        self._add_largest(other.largest)
+
     def _add_piece(self, piece: StatePiece, packed: _Packed) -> None:
         counts, entries = self.states[piece.state.name], piece.entries
         data, values = spans_in(entries.values)
@@ -209,8 +232,11 @@ class KeyedCounts:
             )
             for index in large.tolist()
         ]
+        self._add_largest(candidates)
+
+    def _add_largest(self, keys: list[LargeKey]) -> None:
         candidates = sorted(
-            self.largest + candidates,
+            self.largest + keys,
             key=lambda large_key: (-large_key.size, large_key.key_group, large_key.data),
         )
         self.largest = candidates[: self._top]

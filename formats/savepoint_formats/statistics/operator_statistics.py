@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import within
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.layout import Opaque
 from savepoint_formats.program.spans import Spans
 from savepoint_formats.scan.operator_scan import PIECE_SIZE
@@ -30,16 +32,16 @@ from savepoint_formats.values.undecoded import notes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
-    from savepoint_formats.metadata.checkpoint import SubtaskState
-    from savepoint_formats.state_files.state_piece import StatePiece
     from savepoint_formats.tables.tables import Table
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 RANGE_SIZE = 32 << 20
 """Bytes of state that are counted at once, unless a single key group is larger."""
+
+Part = tuple[int, KeyGroupRange]
+"""The place of a subtask among those of its operator, and some of its key groups."""
 
 _COUNT_SIZE = 4
 
@@ -64,8 +66,26 @@ class WeighedOperator:
     ttl_ms: Mapping[str, int]
     top: int
 
-    def keyed(self, states: Iterable[State]) -> KeyedCounts:
+    def parts(self) -> list[Part]:
+        """What can be counted by itself, in any process: a subtask, and some of its key groups.
+
+        Raises:
+            FormatError: Subtasks have not the key groups that they must have.
+        """
+        check_subtasks(self.operator, self.directory.metadata_path)
+        return [
+            (number, key_groups)
+            for number, subtask in enumerate(self.operator.subtasks)
+            for handle in keyed_handles(subtask)[:1]
+            for key_groups in pieces_of(handle, handle.key_groups, RANGE_SIZE)
+        ]
+
+    def keyed(self, states: Iterable[State], parts: Iterable[Part] | None = None) -> KeyedCounts:
         """What these keyed states have.
+
+        Args:
+            states: All keyed states of the tables that are weighed.
+            parts: Which of ``parts`` are counted; all by default.
 
         Raises:
             StateFileNotFoundError: A file is gone.
@@ -82,26 +102,20 @@ class WeighedOperator:
             ttl_ms=self.ttl_ms,
             top=self.top,
         )
-        check_subtasks(self.operator, self.directory.metadata_path)
-        names = frozenset(counts.states)
-        for subtask in self.operator.subtasks:
-            with within(f"subtask {subtask.index}"):
-                for pieces in self._ranges(subtask, key_layout(states[0]), names):
-                    counts.add(pieces)
-        return counts
-
-    def _ranges(
-        self, subtask: SubtaskState, key: Layout, names: frozenset[str]
-    ) -> Iterator[Iterator[StatePiece]]:
-        """The entries of a subtask, some key groups at a time."""
+        names, key = frozenset(counts.states), key_layout(states[0])
         settings = SourceSettings(self.operator.max_parallelism, self.kryo)
-        handles = keyed_handles(subtask)
-        sources = [
-            stored_source(self.directory, subtask, handle, key, settings) for handle in handles
-        ]
-        if handles:
-            for part in pieces_of(handles[0], handles[0].key_groups, RANGE_SIZE):
-                yield chain.from_iterable(source.pieces(names, part) for source in sources)
+        wanted = groupby(self.parts() if parts is None else parts, itemgetter(0))
+        for number, own in wanted:
+            subtask = self.operator.subtasks[number]
+            with within(f"subtask {subtask.index}"):
+                sources = [
+                    stored_source(self.directory, subtask, handle, key, settings)
+                    for handle in keyed_handles(subtask)
+                ]
+                for _, key_groups in own:
+                    pieces = (source.pieces(names, key_groups) for source in sources)
+                    counts.add(chain.from_iterable(pieces))
+        return counts
 
     def other(self, table: Table) -> StateCounts:
         """What the one state of a table has that is no keyed state.

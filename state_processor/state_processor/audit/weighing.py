@@ -30,7 +30,7 @@ from state_processor.audit.statistics import (
 from state_processor.types.spark_values import printable_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from savepoint_formats.tables.tables import Table
     from state_processor.snapshot.operator import Operator
     from state_processor.snapshot.snapshot import Snapshot
+
+    Count = Callable[[WeighedOperator, Sequence[State]], KeyedCounts]
 
 TOP = 10
 """How many of the largest keys are told."""
@@ -57,8 +59,12 @@ def statistics_of(
     at: datetime | None = None,
     ttl: Mapping[str, timedelta] | None = None,
     top: int = TOP,
+    count: Count = WeighedOperator.keyed,
 ) -> SavepointStatistics:
-    """What the state of a savepoint weighs; ``Savepoint.stats`` says all of it."""
+    """What the state of a savepoint weighs; ``Savepoint.stats`` says all of it.
+
+    ``count`` counts the keyed states of an operator, here or elsewhere.
+    """
     moment = datetime.now(UTC) if at is None else at
     if moment.tzinfo is None:
         raise ValueError(f"at is {moment}, expected a time with a zone: datetime.now(UTC)")
@@ -66,7 +72,7 @@ def statistics_of(
     ttl_ms = {name: life // _MILLISECOND for name, life in (ttl or {}).items()}
     if top < 0:
         raise ValueError(f"top is {top}, expected 0 or more")
-    report = _Report(at_ms, ttl_ms, top)
+    report = _Report(at_ms, ttl_ms, top, count)
     if table is not None:
         operator, found = snapshot.table(table)
         _check_ttl(ttl_ms, found.states, table)
@@ -99,6 +105,7 @@ class _Report:
     at_ms: int
     ttl_ms: dict[str, int]
     top: int
+    count: Count
     states: list[StateStatistics] = field(default_factory=list)
     timers: list[TimerStatistics] = field(default_factory=list)
     skew: list[SkewStatistics] = field(default_factory=list)
@@ -134,7 +141,7 @@ class _Report:
         }
         try:
             if keyed:
-                counts = weighed.keyed(state for _, state in keyed.values())
+                counts = self.count(weighed, [state for _, state in keyed.values()])
                 self._add_keyed(operator, counts, {name: one for name, (one, _) in keyed.items()})
         except SavepointError as error:
             self._add_problem(operator, error)

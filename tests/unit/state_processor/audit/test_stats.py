@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import struct
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
@@ -15,10 +16,16 @@ from support.sample_rows import SAMPLES, Sample, copy_of, file_of
 
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.metadata import KeyGroupsHandle
+from savepoint_formats.statistics import operator_statistics
+from state_processor.audit.weighing import statistics_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from savepoint_formats.state_files.state import State
+    from savepoint_formats.statistics.keyed_statistics import KeyedCounts
+    from savepoint_formats.statistics.operator_statistics import WeighedOperator
     from state_processor import Savepoint
     from state_processor.audit.statistics import SavepointStatistics, StateStatistics
 
@@ -177,6 +184,28 @@ def test_all_formats_weigh_the_same() -> None:
     names = ["hashmap-native", "rocksdb-canonical", "rocksdb-native", "rocksdb-heaptimers"]
     for name in names:
         assert told(f"states-2.2.1-{name}") == canonical, name
+
+
+@pytest.mark.parametrize("name", [*STATEFUL[:3], *WINDOWS[:1]])
+@pytest.mark.parametrize("range_size", [1, 4000])
+def test_parts_that_are_counted_elsewhere_come_to_the_same(
+    name: str, range_size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = datetime(2100, 1, 1, tzinfo=UTC)
+    savepoint = opened(name)
+    expected = savepoint.stats(at=at)
+    monkeypatch.setattr(operator_statistics, "RANGE_SIZE", range_size)
+    counted = []
+
+    def count(weighed: WeighedOperator, states: Sequence[State]) -> KeyedCounts:
+        found, parts = weighed.keyed(states, ()), weighed.parts()
+        for part in parts:
+            found.merge(pickle.loads(pickle.dumps(weighed.keyed(states, [part]))))
+        counted.append(len(parts))
+        return found
+
+    assert statistics_of(savepoint, at=at, count=count) == expected
+    assert max(counted) > 2
 
 
 def test_sizes_are_those_of_the_bytes_in_the_file() -> None:
