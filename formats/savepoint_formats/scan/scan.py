@@ -319,6 +319,7 @@ class TableScan(TableResults):
             self.options.portion_size,
             self._hidden_states(),
             self.options.undescribed_subclasses == "bytes",
+            self.options.flat is None,
         )
         key = key_layout(self.table.states[0])
         source = keyed_source(self.directory, split.handle, key, settings)

@@ -16,9 +16,11 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_chunk import key_group_prefix
 from savepoint_formats.entries.entry_spans import EntrySpans
 from savepoint_formats.entries.key_rows import KeyRows
+from savepoint_formats.layout import Byte, Framed, Opaque
+from savepoint_formats.state_files.state import State, StateKind, key_layout
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 
     Entries = dict[str, list[tuple[bytes, bytes]]]
     """Name of a state -> keys with their key groups, and values."""
+
+
+_NO_VALUE = b"\0"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +91,25 @@ def remaining_part(changes: KeyGroupChanges, prefix_size: int) -> ChangedPart:
     entries: Entries = {}
     _add(entries, changes, list(changes.waiting), prefix_size)
     return _with_entries(Chunk(np.empty(0, np.uint8)), {}, entries)
+
+
+def undecided_parts(
+    changes: KeyGroupChanges, prefix_size: int
+) -> Iterator[tuple[State, ChangedPart]]:
+    """Changes of which nobody can tell the key, as entries of states that have but rows."""
+    prefix = key_group_prefix(changes.key_group, prefix_size)
+    for (name, operation), wholes in changes.undecided.items():
+        key = key_layout(changes.states[name])
+        assert isinstance(key, Opaque)  # else its end is known
+        reason = (
+            f"{key.reason}; these bytes are a change {operation} of state {name!r}, with its key in"
+            " front, which has several possible ends: all that this state has in the key group is"
+            " shown so"
+        )
+        shown = Framed(Opaque(key.class_name, reason))
+        state = State(f"{name}: {operation}", StateKind.VALUE, Byte(), shown)
+        entries = {state.name: [(prefix + whole, _NO_VALUE) for whole in wholes]}
+        yield state, _with_entries(Chunk(np.empty(0, np.uint8)), {}, entries)
 
 
 class _NumberedPart:

@@ -15,7 +15,12 @@ import numpy as np
 from savepoint_formats.entries.entry_spans import key_groups_at
 from savepoint_formats.key_groups.ranges import KeyGroupRange, prefix_size
 from savepoint_formats.layout import Framed, opaque_parts
-from savepoint_formats.sources.changed_part import ChangedPart, changed_part, remaining_part
+from savepoint_formats.sources.changed_part import (
+    ChangedPart,
+    changed_part,
+    remaining_part,
+    undecided_parts,
+)
 from savepoint_formats.sources.entry_decoders import EntryDecoders
 from savepoint_formats.sources.heap_source import HeapSource
 from savepoint_formats.sources.key_group_changes import WaitingChanges
@@ -88,10 +93,14 @@ class ChangelogSource:
                     rows[name] = rows[name].joined(of_state) if name in rows else of_state
                 if rows:
                     yield base.decoders.batch(part.chunk, rows)
-        for part in self._remaining(waiting):
+        for changes in waiting.all():
+            part = remaining_part(changes, self._prefix_size)
             rows = after.rows((part.chunk, part.changed))
             if rows:
                 yield after.batch(part.chunk, rows)
+            for state, part in undecided_parts(changes, self._prefix_size):
+                decoders = EntryDecoders((state,), self._settings)
+                yield decoders.batch(part.chunk, decoders.rows((part.chunk, part.changed)))
 
     def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
         """The timers of these key groups, some at a time."""
@@ -139,7 +148,11 @@ class ChangelogSource:
         has_framed_keys: bool = False,
     ) -> WaitingChanges:
         """The changes of the states that are wanted."""
-        changes = WaitingChanges(self._settings.kryo, has_framed_keys=has_framed_keys)
+        changes = WaitingChanges(
+            self._settings.kryo,
+            has_framed_keys=has_framed_keys,
+            shows_undecided=has_framed_keys and self._settings.shows_undecided,
+        )
         own = self._own(key_groups)
         applied = self._settings.applied
         for state, change in state_changes(self._directory, self._handle, own, self._key, applied):

@@ -38,6 +38,8 @@ class SourceSettings:
         portion_size: The largest key group in bytes that is decoded in one piece; None for any.
         hidden: States of which nobody wants the values: they are null, and need not be decodable.
         has_open_pojos: Whether POJOs that cannot be decoded are their bytes and the reason.
+        shows_undecided: Whether changes of a changelog whose key nobody can tell from what follows
+            it are rows of their own, whose key has all bytes of the change.
     """
 
     max_parallelism: int
@@ -45,6 +47,7 @@ class SourceSettings:
     portion_size: int | None = PORTION_SIZE
     hidden: frozenset[str] = frozenset()
     has_open_pojos: bool = False
+    shows_undecided: bool = False
 
     def applied(self, state: State) -> State:
         """A state of a file as it is read."""

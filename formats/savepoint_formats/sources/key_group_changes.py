@@ -56,6 +56,8 @@ class KeyGroupChanges:
     Attributes:
         states: Name -> each state that is changed, as it was when it was last changed.
         merged: The identities that changes merge with others.
+        undecided: State and operation -> the changes of states of which one has a key that nobody
+            can tell from what follows it: what such a state has is not known.
 
     Raises:
         FormatError: A change is damaged.
@@ -70,12 +72,24 @@ class KeyGroupChanges:
         self.key_group = key_group
         self.states: dict[str, State] = {}
         self.merged: set[bytes] = set()
+        self.undecided: dict[tuple[str, str], list[bytes]] = {}
         self._edits: dict[bytes, list[_Numbered]] = {}
         self._contents: dict[str, dict[bytes, Items]] = {}
         self._places = 0
+        starts = [change.body.position for _, change in changes]
+        edits_of = [list(reader(state).edits(change)) for state, change in changes]
+        doubtful = {
+            state.name
+            for (state, _), edits in zip(changes, edits_of, strict=True)
+            if any(edit.kind is EditKind.UNDECIDED for edit in edits)
+        }
         for order, (state, change) in enumerate(changes):
             self.states[state.name] = state
-            for edit in reader(state).edits(change):
+            if state.name in doubtful:
+                whole = reader(state).whole(change.body, starts[order])
+                self.undecided.setdefault((state.name, change.operation.name), []).append(whole)
+                continue
+            for edit in edits_of[order]:
                 self._edits.setdefault(edit.identity, []).append(_Numbered(order, state, edit))
                 for source in edit.sources:
                     self._edits.setdefault(source, [])
@@ -188,15 +202,23 @@ class WaitingChanges:
     Args:
         kryo: What is known of the Kryo that wrote object graphs.
         has_framed_keys: Whether keys have their size in front in identities.
+        shows_undecided: Whether changes are kept whose keys nobody can tell.
 
     Attributes:
         states: Name -> each state that is changed, as it was when it was last changed.
     """
 
-    def __init__(self, kryo: KryoDialect | None, *, has_framed_keys: bool = False) -> None:
+    def __init__(
+        self,
+        kryo: KryoDialect | None,
+        *,
+        has_framed_keys: bool = False,
+        shows_undecided: bool = False,
+    ) -> None:
         self.states: dict[str, State] = {}
         self._kryo = kryo
         self._has_framed_keys = has_framed_keys
+        self._shows_undecided = shows_undecided
         self._readers: dict[str, EditReader] = {}
         self._unread: dict[int, list[StateChange]] = {}
         self._read: dict[int, KeyGroupChanges] = {}
@@ -220,7 +242,11 @@ class WaitingChanges:
             if changes:
                 self._read[key_group] = KeyGroupChanges(key_group, changes, self._reader)
         known = (self._read.get(key_group) for key_group in sorted(key_groups))
-        return [changes for changes in known if changes is not None and changes.waiting]
+        return [
+            changes
+            for changes in known
+            if changes is not None and (changes.waiting or changes.undecided)
+        ]
 
     def may_touch(self, key_group: int, name: str) -> bool:
         """Whether any entry that a state has in a key group may be changed, or held back."""
@@ -237,6 +263,9 @@ class WaitingChanges:
         reader = self._readers.get(state.name)
         if reader is None or reader.state is not state:
             reader = self._readers[state.name] = EditReader(
-                state, self._kryo, has_framed_keys=self._has_framed_keys
+                state,
+                self._kryo,
+                has_framed_keys=self._has_framed_keys,
+                shows_undecided=self._shows_undecided,
             )
         return reader

@@ -63,13 +63,15 @@ class KeyedBatch:
         """One row per identity.
 
         Args:
-            types: Name of a state -> type of its column.
+            types: Name of a state -> type of its column; a state that is none of them has rows, and
+                no column.
 
         Raises:
             FormatError: An identity is damaged.
             StateTypeError: The values of a state are of another type.
         """
-        for name, entries in self.states.items():
+        shown = {name: entries for name, entries in self.states.items() if name in types}
+        for name, entries in shown.items():
             if entries.column_type(types[name]) != types[name]:
                 message = f"values are {entries.values.type} here, {types[name]} elsewhere"
                 raise StateTypeError(f"{self.chunk.path}: {message}").within(f"state {name!r}")
@@ -79,7 +81,7 @@ class KeyedBatch:
         }
         columns = {
             name: _column(rows[name], len(keys), entries, types[name])
-            for name, entries in self.states.items()
+            for name, entries in shown.items()
         }
         key_groups = self.key_groups_at(keys.key_starts)
         try:

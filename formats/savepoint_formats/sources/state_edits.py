@@ -36,7 +36,16 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import FormatError, UndecodableError
-from savepoint_formats.layout import Framed, Layout, MapOf, Nullable, Repeated, opaque_parts
+from savepoint_formats.layout import (
+    Framed,
+    Layout,
+    MapOf,
+    Nullable,
+    Opaque,
+    Repeated,
+    VoidNamespace,
+    opaque_parts,
+)
 from savepoint_formats.state_files.changelog import StateChangeOperation as Operation
 from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
 from savepoint_formats.values.state_entries import is_ambiguous, length_suffix
@@ -58,6 +67,7 @@ class EditKind(Enum):
     ADD = auto()
     REMOVE = auto()
     MERGE = auto()
+    UNDECIDED = auto()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +94,7 @@ class Edit:
 _SETS = (Operation.SET, Operation.SET_INTERNAL)
 _PUTS = (Operation.ADD_ELEMENT, Operation.ADD_OR_UPDATE_ELEMENT)
 _NO_NULL = b"\0"
+_VOID = b"\0"
 
 
 class EditReader:
@@ -94,10 +105,17 @@ class EditReader:
         kryo: What is known of the Kryo that wrote object graphs.
         has_framed_keys: Whether keys have their size in front in identities, as otherwise nobody
             could tell there where they end.
+        shows_undecided: Whether a change whose key has several possible ends is an edit that says
+            so, and no error.
     """
 
     def __init__(
-        self, state: State, kryo: KryoDialect | None, *, has_framed_keys: bool = False
+        self,
+        state: State,
+        kryo: KryoDialect | None,
+        *,
+        has_framed_keys: bool = False,
+        shows_undecided: bool = False,
     ) -> None:
         self.state = state
         self._kryo = kryo
@@ -107,6 +125,9 @@ class EditReader:
         key = Framed(self._key) if has_framed_keys else self._key
         self._has_suffixes = is_ambiguous(key, self._namespace)
         self._has_unknown_key = any(opaque_parts(self._key))
+        is_all_unknown = isinstance(self._key, Opaque)
+        has_no_namespace = isinstance(self._namespace, VoidNamespace)
+        self._shows_undecided = shows_undecided and is_all_unknown and has_no_namespace
 
     def edits(self, change: KeyedChange) -> Iterator[Edit]:
         """What a change does.
@@ -168,10 +189,16 @@ class EditReader:
         else:
             if len(edits) == 1:
                 return edits[0]
+            if edits and self._shows_undecided:
+                return Edit(self.whole(view, start), EditKind.UNDECIDED, view)
         view.position = start
         reason = next(part.reason for part in opaque_parts(self._key))
         message = f"a change of state {self.state.name!r} has a key of unknown size: {reason}"
         raise view.error(message, UndecodableError)
+
+    def whole(self, view: DataInputView, start: int) -> bytes:
+        """The identity of a change whose key nobody can tell: all its bytes are the key."""
+        return self._identity(bytes(view.buffer[start : view.end]), _VOID)
 
     def _value(self, layout: Layout, view: DataInputView, *, is_last: bool = False) -> bytes:
         """A value, which may end in bytes that cannot be decoded only if it is the last."""

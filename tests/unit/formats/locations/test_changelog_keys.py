@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pytest
 from support.changelog_jobs import TIMERS, plain_base, put, registrations
 from support.hand_made import (
@@ -11,6 +13,7 @@ from support.hand_made import (
     change,
     changelog,
     encoded,
+    group_of,
     in_memory,
     map_of,
     operator_with,
@@ -22,6 +25,9 @@ from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import Long, Opaque, Text
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.tables.catalog import OperatorCatalog
+
+if TYPE_CHECKING:
+    from savepoint_formats.metadata import OperatorState
 
 
 class TestKeys:
@@ -61,10 +67,51 @@ class TestKeys:
         (row,) = rows(operator_with(changelog(in_memory([of_windows, put]))), "window_state")
         assert (row["key"]["bytes"], row["namespace"], row["sum"]) == (key, "w", 3)
 
-    def test_of_unknown_type_must_have_one_possible_end(self) -> None:
-        # Its text has a zero in it, behind which lies what may be an empty text.
-        data = change(2, 4, b"key", b"\0", encoded(Text(), "\0\1"))
-        records = [registrations()[4], (0, data)]
-        message = "a change of state 'largest' has a key of unknown size: no file of the operator"
+    # A user key and a value with what may be the end of a key in it: only its type tells.
+    DOUBTFUL = b"".join(
+        (encoded(Text(), "a"), b"\0", encoded(Text(), "\0\1"), encoded(Text(), "v"))
+    )
+    CLEAR = b"".join((encoded(Text(), "a"), b"\0", encoded(Text(), "u"), encoded(Text(), "w")))
+
+    def of_maps(self) -> OperatorState:
+        group, records = group_of("a"), registrations()
+        entries = [(group, change(5, 2, data)) for data in (self.CLEAR, self.DOUBTFUL)]
+        others = [(group_of(key), change(5, 2, self.entry(key))) for key in "bcde"]
+        return operator_with(changelog(in_memory([*records, put("a", 7), *entries, *others])))
+
+    def entry(self, key: str) -> bytes:
+        return self.CLEAR.replace(encoded(Text(), "a"), encoded(Text(), key), 1)
+
+    def test_with_several_possible_ends_are_shown_with_the_change_behind_them(self) -> None:
+        """With all that the state has in the key group, as one of its maps would lack an entry."""
+        found = {row["key"]["bytes"]: row for row in rows(self.of_maps(), "keyed_state")}
+        known: dict[bytes, dict[str, Any]] = {}
+        doubtful: dict[bytes, dict[str, Any]] = {}
+        for key, row in found.items():
+            is_change = "a change ADD_ELEMENT of state 'map'" in row["key"]["reason"]
+            (doubtful if is_change else known)[key] = row
+        in_doubt = [key for key in "bcde" if group_of(key) == group_of("a")]
+        wholes = {self.CLEAR, self.DOUBTFUL, *map(self.entry, in_doubt)}
+        assert doubtful.keys() == wholes
+        assert all(set(row.values()) == {None} for row in map(without_key, doubtful.values()))
+        assert known[encoded(Text(), "a")]["value"] == 7
+        maps = {key: row["map"] for key, row in known.items() if row["map"] is not None}
+        others = [key for key in "bcde" if key not in in_doubt]
+        assert maps == {encoded(Text(), key): [("u", "w")] for key in others}
+        assert others
+
+    def test_with_several_possible_ends_are_no_rows_of_a_flat_view(self) -> None:
+        """They have no entries of maps to show, and would be left out."""
+        with pytest.raises(UndecodableError, match="has a key of unknown size"):
+            rows(self.of_maps(), "keyed_state", flat="map")
+
+    def test_of_windows_must_have_one_possible_end(self) -> None:
+        of_windows = (-1, registration(5, "sum", "VALUE", STRING, STRING))
+        data = change(1, 5, b"key", encoded(Text(), "a"), encoded(Text(), "\0\1"), b"\0")
+        message = "a change of state 'sum' has a key of unknown size: no file of the operator"
         with pytest.raises(UndecodableError, match=message):
-            rows(operator_with(changelog(in_memory(records))), "keyed_state")
+            rows(operator_with(changelog(in_memory([of_windows, (0, data)]))), "window_state")
+
+
+def without_key(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name != "key"}
