@@ -1,4 +1,4 @@
-"""Collections, maps and arrays in Kryo.
+"""Collections and maps in Kryo.
 
 | what                         | 2.24                              | 5.6                              |
 |------------------------------|-----------------------------------|----------------------------------|
@@ -9,13 +9,11 @@
 | elements, flag 0             | -                                 | objects                          |
 | map                          | varint n, n (key, value)          | varint n + 1 (0 null), pairs     |
 | TreeMap                      | comparator, then as above         | comparator behind the number     |
+| ConcurrentSkipListMap        | as any map                        | as TreeMap                       |
 | Collections.emptyX           | nothing                           | same                             |
 | Collections.singletonX       | one object; of a map, two         | same                             |
 | Arrays$ArrayList             | varint n, component class, objects| as a collection                  |
 | EnumSet                      | class, varint n, varint index + 1 | same                             |
-| array of primitives          | varint n + 1 (0 null), values     | same                             |
-| array of a final class       | varint n + 1, objects without class                                  |
-| other array                  | varint n + 1, objects                                                |
 
 The lists of ``List.of`` admit no null, so that 5.6 leaves the byte "has null" out.
 """
@@ -25,56 +23,82 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from savepoint_formats.values.kryo.bodies import read_enum, read_primitive
+from savepoint_formats.values.kryo.bodies import read_enum, write_enum
+from savepoint_formats.values.kryo.body import Body
+from savepoint_formats.values.kryo.objects import Detailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from savepoint_formats.values.kinds.codec import Value
     from savepoint_formats.values.kryo.graph import KryoGraph
+    from savepoint_formats.values.kryo.writer import KryoWriter
 
-    Collection = Callable[[KryoGraph], Value]
+    Pairs = list[tuple[Value, Value]]
 
-_PRIMITIVES = {
-    "B": "byte",
-    "Z": "boolean",
-    "I": "int",
-    "J": "long",
-    "S": "short",
-    "C": "char",
-    "F": "float",
-    "D": "double",
-}
-_FIXED_CODES = {"S": "h", "C": "H", "F": "f", "D": "d"}
 MAX_NULLS = 1 << 20
 
 _NEVER_NULL = "java.util.ImmutableCollections$"
+_OBJECT = "java.lang.Object"
 
 
-def collection_of(class_name: str) -> Collection | None:
-    """The function that reads the body of a class, if it is one of this module."""
-    if class_name.startswith("["):
-        return partial(_read_array, class_name[1:])
-    if class_name.startswith("scala."):
-        return _scala_collection_of(class_name)
-    return _COLLECTIONS.get(class_name)
+def read_objects(count: int, graph: KryoGraph) -> list[Value]:
+    """So many objects, each with its class."""
+    read, values = graph.read_class_and_object, []
+    for _ in range(count):
+        values.append(read())  # a comprehension is one more frame at each depth
+    return values
+
+
+def write_objects(values: list[Value], writer: KryoWriter) -> None:
+    """Objects, each with its class."""
+    for value in values:
+        writer.write_class_and_object(value)
 
 
 def _read_list(graph: KryoGraph, *, is_sorted: bool = False, admits_null: bool = True) -> Value:
     if not graph.is_5:
-        if is_sorted:
-            graph.read_class_and_object()
-        return _read_objects(graph.read_count(), graph)
+        comparator = graph.read_class_and_object() if is_sorted else None
+        values = read_objects(graph.read_count(), graph)
+        return graph.with_detail(comparator, values) if is_sorted else values
     is_one_class, count = _read_length(graph)
     if count is None:
         return None
-    if is_sorted:
-        graph.read_class_and_object()
+    comparator = graph.read_class_and_object() if is_sorted else None
     if count == 0:
-        return []
-    if not is_one_class:
-        return _read_objects(graph.input.check_count(count), graph)
-    return _read_elements_of_one_class(count, graph, admits_null)
+        values = []
+    elif is_one_class:
+        values = _read_elements_of_one_class(count, graph, admits_null)
+    else:
+        values = read_objects(graph.input.check_count(count), graph)
+    return graph.with_detail(comparator, values) if is_sorted else values
+
+
+def _write_list(
+    value: Value, writer: KryoWriter, *, is_sorted: bool = False, admits_null: bool = True
+) -> None:
+    comparator, values = _detail(value)
+    if not writer.is_5:
+        if is_sorted:
+            writer.write_class_and_object(comparator)
+        writer.output.write_varint(len(values))
+        write_objects(values, writer)
+        return
+    if values is None:
+        writer.output.write_flagged(0, flag=False)
+        return
+    classes = {node.class_name for node in values if node is not None}
+    is_one_class = bool(values) and len(classes) <= 1
+    writer.output.write_flagged(len(values) + 1, flag=is_one_class)
+    if is_sorted:
+        writer.write_class_and_object(comparator)
+    if is_one_class:
+        _write_elements_of_one_class(values, next(iter(classes), None), writer, admits_null)
+    else:
+        write_objects(values, writer)
+
+
+def _detail(value: Value) -> tuple[Value, Value]:
+    """What only the bytes of a collection tell, and its values."""
+    return (value.detail, value.values) if isinstance(value, Detailed) else (None, value)
 
 
 def _read_length(graph: KryoGraph) -> tuple[bool, int | None]:
@@ -94,6 +118,20 @@ def _read_elements_of_one_class(count: int, graph: KryoGraph, admits_null: bool)
     return [read(element) for _ in range(graph.input.check_count(count))]
 
 
+def _write_elements_of_one_class(
+    values: list[Value], element: str | None, writer: KryoWriter, admits_null: bool
+) -> None:
+    writer.write_class(element)
+    if element is None:
+        return
+    has_null = None in values
+    if admits_null:
+        writer.view.write_bool(has_null)
+    write = writer.write_object_or_null if has_null else writer.write_object
+    for value in values:
+        write(element, value)
+
+
 def read_generic_list(element: str, graph: KryoGraph) -> list[Value] | None:
     """A list whose declared elements are of a final class, behind its own class."""
     if not graph.is_5:
@@ -105,26 +143,73 @@ def read_generic_list(element: str, graph: KryoGraph) -> list[Value] | None:
     return [read(element) for _ in range(graph.input.check_count(count))]
 
 
-def _read_map(graph: KryoGraph, *, is_sorted: bool = False) -> list[tuple[Value, Value]] | None:
-    if is_sorted and not graph.is_5:
-        graph.read_class_and_object()
+def write_generic_list(element: str, values: list[Value] | None, writer: KryoWriter) -> None:
+    """Writes what ``read_generic_list`` reads."""
+    if values is None:
+        writer.output.write_flagged(0, flag=False)
+        return
+    has_null = not writer.is_5 or None in values
+    if writer.is_5:
+        writer.output.write_flagged(len(values) + 1, flag=has_null)
+    else:
+        writer.output.write_varint(len(values))
+    write = writer.write_object_or_null if has_null else writer.write_object
+    for value in values:
+        write(element, value)
+
+
+def _read_map(graph: KryoGraph, *, is_sorted: bool = False) -> Value:
+    comparator = graph.read_class_and_object() if is_sorted and not graph.is_5 else None
     count = _read_map_count(graph)
     if count is None:
         return None
     if is_sorted and graph.is_5:
-        graph.read_class_and_object()
-    return _read_pairs(count, graph)
+        comparator = graph.read_class_and_object()
+    pairs = _read_pairs(count, graph)
+    return graph.with_detail(comparator, pairs) if is_sorted else pairs
+
+
+def _write_map(value: Value, writer: KryoWriter, *, is_sorted: bool = False) -> None:
+    comparator, pairs = _detail(value)
+    if is_sorted and not writer.is_5:
+        writer.write_class_and_object(comparator)
+    _write_map_count(pairs, writer)
+    if pairs is None:
+        return
+    if is_sorted and writer.is_5:
+        writer.write_class_and_object(comparator)
+    _write_pairs(pairs, writer)
+
+
+def _read_skip_list_map(graph: KryoGraph) -> Value:
+    return _read_map(graph, is_sorted=graph.is_5)
+
+
+def _write_skip_list_map(value: Value, writer: KryoWriter) -> None:
+    _write_map(value, writer, is_sorted=writer.is_5)
 
 
 def _read_map_count(graph: KryoGraph) -> int | None:
     return graph.input.read_count() if graph.is_5 else graph.read_count()
 
 
-def _read_pairs(count: int, graph: KryoGraph) -> list[tuple[Value, Value]]:
+def _write_map_count(pairs: Pairs | None, writer: KryoWriter) -> None:
+    if writer.is_5:
+        writer.output.write_varint(0 if pairs is None else len(pairs) + 1)
+    else:
+        writer.output.write_varint(len(pairs or ()))
+
+
+def _read_pairs(count: int, graph: KryoGraph) -> Pairs:
     return [(graph.read_class_and_object(), graph.read_class_and_object()) for _ in range(count)]
 
 
-def read_generic_map(key: str, value: str, graph: KryoGraph) -> list[tuple[Value, Value]] | None:
+def _write_pairs(pairs: Pairs, writer: KryoWriter) -> None:
+    for pair in pairs:
+        write_objects(list(pair), writer)
+
+
+def read_generic_map(key: str, value: str, graph: KryoGraph) -> Pairs | None:
     """A map whose declared keys or values are of a final class, behind its own class."""
     count = _read_map_count(graph)
     if count is None:
@@ -132,99 +217,84 @@ def read_generic_map(key: str, value: str, graph: KryoGraph) -> list[tuple[Value
     return [(_read_declared(key, graph), _read_declared(value, graph)) for _ in range(count)]
 
 
+def write_generic_map(key: str, value: str, pairs: Pairs | None, writer: KryoWriter) -> None:
+    """Writes what ``read_generic_map`` reads."""
+    _write_map_count(pairs, writer)
+    for map_key, map_value in pairs or ():
+        _write_declared(key, map_key, writer)
+        _write_declared(value, map_value, writer)
+
+
 def _read_declared(class_name: str, graph: KryoGraph) -> Value:
-    if graph.is_final(class_name):
+    if graph.classes.is_final(class_name):
         return graph.read_object_or_null(class_name)
     return graph.read_class_and_object()
 
 
-def _read_objects(count: int, graph: KryoGraph) -> list[Value]:
-    return [graph.read_class_and_object() for _ in range(count)]
+def _write_declared(class_name: str, value: Value, writer: KryoWriter) -> None:
+    if writer.classes.is_final(class_name):
+        writer.write_object_or_null(class_name, value)
+    else:
+        writer.write_class_and_object(value)
 
 
 def _read_arrays_list(graph: KryoGraph) -> Value:
     if graph.is_5:
         return _read_list(graph)
     count = graph.read_count()
-    graph.read_class()
-    return _read_objects(count, graph)
+    component = graph.read_class()
+    return graph.with_detail(component, read_objects(count, graph))
 
 
-def _read_empty(graph: KryoGraph) -> list[Value]:
-    return _read_objects(0, graph)
+def _write_arrays_list(value: Value, writer: KryoWriter) -> None:
+    component, values = _detail(value)
+    if writer.is_5:
+        _write_list(values, writer)
+        return
+    writer.output.write_varint(len(values))
+    writer.write_class(component or _OBJECT)
+    write_objects(values, writer)
 
 
-def _read_single(graph: KryoGraph) -> list[Value]:
-    return _read_objects(1, graph)
-
-
-def _read_single_entry(graph: KryoGraph) -> list[tuple[Value, Value]]:
-    return _read_pairs(1, graph)
-
-
-def _read_enum_set(graph: KryoGraph) -> list[Value]:
+def _read_enum_set(graph: KryoGraph) -> Value:
     element = graph.read_class() or ""
-    enum_class = graph.enum_class(element)
+    enum_class = graph.classes.enum_class(element)
     if enum_class is None:
         raise graph.undecodable(f"a set of {element}, whose constants are not known")
-    return [read_enum(enum_class, graph) for _ in range(graph.read_count())]
+    values = [read_enum(enum_class, graph) for _ in range(graph.read_count())]
+    return graph.with_detail(element, values)
 
 
-def _read_array(component: str, graph: KryoGraph) -> Value:
-    count = graph.input.read_count()
-    if count is None:
-        return None
-    if component == "B":
-        return graph.view.read_bytes(count)
-    if component in _FIXED_CODES:
-        values = graph.input.read_fixed_array(_FIXED_CODES[component], count)
-        return [chr(int(value)) for value in values] if component == "C" else values
-    if component in _PRIMITIVES:
-        return [read_primitive(_PRIMITIVES[component], graph) for _ in range(count)]
-    if component.startswith("L"):
-        component = component[1:-1]
-    if graph.is_final(component):
-        return [graph.read_object_or_null(component) for _ in range(count)]
-    return _read_objects(count, graph)
+def _write_enum_set(value: Value, writer: KryoWriter) -> None:
+    element, values = _detail(value)
+    enum_class = writer.classes.enum_class(element)
+    if enum_class is None:
+        raise ValueError(f"a set of {element}, whose constants are not known")
+    writer.write_class(element)
+    writer.output.write_varint(len(values))
+    for constant in values:
+        write_enum(enum_class, constant, writer)
 
 
-# --- Scala, of 2.24 alone ---------------------------------------------------------------------
-
-_SPECIALIZED = {"J": "q", "I": "i", "D": "d"}
-
-
-def _scala_collection_of(class_name: str) -> Collection | None:
-    if class_name in _SCALA_SINGLES:
-        return _read_single
-    if class_name.startswith("scala.Tuple"):
-        return partial(_read_scala_tuple, class_name)
-    if class_name == "scala.None$":
-        return _read_empty
-    return _read_list if class_name.startswith(_SCALA_COLLECTIONS) else None
+def objects(count: int) -> Body:
+    """So many objects, without their number."""
+    return Body(partial(read_objects, count), write_objects)
 
 
-def _read_scala_tuple(class_name: str, graph: KryoGraph) -> list[Value]:
-    name, _, kinds = class_name.removesuffix("$sp").partition("$mc")
-    if kinds:
-        return [graph.input.read_fixed(_SPECIALIZED[kind]) for kind in kinds]
-    return _read_objects(int(name.removeprefix("scala.Tuple")), graph)
+_SINGLE_ENTRY = Body(partial(_read_pairs, 1), _write_pairs)
 
 
-_SCALA_SINGLES = ("scala.Some", "scala.util.Left", "scala.util.Right")
-_SCALA_COLLECTIONS = (
-    "scala.collection.immutable.$colon$colon",
-    "scala.collection.immutable.Nil$",
-    "scala.collection.immutable.List",
-    "scala.collection.immutable.Vector",
-    "scala.collection.immutable.Set",
-    "scala.collection.immutable.HashSet",
-    "scala.collection.immutable.Map",
-    "scala.collection.immutable.HashMap",
-    "scala.collection.mutable.ArrayBuffer",
-    "scala.collection.mutable.ListBuffer",
-    "scala.collection.mutable.HashMap",
-    "scala.collection.mutable.HashSet",
-)
+def _list(*, is_sorted: bool = False, admits_null: bool = True) -> Body:
+    return Body(
+        partial(_read_list, is_sorted=is_sorted, admits_null=admits_null),
+        partial(_write_list, is_sorted=is_sorted, admits_null=admits_null),
+    )
+
+
+LIST = _list()
+_MAP = Body(_read_map, _write_map)
+_SORTED_MAP = Body(partial(_read_map, is_sorted=True), partial(_write_map, is_sorted=True))
+_ENUM_SET = Body(_read_enum_set, _write_enum_set)
 
 _VIEWS = ("Unmodifiable", "Synchronized")
 _LISTS = (
@@ -282,21 +352,24 @@ _MAPS = (
     f"{_NEVER_NULL}MapN",
     f"{_NEVER_NULL}Map1",
 )
-_SORTED_MAPS = ("java.util.TreeMap", "java.util.concurrent.ConcurrentSkipListMap")
+_SKIP_LIST_MAP = "java.util.concurrent.ConcurrentSkipListMap"
 
-_COLLECTIONS: dict[str, Collection] = {
-    **dict.fromkeys(_LISTS, _read_list),
-    **dict.fromkeys(_LISTS_WITHOUT_NULL, partial(_read_list, admits_null=False)),
-    **dict.fromkeys(_SORTED_LISTS, partial(_read_list, is_sorted=True)),
-    **dict.fromkeys(_MAPS, _read_map),
-    **dict.fromkeys(_SORTED_MAPS, partial(_read_map, is_sorted=True)),
-    "java.util.Arrays$ArrayList": _read_arrays_list,
-    "java.util.Collections$EmptyList": _read_empty,
-    "java.util.Collections$EmptySet": _read_empty,
-    "java.util.Collections$EmptyMap": _read_empty,
-    "java.util.Collections$SingletonList": _read_single,
-    "java.util.Collections$SingletonSet": _read_single,
-    "java.util.Collections$SingletonMap": _read_single_entry,
-    "java.util.RegularEnumSet": _read_enum_set,
-    "java.util.JumboEnumSet": _read_enum_set,
+
+COLLECTIONS: dict[str, Body] = {
+    **dict.fromkeys(_LISTS, LIST),
+    **dict.fromkeys(_LISTS_WITHOUT_NULL, _list(admits_null=False)),
+    **dict.fromkeys(_SORTED_LISTS, _list(is_sorted=True)),
+    **dict.fromkeys(_MAPS, _MAP),
+    "java.util.TreeMap": _SORTED_MAP,
+    _SKIP_LIST_MAP: Body(_read_skip_list_map, _write_skip_list_map),
+    "java.util.Arrays$ArrayList": Body(_read_arrays_list, _write_arrays_list),
+    **dict.fromkeys(
+        (f"java.util.Collections$Empty{kind}" for kind in ("List", "Set", "Map")), objects(0)
+    ),
+    "java.util.Collections$SingletonList": objects(1),
+    "java.util.Collections$SingletonSet": objects(1),
+    "java.util.Collections$SingletonMap": _SINGLE_ENTRY,
+    "java.util.RegularEnumSet": _ENUM_SET,
+    "java.util.JumboEnumSet": _ENUM_SET,
 }
+"""The bodies by class."""

@@ -15,35 +15,73 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.values.kryo.bodies import read_primitive
+from savepoint_formats.values.kryo.body import read_primitive, write_primitive
 from savepoint_formats.values.kryo.classes import WRAPPERS
-from savepoint_formats.values.kryo.collections import read_generic_list, read_generic_map
-from savepoint_formats.values.kryo.objects import KryoObject
+from savepoint_formats.values.kryo.collections import (
+    read_generic_list,
+    read_generic_map,
+    write_generic_list,
+    write_generic_map,
+)
+from savepoint_formats.values.kryo.objects import KryoObject, plain
 
 if TYPE_CHECKING:
     from savepoint_formats.values.kinds.codec import Value
     from savepoint_formats.values.kryo.dialect import KryoClass, KryoField
     from savepoint_formats.values.kryo.graph import KryoGraph
+    from savepoint_formats.values.kryo.writer import KryoWriter
 
 _PRIMITIVES = frozenset(WRAPPERS.values())
 
 
 def read_fields(kryo_class: KryoClass, graph: KryoGraph) -> KryoObject:
     """The fields of an object."""
-    fields = sorted(kryo_class.fields, key=lambda field: field.name)
-    values = {field.name: _read_field(field, graph) for field in fields}
+    values = {field.name: _read_field(field, graph) for field in _in_order(kryo_class)}
     return KryoObject(kryo_class.class_name, values)
 
 
+def write_fields(kryo_class: KryoClass, value: Value, writer: KryoWriter) -> None:
+    """Writes the fields of an object."""
+    values = plain(value).fields
+    for field in _in_order(kryo_class):
+        _write_field(field, values[field.name], writer)
+
+
+def _in_order(kryo_class: KryoClass) -> list[KryoField]:
+    return sorted(kryo_class.fields, key=lambda field: field.name)
+
+
 def _read_field(field: KryoField, graph: KryoGraph) -> Value:
+    is_final = graph.classes.is_final
     if field.type in _PRIMITIVES:
         return read_primitive(field.type, graph)
-    if graph.is_final(field.type):
+    if is_final(field.type):
         return graph.read_object_or_null(field.type)
     match field.arguments:
-        case (element,) if graph.is_final(element):
+        case (element,) if is_final(element):
             return graph.read_collection(lambda: read_generic_list(element, graph))
-        case (key, value) if graph.is_final(key) or graph.is_final(value):
+        case (key, value) if is_final(key) or is_final(value):
             return graph.read_collection(lambda: read_generic_map(key, value, graph))
         case _:
             return graph.read_class_and_object()
+
+
+def _write_field(field: KryoField, value: Value, writer: KryoWriter) -> None:
+    is_final = writer.classes.is_final
+    if field.type in _PRIMITIVES:
+        write_primitive(field.type, value, writer)
+        return
+    if is_final(field.type):
+        writer.write_object_or_null(field.type, value)
+        return
+    match field.arguments:
+        case (element,) if is_final(element):
+            writer.write_collection(
+                value, lambda content: write_generic_list(element, content, writer)
+            )
+        case (key, item) if is_final(key) or is_final(item):
+            writer.write_collection(
+                value, lambda content: write_generic_map(key, item, content, writer)
+            )
+        case _:
+            writer.write_class_and_object(value)

@@ -22,19 +22,11 @@ from typing import TYPE_CHECKING
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.java.stream import STREAM_HEADER, JavaObject, JavaStreamReader
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
-from savepoint_formats.values.kryo.bodies import body_of, read_enum
-from savepoint_formats.values.kryo.classes import (
-    FIELDS_OF_2,
-    FIELDS_OF_BOTH,
-    FINAL_CLASSES,
-    JAVA_SERIALIZED,
-    WRAPPERS,
-    registered_classes,
-)
-from savepoint_formats.values.kryo.collections import collection_of
-from savepoint_formats.values.kryo.fields import read_fields
+from savepoint_formats.values.kryo.body_table import described_body, known_body
+from savepoint_formats.values.kryo.classes import FINAL_CLASSES, JAVA_SERIALIZED
 from savepoint_formats.values.kryo.input import KryoInput
-from savepoint_formats.values.kryo.objects import KryoObject, KryoReference
+from savepoint_formats.values.kryo.known_classes import KnownClasses
+from savepoint_formats.values.kryo.objects import Detailed, KryoNode, KryoObject, KryoReference
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +34,7 @@ if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.layout import Kryo
     from savepoint_formats.values.kinds.codec import Value
-    from savepoint_formats.values.kryo.dialect import KryoClass, KryoDialect
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 NULL = 0
 _BY_NAME = 1
@@ -65,25 +57,23 @@ def read_kryo(layout: Kryo, view: DataInputView, dialect: KryoDialect | None) ->
     return KryoGraph(layout, view, dialect).read_class_and_object()
 
 
+def read_nodes(layout: Kryo, view: DataInputView, dialect: KryoDialect) -> KryoNode | None:
+    """The next object graph with all that its bytes tell; errors are those of ``read_kryo``."""
+    node: KryoNode | None = NodeGraph(layout, view, dialect).read_class_and_object()
+    return node
+
+
 class KryoGraph:
     """Reads one graph; names and references are numbered anew in each."""
+
+    view: DataInputView
+    input: KryoInput
 
     def __init__(self, layout: Kryo, view: DataInputView, dialect: KryoDialect) -> None:
         self.view = view
         self.input = KryoInput(view, is_little_endian=dialect.is_5)
         self.is_5 = dialect.is_5
-        self._registered = registered_classes(dialect, layout.registrations)
-        self._custom = {
-            registration.class_name: registration.serializer
-            for registration in layout.registrations
-        }
-        fixed = FIELDS_OF_BOTH if dialect.is_5 else FIELDS_OF_BOTH + FIELDS_OF_2
-        self._classes: dict[str, KryoClass] = {
-            registration.class_name: registration for registration in fixed
-        }
-        self._user_classes = {
-            described.class_name: described for described in (*dialect.classes, *layout.classes)
-        }
+        self.classes = KnownClasses(layout, dialect)
         self._names: list[str] = []
         self._objects: list[Value] = []
         self._streams: dict[bool, JavaStreamReader] = {}
@@ -96,7 +86,7 @@ class KryoGraph:
             return None
         if number == _BY_NAME:
             return self._read_class_name()
-        class_name = self._registered.get(number - _FIRST_NUMBER)
+        class_name = self.classes.registered.get(number - _FIRST_NUMBER)
         if class_name is None:
             raise self.undecodable(f"class number {number - _FIRST_NUMBER}, which is not known")
         return class_name
@@ -116,60 +106,51 @@ class KryoGraph:
 
     def read_object(self, class_name: str) -> Value:
         """An object of a known class, never null."""
-        if not self._has_references(class_name):
-            return self._read_body(class_name)
-        return self._read_new_or_old(self.input.read_varint(), lambda: self._read_body(class_name))
+        if not self.classes.has_references(class_name):
+            return self._untracked(class_name)
+        return self._read_new_or_old(self.input.read_varint(), class_name)
 
     def read_object_or_null(self, class_name: str) -> Value:
         """An object of a known class, or null."""
         number = self.input.read_varint()
         if number == NULL:
             return None
-        if not self._has_references(class_name):
-            return self._read_body(class_name)
-        return self._read_new_or_old(number, lambda: self._read_body(class_name))
+        if not self.classes.has_references(class_name):
+            return self._untracked(class_name)
+        return self._read_new_or_old(number, class_name)
 
     def read_collection(self, read: Callable[[], Value]) -> Value:
         """A collection or null, whose own way to read it is that of its declared type."""
-        if self.read_class() is None:
+        class_name = self.read_class()
+        if class_name is None:
             return None
-        return self._read_new_or_old(self.input.read_varint(), read)
+        return self._read_new_or_old(self.input.read_varint(), class_name, read)
 
-    def _read_new_or_old(self, number: int, read: Callable[[], Value]) -> Value:
+    def with_detail(self, detail: Value, values: list[Value]) -> Value:
+        """A collection, and what only its bytes tell."""
+        del detail
+        return values
+
+    def _untracked(self, class_name: str) -> Value:
+        """An object that nothing refers to."""
+        return self._read_body(class_name)
+
+    def _read_new_or_old(
+        self, number: int, class_name: str, read: Callable[[], Value] | None = None
+    ) -> Value:
         if number == _NEW:
-            index = len(self._objects)
-            self._objects.append(KryoReference(index))
-            self._objects[index] = read()
-            return self._objects[index]
+            return self._new(class_name, read)
         index = number - _FIRST_NUMBER
         if not 0 <= index < len(self._objects):
             raise self.view.error(f"a reference to object {index} of {len(self._objects)}")
         return self._objects[index]
 
-    def _has_references(self, class_name: str) -> bool:
-        if class_name in WRAPPERS:
-            return False
-        return not (self.is_5 and self.is_enum(class_name))
-
-    def is_enum(self, class_name: str) -> bool:
-        """Whether a user's class is an enum, or the body of one of its constants."""
-        return self.enum_class(class_name) is not None
-
-    def enum_class(self, class_name: str) -> KryoClass | None:
-        """The enum that a class is, or belongs to: ``E`` for ``E`` and ``E$1``."""
-        for name in (class_name, class_name.rpartition("$")[0]):
-            known = self._user_classes.get(name)
-            if known and known.constants:
-                return known
-        return None
-
-    def is_final(self, class_name: str) -> bool:
-        """Whether a field of this type has objects of exactly this class."""
-        if class_name.startswith("["):
-            element = class_name.lstrip("[")
-            return not element.startswith("L") or self.is_final(element[1:-1])
-        known = self._user_classes.get(class_name)
-        return known.is_final if known else class_name in FINAL_CLASSES
+    def _new(self, class_name: str, read: Callable[[], Value] | None) -> Value:
+        """An object that gets the next number, and then is read."""
+        index = len(self._objects)
+        self._objects.append(KryoReference(index))
+        self._objects[index] = read() if read else self._read_body(class_name)
+        return self._objects[index]
 
     def _read_body(self, class_name: str) -> Value:
         if self._depth >= MAX_DEPTH:
@@ -180,31 +161,24 @@ class KryoGraph:
         return value
 
     def _read_body_of(self, class_name: str) -> Value:
-        user_class = self._user_classes.get(class_name)
-        if enum_class := self.enum_class(class_name):
-            return read_enum(enum_class, self)
-        if user_class:
-            return read_fields(user_class, self)
+        classes = self.classes
+        if described := described_body(class_name, classes):
+            return described.read(self)
         if self._is_java_serialized(class_name):
             return self._read_java(class_name)
-        if self._custom.get(class_name):
-            raise self.undecodable(f"{class_name}, which {self._custom[class_name]} wrote")
-        if body := body_of(class_name, is_5=self.is_5):
-            return body(self)
-        if collection := collection_of(class_name):
-            return collection(self)
-        if known := self._classes.get(class_name):
-            return read_fields(known, self)
+        if classes.custom.get(class_name):
+            raise self.undecodable(f"{class_name}, which {classes.custom[class_name]} wrote")
+        if known := known_body(class_name, classes):
+            return known.read(self)
         raise self.undecodable(f"an object of {class_name}, whose fields are not known")
 
     def _is_java_serialized(self, class_name: str) -> bool:
         """Whether an object is Java's own, as exceptions are: its header says so."""
         if class_name in JAVA_SERIALIZED:
             return not self.is_5 or class_name not in FINAL_CLASSES
-        if self._custom.get(class_name, "").endswith("JavaSerializer"):
+        if self.classes.custom.get(class_name, "").endswith("JavaSerializer"):
             return True
-        is_known = body_of(class_name, is_5=self.is_5) or collection_of(class_name)
-        if is_known or class_name in self._classes or self.view.remaining < _HEADER_SIZE:
+        if known_body(class_name, self.classes) or self.view.remaining < _HEADER_SIZE:
             return False
         return self.view.peek_int() == STREAM_HEADER
 
@@ -215,12 +189,8 @@ class KryoGraph:
         if stream is None:
             stream = self._streams[is_of_jdk] = JavaStreamReader(self.view)
             stream.read_header()
-        java_object = stream.read_object()
-        return (
-            KryoObject(class_name, java_object.fields)
-            if isinstance(java_object, JavaObject)
-            else java_object
-        )
+        value = stream.read_object()
+        return KryoObject(class_name, value.fields) if isinstance(value, JavaObject) else value
 
     def read_count(self) -> int:
         """A varint that counts elements."""
@@ -229,3 +199,20 @@ class KryoGraph:
     def undecodable(self, message: str) -> UndecodableError:
         """The error of an object that nobody can read."""
         return self.view.error(message, UndecodableError)
+
+
+class NodeGraph(KryoGraph):
+    """Reads a graph whose objects are nodes."""
+
+    def with_detail(self, detail: Value, values: list[Value]) -> Value:
+        """Both."""
+        return Detailed(detail, values)
+
+    def _untracked(self, class_name: str) -> Value:
+        return KryoNode(class_name, self._read_body(class_name))
+
+    def _new(self, class_name: str, read: Callable[[], Value] | None) -> Value:
+        node = KryoNode(class_name)
+        self._objects.append(node)
+        node.content = read() if read else self._read_body(class_name)
+        return node

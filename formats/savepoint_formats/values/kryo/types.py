@@ -31,6 +31,7 @@ from savepoint_formats.values.kinds import times, unbounded
 from savepoint_formats.values.kinds.precise_times import precise_type
 from savepoint_formats.values.kinds.times import NANOS_PER_DAY, NANOS_PER_SECOND
 from savepoint_formats.values.kryo.objects import KryoObject
+from savepoint_formats.values.kryo.times import offset_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -162,12 +163,7 @@ def _date_time_text(graph: KryoObject) -> str:
 
 
 def _offset_text(graph: KryoObject) -> str:
-    seconds = graph.fields["totalSeconds"]
-    if seconds == 0:
-        return "Z"
-    sign, minutes = "-" if seconds < 0 else "+", abs(seconds) // 60
-    text = f"{sign}{minutes // 60:02}:{minutes % 60:02}"
-    return f"{text}:{abs(seconds) % 60:02}" if seconds % 60 else text
+    return offset_text(graph.fields["totalSeconds"])
 
 
 def _offset_time_text(graph: KryoObject) -> str:

@@ -1,0 +1,68 @@
+"""Scala's collections in Kryo 2.24, where Flink 1.x has serializers for them.
+
+| what                        | bytes                                   |
+|-----------------------------|-----------------------------------------|
+| Some, Left, Right; None     | one object; nothing                     |
+| TupleN; one of primitives   | N objects; fixed values                 |
+| lists, sets, maps, buffers  | varint n, n objects, of maps tuples     |
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from savepoint_formats.values.kryo.body import Body
+from savepoint_formats.values.kryo.collections import LIST, objects
+
+if TYPE_CHECKING:
+    from savepoint_formats.values.kinds.codec import Value
+    from savepoint_formats.values.kryo.graph import KryoGraph
+    from savepoint_formats.values.kryo.writer import KryoWriter
+
+_SPECIALIZED = {"J": "q", "I": "i", "D": "d"}
+
+
+def scala_body(class_name: str) -> Body | None:
+    """The body of a class, if it is one of this module."""
+    if class_name in _SCALA_SINGLES:
+        return objects(1)
+    if class_name.startswith("scala.Tuple"):
+        return _tuple(class_name)
+    if class_name == "scala.None$":
+        return objects(0)
+    return LIST if class_name.startswith(_SCALA_COLLECTIONS) else None
+
+
+def _tuple(class_name: str) -> Body:
+    name, _, kinds = class_name.removesuffix("$sp").partition("$mc")
+    if not kinds:
+        return objects(int(name.removeprefix("scala.Tuple")))
+    codes = [_SPECIALIZED[kind] for kind in kinds]
+    return Body(partial(_read_fixed, codes), partial(_write_fixed, codes))
+
+
+def _read_fixed(codes: list[str], graph: KryoGraph) -> list[Value]:
+    return [graph.input.read_fixed(code) for code in codes]
+
+
+def _write_fixed(codes: list[str], values: Value, writer: KryoWriter) -> None:
+    for code, value in zip(codes, values, strict=True):
+        writer.output.write_fixed(code, value)
+
+
+_SCALA_SINGLES = ("scala.Some", "scala.util.Left", "scala.util.Right")
+_SCALA_COLLECTIONS = (
+    "scala.collection.immutable.$colon$colon",
+    "scala.collection.immutable.Nil$",
+    "scala.collection.immutable.List",
+    "scala.collection.immutable.Vector",
+    "scala.collection.immutable.Set",
+    "scala.collection.immutable.HashSet",
+    "scala.collection.immutable.Map",
+    "scala.collection.immutable.HashMap",
+    "scala.collection.mutable.ArrayBuffer",
+    "scala.collection.mutable.ListBuffer",
+    "scala.collection.mutable.HashMap",
+    "scala.collection.mutable.HashSet",
+)

@@ -1,0 +1,148 @@
+"""Writes object graphs of Kryo, in either version: the mirror of ``graph``.
+
+What was one object for Kryo is one again: it is written where it comes first, and referred to where
+it comes again. Objects that the other version does not number are written at each place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats.values.kinds.codec import MAX_DEPTH
+from savepoint_formats.values.kryo.body_table import described_body, known_body
+from savepoint_formats.values.kryo.classes import JAVA_SERIALIZED
+from savepoint_formats.values.kryo.known_classes import KnownClasses
+from savepoint_formats.values.kryo.objects import KryoNode
+from savepoint_formats.values.kryo.output import KryoOutput
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from savepoint_formats.bytes.data_view import DataOutputView
+    from savepoint_formats.layout import Kryo
+    from savepoint_formats.values.kinds.codec import Value
+    from savepoint_formats.values.kryo.body import Body
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+_NULL = 0
+_BY_NAME = 1
+_PRESENT = 1
+_FIRST_NUMBER = 2
+
+
+def write_nodes(
+    layout: Kryo, node: KryoNode | None, view: DataOutputView, dialect: KryoDialect
+) -> None:
+    """Writes an object graph, as ``read_nodes`` gives it.
+
+    Args:
+        layout: The serializer that it is written for, whose registrations give classes numbers.
+        node: The graph; null has none.
+        view: Where to.
+        dialect: The Kryo that is to read it.
+
+    Raises:
+        ValueError: An object in it is one that this Kryo can't write, or nobody but Java.
+    """
+    KryoWriter(layout, view, dialect).write_class_and_object(node)
+
+
+class KryoWriter:
+    """Writes one graph; names and references are numbered anew in each."""
+
+    view: DataOutputView
+    output: KryoOutput
+
+    def __init__(self, layout: Kryo, view: DataOutputView, dialect: KryoDialect) -> None:
+        self.view = view
+        self.output = KryoOutput(view, is_5=dialect.is_5)
+        self.is_5 = dialect.is_5
+        self.classes = KnownClasses(layout, dialect)
+        self._numbers = {name: number for number, name in self.classes.registered.items()}
+        self._names: dict[str, int] = {}
+        self._objects: dict[int, int] = {}
+        self._kept: list[KryoNode] = []
+        self._depth = 0
+
+    def write_class(self, class_name: str | None) -> None:
+        """The class of the next object; None if it is null."""
+        if class_name is None:
+            self.output.write_varint(_NULL)
+        elif class_name in self._numbers:
+            self.output.write_varint(self._numbers[class_name] + _FIRST_NUMBER)
+        else:
+            self.output.write_varint(_BY_NAME)
+            number = self._names.get(class_name, len(self._names))
+            self.output.write_varint(number)
+            if number == len(self._names):
+                self._names[class_name] = number
+                self.output.write_class_name(class_name)
+
+    def write_class_and_object(self, node: KryoNode | None) -> None:
+        """An object of any class, or null."""
+        self.write_class(None if node is None else node.class_name)
+        if node is not None:
+            self.write_object(node.class_name, node)
+
+    def write_object(self, class_name: str, value: Value) -> None:
+        """An object of a known class, never null."""
+        if self.classes.has_references(class_name):
+            self._write_new_or_old(self._node(class_name, value))
+        else:
+            self._write_body(class_name, value)
+
+    def write_object_or_null(self, class_name: str, value: Value) -> None:
+        """An object of a known class, or null."""
+        if value is None:
+            self.output.write_varint(_NULL)
+        elif self.classes.has_references(class_name):
+            self._write_new_or_old(self._node(class_name, value))
+        else:
+            self.output.write_varint(_PRESENT)
+            self._write_body(class_name, value)
+
+    def write_collection(self, node: KryoNode | None, write: Callable[[Value], None]) -> None:
+        """A collection or null, whose own way to write it is that of its declared type."""
+        self.write_class(None if node is None else node.class_name)
+        if node is not None:
+            self._write_new_or_old(node, write)
+
+    def _node(self, class_name: str, value: Value) -> KryoNode:
+        """What the other version has within the bytes of another object is one here."""
+        return value if isinstance(value, KryoNode) else KryoNode(class_name, value)
+
+    def _write_new_or_old(
+        self, node: KryoNode, write: Callable[[Value], None] | None = None
+    ) -> None:
+        number = self._objects.get(id(node))
+        if number is not None:
+            self.output.write_varint(number + _FIRST_NUMBER)
+            return
+        self._objects[id(node)] = len(self._objects)
+        self._kept.append(node)
+        self.output.write_varint(_PRESENT)
+        if write is None:
+            self._write_body(node.class_name, node)
+        else:
+            write(node.content)
+
+    def _write_body(self, class_name: str, value: Value) -> None:
+        if self._depth >= MAX_DEPTH:
+            raise ValueError(f"objects nested deeper than {MAX_DEPTH}")
+        self._depth += 1
+        content = value.content if isinstance(value, KryoNode) else value
+        self._body(class_name).write(content, self)
+        self._depth -= 1
+
+    def _body(self, class_name: str) -> Body:
+        described = described_body(class_name, self.classes)
+        if described:
+            return described
+        serializer = self.classes.custom.get(class_name)
+        if serializer:
+            raise ValueError(f"an object of {class_name}, which {serializer} writes")
+        known = known_body(class_name, self.classes)
+        if known is None or (class_name in JAVA_SERIALIZED and not self.is_5):
+            name = "5" if self.is_5 else "2.24"
+            raise ValueError(f"an object of {class_name}, of which Kryo {name} has no known form")
+        return known
