@@ -75,7 +75,7 @@ def _read_pojo(layout: Pojo, reader: ValueReader) -> dict[str, Value] | None:
             values = reader.fields(layout.names, layout.fields)
             return _with_class(layout, (layout.class_name, layout), list(values.values()))
         case 4 | 8:
-            subclass = _read_subclass(layout, flags, view)
+            subclass = subclass_of(layout, flags, view)
             return _with_class(layout, subclass, _read_class(subclass[1], reader))
         case _:
             view.position -= 1
@@ -111,7 +111,8 @@ def _with_class(
     return row | {CLASS: subclass[0]}
 
 
-def _read_subclass(layout: Pojo, flags: int, view: DataInputView) -> tuple[str, Layout]:
+def subclass_of(layout: Pojo, flags: int, view: DataInputView) -> tuple[str, Layout]:
+    """The name and the layout of the subclass that a value with these flags is of."""
     start = view.position
     if flags == IS_TAGGED_SUBCLASS:
         index = view.read_unsigned_byte()

@@ -1,0 +1,83 @@
+"""Collections that Flink 1.x hands to Kryo and Flink 2.x does not: declared as List, Map or Set.
+
+Of what type their elements are declared no snapshot of 1.x says. Their objects say of which class
+they are, where there is one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from itertools import count
+from typing import TYPE_CHECKING
+
+from savepoint_formats.layout import Kryo, Layout, Nullable, Pojo, node, parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+COLLECTIONS = ("java.util.List", "java.util.Map", "java.util.Set")
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionPlace:
+    """Where in a layout a collection of Kryo is.
+
+    Attributes:
+        class_name: The declared type: ``java.util.List``.
+        pojo: The class of the POJO whose field it is, or nothing.
+        field: The field.
+    """
+
+    class_name: str
+    pojo: str = ""
+    field: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.pojo}.{self.field}" if self.pojo else self.class_name
+
+
+@node
+class Probe(Layout):
+    """What takes the place of a collection that is looked into: the collection of this number."""
+
+    number: int
+
+
+def collection_places(layout: Layout) -> tuple[CollectionPlace, ...]:
+    """The places of a layout's collections, from the first of its parts to the last."""
+    return tuple(_places(layout, "", ""))
+
+
+def _places(layout: Layout, pojo: str, field: str) -> Iterator[CollectionPlace]:
+    match layout:
+        case Kryo(class_name) if class_name in COLLECTIONS:
+            yield CollectionPlace(class_name, pojo, field)
+        case Pojo():
+            for name, part in zip(layout.names, layout.fields, strict=True):
+                yield from _places(part, layout.class_name, name)
+            for _, subclass in (*layout.registered, *layout.unregistered):
+                yield from _places(subclass, "", "")
+        case Nullable(inner):
+            yield from _places(inner, pojo, field)
+        case _:
+            for part in parts(layout):
+                yield from _places(part, "", "")
+
+
+def probed(layout: Layout) -> Layout:
+    """The layout with a ``Probe`` in each of its ``collection_places``."""
+    numbers = count()
+
+    def change(value: object) -> object:
+        if isinstance(value, tuple):
+            return tuple(map(change, value))
+        if isinstance(value, Kryo):
+            return Probe(next(numbers)) if value.class_name in COLLECTIONS else value
+        if isinstance(value, Layout):
+            names = [part.name for part in fields(value)]  # type: ignore[arg-type]  # as above
+            return replace(value, **{name: change(getattr(value, name)) for name in names})  # type: ignore[type-var]
+        return value
+
+    changed = change(layout)
+    assert isinstance(changed, Layout)
+    return changed

@@ -1,0 +1,373 @@
+"""Values written anew for another Kryo, and for serializers that Flink 2.x has and 1.x has not.
+
+Two layouts are walked side by side: that of the bytes, and that of the bytes to be. What has no
+object of Kryo in it, and stays as it is, is copied byte by byte. An object graph is read with all
+that its bytes tell, and written again. A collection of Kryo becomes one of Flink's where the new
+layout says so.
+
+| old           | new                      | what is written                                   |
+|---------------|--------------------------|---------------------------------------------------|
+| Kryo          | Kryo                     | the graph as the other version has it             |
+| Kryo          | a list, map or value     | its elements, each of the class that is expected  |
+| any other     | the same kind            | its parts                                         |
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
+from savepoint_formats.errors import UndecodableError, UnencodableError
+from savepoint_formats.layout import parts
+from savepoint_formats.values.kinds import times
+from savepoint_formats.values.kryo.graph import read_nodes
+from savepoint_formats.values.kryo.objects import KryoNode, flattened
+from savepoint_formats.values.kryo.types import DECLARED_TYPES, UnfitError
+from savepoint_formats.values.kryo.writer import write_nodes
+from savepoint_formats.values.kryo_collections import Probe, probed
+from savepoint_formats.values.masks import read_mask, write_mask
+from savepoint_formats.values.pojo_values import (
+    IS_NULL,
+    IS_SUBCLASS,
+    IS_TAGGED_SUBCLASS,
+    NO_SUBCLASS,
+    subclass_of,
+)
+from savepoint_formats.values.state_entries import (
+    DELIMITER,
+    Delimited,
+    EntryReader,
+    EntryWriter,
+    KeyPrefix,
+    NullableRest,
+    Suffixed,
+    length_suffix,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.values.kinds.codec import Value
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+_ADVICE = (
+    ": describe the class with its fields, as kryo_class(…) or by --kryo-classes, or leave the state"
+    " out"
+)
+_KIND_BITS = 2
+_TIMESTAMP_SIZE = 8
+_DATES = ("java.util.Date", "java.sql.Date", "java.sql.Time")
+
+_CLASSES: dict[type[Layout], tuple[str, ...]] = {
+    layouts.Boolean: ("java.lang.Boolean",),
+    layouts.Byte: ("java.lang.Byte",),
+    layouts.Short: ("java.lang.Short",),
+    layouts.Int: ("java.lang.Integer",),
+    layouts.Long: ("java.lang.Long",),
+    layouts.Float: ("java.lang.Float",),
+    layouts.Double: ("java.lang.Double",),
+    layouts.Char: ("java.lang.Character",),
+    layouts.Text: ("java.lang.String",),
+    layouts.BigInteger: ("java.math.BigInteger",),
+    layouts.BigDecimal: ("java.math.BigDecimal",),
+    layouts.JavaDate: _DATES,
+    layouts.SqlTimestamp: ("java.sql.Timestamp",),
+    layouts.Instant: ("java.time.Instant",),
+    layouts.LocalDate: ("java.time.LocalDate",),
+    layouts.LocalTime: ("java.time.LocalTime",),
+    layouts.LocalDateTime: ("java.time.LocalDateTime",),
+}
+"""Layout of single values -> the classes whose objects they are."""
+
+
+@lru_cache(maxsize=1000)
+def holds_kryo(layout: Layout) -> bool:
+    """Whether an object of Kryo may be in values of a layout."""
+    return isinstance(layout, layouts.Kryo) or any(map(holds_kryo, parts(layout)))
+
+
+class Recoding:
+    """How values of one layout become those of another.
+
+    Args:
+        old: The layout of the bytes, be it that of an entry's key or value.
+        new: The layout of the bytes to be.
+        reads: The Kryo that wrote them.
+        writes: The Kryo that is to read them.
+    """
+
+    def __init__(self, old: Layout, new: Layout, reads: KryoDialect, writes: KryoDialect) -> None:
+        self._old, self._new = old, new
+        self._reads, self._writes = reads, writes
+
+    def of(self, data: bytes) -> bytes:
+        """The bytes of one value, anew.
+
+        Raises:
+            UndecodableError: An object is of a class that nobody can read.
+            UnencodableError: One can be read, but not be written for the other Flink.
+            FormatError: The bytes are damaged.
+        """
+        walk = _Walk(DataInputView(data), self._reads, self._writes)
+        walk.recode(self._old, self._new)
+        walk.view.expect_end()
+        return walk.target.to_bytes()
+
+
+def element_classes(
+    layout: Layout, data: bytes, reads: KryoDialect
+) -> Iterator[tuple[int, tuple[str | None, ...]]]:
+    """The classes of what is in the collections of a value.
+
+    Args:
+        layout: The layout of the value.
+        data: Its bytes.
+        reads: The Kryo that wrote them.
+
+    Returns:
+        The number of a collection among ``collection_places``, and the class of an element, or
+        those of the key and the value of an entry; None of a null.
+
+    Raises:
+        UndecodableError: An object is of a class that nobody can read.
+        FormatError: The bytes are damaged.
+    """
+    walk = _Walk(DataInputView(data), reads, reads)
+    walk.recode(layout, probed(layout))
+    yield from walk.seen
+
+
+class _Walk:
+    """One value on its way."""
+
+    def __init__(self, view: DataInputView, reads: KryoDialect, writes: KryoDialect) -> None:
+        self.view = view
+        self.target = DataOutputView()
+        self.seen: list[tuple[int, tuple[str | None, ...]]] = []
+        self._reads, self._writes = reads, writes
+
+    def recode(self, old: Layout, new: Layout) -> None:  # noqa: PLR0912  # the table of layouts
+        """The next value."""
+        if old == new and not holds_kryo(old):
+            self._copy(old)
+            return
+        match old, new:
+            case layouts.Kryo(), _:
+                self._graph(self._read(old), new)
+            case layouts.Nullable(), layouts.Nullable():
+                self._nullable(old, new)
+            case layouts.Repeated(element), layouts.Repeated(other):
+                self._repeated(self._count(), element, other)
+            case layouts.MapOf(key, value), layouts.MapOf(other_key, other_value):
+                for _ in range(self._count()):
+                    self._fields((key, value), (other_key, other_value))
+            case layouts.Struct(_, fields), layouts.Struct(_, others):
+                self._fields(fields, others)
+            case layouts.MaskedStruct(), layouts.MaskedStruct():
+                self._masked(old, new)
+            case layouts.MaskedRepeated(element), layouts.MaskedRepeated(other):
+                nulls = self._mask(self._count())
+                self._fields([element] * nulls.count(False), [other] * nulls.count(False))
+            case layouts.Tagged(), layouts.Tagged():
+                tag = self._byte()
+                index = old.tags.index(tag)
+                self.recode(old.fields[index], new.fields[index])
+            case layouts.Pojo(), layouts.Pojo():
+                self._pojo(old, new)
+            case layouts.Ttl(value), layouts.Ttl(other):
+                self.target.write_bytes(self.view.read_bytes(_TIMESTAMP_SIZE))
+                self.recode(value, other)
+            case layouts.Framed(inner), layouts.Framed(other):
+                self._framed(inner, other)
+            case layouts.Varying(inner), layouts.Varying(other):
+                self.recode(inner, other)
+            case Suffixed(inner), Suffixed(other):
+                self._suffixed(inner, other)
+            case Delimited(element), Delimited(other):
+                self._delimited(element, other)
+            case NullableRest(inner), NullableRest(other):
+                if self._bool():
+                    self.target.write_bytes(self.view.read_rest())
+                else:
+                    self.recode(inner, other)
+            case KeyPrefix(size), _:
+                self.target.write_bytes(self.view.read_bytes(size))
+            case _:
+                raise self._refusal(f"objects of Kryo in a {type(old).__name__}")
+
+    def _read(self, layout: layouts.Kryo) -> KryoNode | None:
+        try:
+            return read_nodes(layout, self.view, self._reads)
+        except UndecodableError as error:
+            error.message += _ADVICE
+            raise
+
+    def _copy(self, layout: Layout) -> None:
+        start, reader = self.view.position, EntryReader(self.view, self._reads)
+        reader.read(layout)
+        if reader.is_lost:
+            raise self.view.error(reader.reason, UndecodableError)
+        self.target.write_bytes(self.view.buffer[start : self.view.position])
+
+    def _graph(self, node: KryoNode | None, new: Layout) -> None:
+        """An object, for Kryo or for a serializer of its own."""
+        match new:
+            case layouts.Kryo():
+                try:
+                    write_nodes(new, node, self.target, self._writes)
+                except ValueError as error:
+                    raise self._refusal(str(error)) from error
+            case layouts.Nullable(inner):
+                self.target.write_bool((node is None) == new.is_null)
+                if node is None:
+                    self.target.write_bytes(bytes(new.padding))
+                else:
+                    self._graph(node, inner)
+            case layouts.Repeated(element):
+                values = self._content(node, list)
+                self.target.write_int(len(values))
+                self._graphs(values, element)
+            case Probe(number):
+                self._look_into(number, node)
+            case layouts.MapOf(key, value):
+                pairs = self._content(node, list)
+                self.target.write_int(len(pairs))
+                for pair in pairs:
+                    self._graph(pair[0], key)
+                    self._graph(pair[1], value)
+            case _:
+                self._single(node, new)
+
+    def _look_into(self, number: int, node: KryoNode | None) -> None:
+        for element in [] if node is None else self._content(node, list):
+            parts_of_it = element if isinstance(element, tuple) else (element,)
+            names = tuple(None if part is None else part.class_name for part in parts_of_it)
+            self.seen.append((number, names))
+
+    def _graphs(self, values: Iterable[KryoNode | None], element: Layout) -> None:
+        for value in values:
+            self._graph(value, element)
+
+    def _content(self, node: KryoNode | None, kind: type) -> Value:
+        content = _elements_of(node)
+        if not isinstance(content, kind):
+            raise self._refusal(f"{_named(node)} where a collection is expected")
+        return content
+
+    def _single(self, node: KryoNode | None, new: Layout) -> None:
+        classes = _CLASSES.get(type(new), ())
+        if node is None or node.class_name not in classes:
+            expected = classes[0] if classes else type(new).__name__
+            raise self._refusal(f"{_named(node)} where {expected} is expected")
+        try:
+            EntryWriter(self.target).write(new, _value(node))
+        except (UnfitError, ValueError) as error:
+            raise self._refusal(str(error)) from error
+
+    def _nullable(self, old: layouts.Nullable, new: layouts.Nullable) -> None:
+        if self.view.read_bool() == old.is_null:
+            self.view.read_bytes(old.padding)
+            self.target.write_bool(new.is_null)
+            self.target.write_bytes(bytes(new.padding))
+        else:
+            self.target.write_bool(not new.is_null)
+            self.recode(old.inner, new.inner)
+
+    def _fields(self, old: Sequence[Layout], new: Sequence[Layout]) -> None:
+        for old_part, new_part in zip(old, new, strict=True):
+            self.recode(old_part, new_part)
+
+    def _repeated(self, count: int, old: Layout, new: Layout) -> None:
+        for _ in range(count):
+            self.recode(old, new)
+
+    def _masked(self, old: layouts.MaskedStruct, new: layouts.MaskedStruct) -> None:
+        kind_bits = _KIND_BITS if old.has_kind else 0
+        nulls = self._mask(kind_bits + len(old.fields))[kind_bits:]
+        for old_field, new_field, is_null in zip(old.fields, new.fields, nulls, strict=True):
+            if not is_null:
+                self.recode(old_field, new_field)
+
+    def _mask(self, count: int) -> list[bool]:
+        mask = read_mask(count, self.view)
+        write_mask(mask, self.target)
+        return mask
+
+    def _pojo(self, old: layouts.Pojo, new: layouts.Pojo) -> None:
+        start = self.view.position
+        flags = self.view.read_unsigned_byte()
+        if flags == IS_NULL:
+            self.target.write_byte(flags)
+        elif flags == NO_SUBCLASS:
+            self.target.write_byte(flags)
+            self._fields(old.fields, new.fields)
+        elif flags in (IS_SUBCLASS, IS_TAGGED_SUBCLASS):
+            name, layout = subclass_of(old, flags, self.view)
+            self.target.write_bytes(self.view.buffer[start : self.view.position])
+            self.recode(layout, dict((*new.registered, *new.unregistered))[name])
+        else:
+            self.view.position = start
+            raise self.view.error(f"a POJO with flags {flags}, expected 1, 2, 4 or 8")
+
+    def _framed(self, old: Layout, new: Layout) -> None:
+        view, target = self.view, self.target
+        self.view, self.target = view.read_view(view.read_count()), DataOutputView()
+        self.recode(old, new)
+        self.view.expect_end()
+        content = self.target.to_bytes()
+        self.view, self.target = view, target
+        target.write_int(len(content))
+        target.write_bytes(content)
+
+    def _suffixed(self, old: Layout, new: Layout) -> None:
+        start, begin = self.view.position, self.target.position
+        self.recode(old, new)
+        self.view.read_bytes(len(length_suffix(self.view.position - start)))
+        self.target.write_bytes(length_suffix(self.target.position - begin))
+
+    def _delimited(self, old: Layout, new: Layout) -> None:
+        while self.view.remaining:
+            self.recode(old, new)
+            if self.view.remaining and self._byte() != DELIMITER:
+                self.view.position -= 1
+                byte = self.view.buffer[self.view.position]
+                raise self.view.error(f"a byte of {byte} between elements, expected a comma")
+
+    def _count(self) -> int:
+        count = self.view.read_count(element_size=0)
+        self.target.write_int(count)
+        return count
+
+    def _byte(self) -> int:
+        byte = self.view.read_unsigned_byte()
+        self.target.write_byte(byte)
+        return byte
+
+    def _bool(self) -> bool:
+        flag = self.view.read_bool()
+        self.target.write_bool(flag)
+        return flag
+
+    def _refusal(self, message: str) -> UnencodableError:
+        return UnencodableError(f"{message}, at offset {self.view.offset} of the value")
+
+
+def _elements_of(node: KryoNode | None) -> Value:
+    """The elements of a collection, or the pairs of a map, which are nodes; or what it is."""
+    content = None if node is None else node.content
+    return getattr(content, "values", content)
+
+
+def _named(node: KryoNode | None) -> str:
+    return "null" if node is None else node.class_name
+
+
+def _value(node: KryoNode) -> Value:
+    """The value of an object as Arrow's lists have it."""
+    plain = flattened(node)
+    if node.class_name in _DATES:
+        return times.to_timestamp(plain.fields["millis"], "ms", is_utc=True)
+    return DECLARED_TYPES[node.class_name].converted(node.class_name, plain)
