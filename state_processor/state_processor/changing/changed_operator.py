@@ -20,8 +20,6 @@ from savepoint_formats.scan.read_options import checked_subclasses
 from savepoint_formats.snapshots.class_names import class_names
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.local_state import as_keyed
-from savepoint_formats.state_files.state import StateKind
-from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
 from state_processor.changing.canonical import expect_convertible
 from state_processor.changing.changed_table import ChangedTable
 from state_processor.changing.hash_codes import hash_code_of
@@ -38,18 +36,15 @@ from state_processor.changing.named_classes import (
     snapshots_of,
     states_that_may_name_classes,
 )
+from state_processor.changing.rows_as_state import rows_as_state
 from state_processor.changing.stored_elements import StoredElements
 from state_processor.changing.stored_rows import StoredKeyedRows, check_passage
 from state_processor.local_state.local_merges import merged_instances
 from state_processor.local_state.local_write import LocalKeyedPlan, MergedPlan
-from state_processor.types.column_types import column_of, expect_frame
-from state_processor.writing.encode_keyed import KEY, KEY_GROUP, NAMESPACE
+from state_processor.types.column_types import expect_frame
 from state_processor.writing.keyed_write import KeyedPlan
 from state_processor.writing.operator_plan import OperatorPlan
-from state_processor.writing.operator_rows import OperatorRows
 from state_processor.writing.stored_types import StoredTypes
-
-VALUE = "value"
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -209,24 +204,11 @@ class ChangedOperator:
     ) -> Self:
         """The operator with a state replaced; see ``SavepointWriter.with_state``."""
         expect_frame(data)
-        without = self.without(name)
-        plan = self._plan(self.state(name).name, data, ttl_times)
-        return replace(without, added=self.added.with_states(plan))
-
-    def _plan(self, name: str, data: DataFrame, ttl_times: Literal["now"] | None) -> OperatorPlan:
-        """The rows as the state of this name."""
-        state = next(state for state in self.operator.catalog.states if state.name == name)
+        without, state = self.without(name), self.state(name)
         if state.kind.is_keyed:
             self._expect_not_local()
-            others = [] if state.namespace is None else [NAMESPACE]
-            given = [KEY_GROUP] if KEY_GROUP in data.columns else []
-            column = self.operator.state_columns.get(name, name)
-            columns = [column_of(data, one)[0] for one in (KEY, *others, *given, column)]
-            rows = data.select(*columns)
-            return KeyedStateTransformation.like(rows, self.operator, ttl_times).plan()
-        stored = StoredElements.state_of(self.operator, name)
-        names = (KEY, VALUE) if state.kind is StateKind.BROADCAST else (VALUE,)
-        return OperatorPlan(operator_states=(OperatorRows.of(data, stored, names),))
+        plan = rows_as_state(self.operator, state, data, ttl_times)
+        return replace(without, added=self.added.with_states(plan))
 
     def with_hash_codes(self) -> Self:
         """The operator with what gives the hash codes of its keys, inferred if need be.

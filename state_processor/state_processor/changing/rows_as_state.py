@@ -1,0 +1,38 @@
+"""Rows that replace a state of an existing operator, written with the serializers that it has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from savepoint_formats.state_files.state import StateKind
+from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
+from state_processor.changing.stored_elements import StoredElements
+from state_processor.types.column_types import column_of
+from state_processor.writing.encode_keyed import KEY, KEY_GROUP, NAMESPACE
+from state_processor.writing.operator_plan import OperatorPlan
+from state_processor.writing.operator_rows import OperatorRows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from savepoint_formats.state_files.state import State
+    from state_processor.snapshot.operator import Operator
+
+_VALUE = "value"
+
+
+def rows_as_state(
+    operator: Operator, state: State, data: DataFrame, ttl_times: Literal["now"] | None
+) -> OperatorPlan:
+    """The rows as a state of an operator; see ``SavepointWriter.with_state``."""
+    name = state.name
+    if state.kind.is_keyed:
+        others = [] if state.namespace is None else [NAMESPACE]
+        given = [KEY_GROUP] if KEY_GROUP in data.columns else []
+        column = operator.state_columns.get(name, name)
+        columns = [column_of(data, one)[0] for one in (KEY, *others, *given, column)]
+        rows = data.select(*columns)
+        return KeyedStateTransformation.like(rows, operator, ttl_times).plan()
+    stored = StoredElements.state_of(operator, name)
+    names = (KEY, _VALUE) if state.kind is StateKind.BROADCAST else (_VALUE,)
+    return OperatorPlan(operator_states=(OperatorRows.of(data, stored, names),))
