@@ -33,6 +33,7 @@
     │   ├── SchemaChangeError             a change that the serializer or the bytes of a state forbid
     │   ├── RescaleError                  state that only Flink can spread over other subtasks
     │   ├── ConversionError               state that only its operator can read, and so no one convert
+    │   ├── MigrationError                state of Flink 1.x that can't be written for Flink 2.x
     │   ├── MergeError                    instances of local state that nothing makes one of
     │   ├── NotMergeableError             an aggregate whose partial results can't be combined
     │   ├── HashCodeError                 a function of the user gives no hash code for each key
@@ -295,6 +296,10 @@ class RescaleError(RefusedError):
 
 class ConversionError(RefusedError):
     """An operator is to have canonical state, but has state that only it can read."""
+
+
+class MigrationError(RefusedError):
+    """State of Flink 1.x that can't be written for Flink 2.x, or of which nobody says what it is."""
 
 
 class MergeError(RefusedError):

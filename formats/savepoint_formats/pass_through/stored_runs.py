@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import KeyedStateHandle, KeyGroupsHandle
     from savepoint_formats.pass_through.deleted_keys import DeletedKeys
+    from savepoint_formats.pass_through.recoded_entries import RecodedStates
     from savepoint_formats.sources.entry_source import SourceSettings
     from savepoint_formats.state_files.state_piece import StatePiece
 
@@ -53,11 +54,18 @@ class PassThrough:
             too; a state that is not named is left out.
         max_parallelism: That of the operator in the new savepoint.
         deleted: The keys that are left out.
+        recoded: The states whose values are written anew for another Flink.
     """
 
     state_ids: Mapping[str, int]
     max_parallelism: int
     deleted: DeletedKeys | None = None
+    recoded: RecodedStates | None = None
+
+    @property
+    def keeps_entries(self) -> bool:
+        """Whether entries are taken as they lie, all of them."""
+        return self.deleted is None and self.recoded is None
 
 
 def stored_runs(
@@ -91,8 +99,8 @@ def stored_runs(
         FormatError: A file is damaged.
     """
     source = keyed_source(directory, handle, key, settings)
-    keeps_keys = settings.max_parallelism == target.max_parallelism and target.deleted is None
-    if isinstance(source, CanonicalSource) and keeps_keys:
+    keeps_key_groups = settings.max_parallelism == target.max_parallelism
+    if isinstance(source, CanonicalSource) and keeps_key_groups and target.keeps_entries:
         ids = [target.state_ids.get(state.name, DROPPED) for state in source.states]
         yield from canonical_runs(source.entries, np.array(ids, np.int32), key_groups)
     else:
@@ -133,4 +141,5 @@ def _runs(
         if not len(piece.entries):
             continue
         groups = new_key_groups.of(piece)
-        yield runs(piece.entries, groups, target.state_ids[piece.state.name], prefix)
+        entries = piece.entries if target.recoded is None else target.recoded.entries(piece)
+        yield runs(entries, groups, target.state_ids[piece.state.name], prefix)

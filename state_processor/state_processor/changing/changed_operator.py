@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from savepoint_formats.errors import (
+    MigrationError,
     SchemaChangeError,
     StateExistsError,
     StateNotFoundError,
@@ -18,12 +19,11 @@ from savepoint_formats.errors import (
 from savepoint_formats.new_snapshot.copying import copied
 from savepoint_formats.scan.read_options import checked_subclasses
 from savepoint_formats.snapshots.class_names import class_names
-from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.local_state import as_keyed
 from state_processor.changing.canonical import expect_convertible
-from state_processor.changing.changed_table import ChangedTable
+from state_processor.changing.changed_table import ChangedTable, elements_after, info_after
 from state_processor.changing.hash_codes import hash_code_of
-from state_processor.changing.header_changes import HeaderChanges, RenamedElements
+from state_processor.changing.header_changes import HeaderChanges
 from state_processor.changing.kept_state import (
     expect_rescalable,
     joined,
@@ -31,6 +31,7 @@ from state_processor.changing.kept_state import (
     without_operator_state,
 )
 from state_processor.changing.key_choice import encoded_keys, keys_where, plan_without_keys
+from state_processor.changing.migration import Migration, migration_of
 from state_processor.changing.named_classes import (
     expect_not_named,
     snapshots_of,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.pass_through.deleted_keys import DeletedKeys
     from savepoint_formats.pass_through.merged_instances import MergedInstances
+    from savepoint_formats.pass_through.recoded_entries import RecodedStates
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
@@ -83,6 +85,7 @@ class ChangedOperator:
             cannot be computed; or the text of the shape of a ``hashCode``.
         merged: How its local states become ordinary ones, by name; None if they stay as they are.
         is_canonical: Whether its keyed state is to be canonical, even if nothing of it changes.
+        migration: How its states are written for Flink 2.x; None if they stay as they are.
     """
 
     operator: Operator
@@ -94,6 +97,7 @@ class ChangedOperator:
     hash_code: HashKeys | str | None = None
     merged: Mapping[str, MergedInstances] | None = None
     is_canonical: bool = False
+    migration: Migration | None = None
 
     @property
     def is_local(self) -> bool:
@@ -199,6 +203,19 @@ class ChangedOperator:
         tables = tuple(table.without_keys(keys) for table in self.tables)
         return replace(self, deleted=deleted, added=added, tables=tables)
 
+    def with_migration(self) -> Self:
+        """The operator with its states as Flink 2.x has them; see ``SavepointWriter.migrate``.
+
+        Raises:
+            MigrationError: It can't be, or something but the removal of states changed before.
+        """
+        if not replace(self, removed=frozenset()).is_same or self.is_local:
+            raise MigrationError(
+                f"operator {self.operator.name} has local state, or is changed in another way:"
+                " write that first, and migrate what it has written"
+            )
+        return replace(self, migration=migration_of(self.operator, self.removed))
+
     def with_rows(
         self, name: str, data: DataFrame, ttl_times: Literal["now"] | None = None
     ) -> Self:
@@ -248,7 +265,9 @@ class ChangedOperator:
             names = frozenset(info.name for info in types.states if info.name not in written)
             key = types.key.layout()
             deleted, hash_code = self._deleted_keys(key), self._hash_code()
-            check_passage(self.operator, names, key, max_parallelism, hash_code, deleted)
+            check_passage(
+                self.operator, names, key, max_parallelism, hash_code, deleted, self._recoded
+            )
         if spark is not None:
             expect_not_named(spark, self.operator, self._old_class_names())
         self.headers.plan(self._added()).check(parallelism, max_parallelism)
@@ -290,6 +309,7 @@ class ChangedOperator:
         ]
         touched = {*self.removed, *(name for name, _ in self.headers.states)}
         touched.update(name for table in self.tables for name in table.touched)
+        touched.update(self.migration.touched if self.migration is not None else ())
         added = self.added.keyed is not None if is_keyed else bool(self.added.operator_states)
         # What names the class, nobody knows but the headers.
         changes = self.deleted is not None or self.merged is not None
@@ -310,14 +330,19 @@ class ChangedOperator:
         key = types.key.layout()
         deleted, hash_code = self._deleted_keys(key), self._hash_code()
         passed = StoredKeyedRows(
-            spark, self.operator, names, key, hash_code, deleted, self.is_local
+            spark, self.operator, names, key, hash_code, deleted, self.is_local, self._recoded
         )
         if self.is_local:
             return self._local(types.key, kept, passed) if kept else None
+        key_serializer = (self.migration and self.migration.key) or types.key
         if plan.keyed is None:
-            return KeyedPlan(types.key, kept, (passed,)) if kept else None
+            return KeyedPlan(key_serializer, kept, (passed,)) if kept else None
         rows = (passed, *plan.keyed.rows)
         return KeyedPlan(types.key, (*kept, *plan.keyed.states), rows)
+
+    @property
+    def _recoded(self) -> RecodedStates | None:
+        return None if self.migration is None else self.migration.recoded
 
     def _deleted_keys(self, key: Layout) -> DeletedKeys | None:
         return None if self.deleted is None else encoded_keys(self.deleted, key)
@@ -349,11 +374,9 @@ class ChangedOperator:
 
     def _kept(self, info: StateMetaInfo) -> StateMetaInfo:
         """What a header says of a state whose bytes pass through."""
-        for table in self.tables:
-            snapshot = table.snapshots.get(info.name) if table.is_keyed else None
-            if snapshot is not None:
-                return info.with_serializer(VALUE_SERIALIZER, snapshot)
-        return info
+        if self.migration is not None:
+            return self.migration.infos.get(info.name, info)
+        return info_after(self.tables, info)
 
     def _added(self) -> OperatorPlan:
         """What is encoded from rows."""
@@ -373,8 +396,6 @@ class ChangedOperator:
         return (*map(self._kept_elements, kept), *self._added().operator_states)
 
     def _kept_elements(self, rows: StoredElements) -> ElementRows:
-        for table in self.tables:
-            snapshot = None if table.is_keyed else table.snapshots.get(rows.state.name)
-            if snapshot is not None:
-                return RenamedElements(rows, replace(rows.state, element=snapshot))
-        return rows
+        if self.migration is not None:
+            return self.migration.rows(rows)
+        return elements_after(self.tables, rows)

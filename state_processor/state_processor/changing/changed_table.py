@@ -18,6 +18,7 @@ from savepoint_formats.scan.read_options import ReadOptions, checked_subclasses
 from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.values.kinds.nanoseconds import checked_nanoseconds
+from state_processor.changing.header_changes import RenamedElements
 from state_processor.changing.stored_elements import StoredElements
 from state_processor.changing.struct_columns import (
     edited_column,
@@ -36,17 +37,19 @@ from state_processor.writing.operator_rows import OperatorRows
 from state_processor.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.struct_edit import StructEdit
+    from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.snapshot.operator import Operator
+    from state_processor.writing.operator_rows import ElementRows
 
 VALUE = "value"
 
@@ -263,6 +266,24 @@ class ChangedTable:
         key = Key((KEY,), types.key, KEY_GROUP)
         rows = KeyedRows(data, key, tuple(states), namespace, is_keyed_once=False)
         return KeyedPlan(types.key, tuple(state.info for state in states), (rows,))
+
+
+def info_after(tables: Iterable[ChangedTable], info: StateMetaInfo) -> StateMetaInfo:
+    """What a header says of a keyed state after changes of tables."""
+    for table in tables:
+        snapshot = table.snapshots.get(info.name) if table.is_keyed else None
+        if snapshot is not None:
+            return info.with_serializer(VALUE_SERIALIZER, snapshot)
+    return info
+
+
+def elements_after(tables: Iterable[ChangedTable], rows: StoredElements) -> ElementRows:
+    """The elements of an operator state after changes of tables, where they lie as before."""
+    for table in tables:
+        snapshot = None if table.is_keyed else table.snapshots.get(rows.state.name)
+        if snapshot is not None:
+            return RenamedElements(rows, replace(rows.state, element=snapshot))
+    return rows
 
 
 def _serializer(operator: Operator, state: State) -> TypeSerializerSnapshot:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_formats.metadata import OperatorStateHandle
+    from savepoint_formats.values.recoding import Recoding
     from state_processor.snapshot.operator import Operator
 
 _PIECE_SIZE = 16 << 20
@@ -40,11 +41,13 @@ class StoredElements:
         spark: The session that reads it.
         operator: The operator.
         state: The state.
+        recoding: How its elements are written anew for another Flink; None if they stay.
     """
 
     spark: SparkSession
     operator: Operator
     state: NewOperatorState
+    recoding: Recoding | None = None
 
     @classmethod
     def all_of(cls, spark: SparkSession, operator: Operator) -> tuple[Self, ...]:
@@ -53,7 +56,12 @@ class StoredElements:
         Raises:
             FormatError: The header of a file is damaged.
         """
-        return tuple(cls(spark, operator, state) for state in _states(operator).values())
+        return tuple(cls(spark, operator, state) for state in cls.states_of(operator).values())
+
+    @staticmethod
+    def states_of(operator: Operator) -> dict[str, NewOperatorState]:
+        """The operator states of an operator by their names; errors as of ``all_of``."""
+        return _states(operator)
 
     @staticmethod
     def state_of(operator: Operator, name: str) -> NewOperatorState:
@@ -62,9 +70,22 @@ class StoredElements:
 
     def elements(self, index: int, parallelism: int) -> DataFrame:
         """The elements, in the subtasks that they were in if there are as many as before."""
-        reading = _Reading(self.operator, self.state, index, parallelism)
+        reading = _Reading(self.operator, self.state, index, parallelism, self.recoding)
         count = len(reading.handles())
         return self.spark.range(0, count, 1, max(count, 1)).mapInArrow(reading.run, ELEMENTS)
+
+
+def stored_elements(operator: Operator, state: NewOperatorState) -> Iterator[bytes]:
+    """The elements of an operator state, from the first subtask to the last.
+
+    Raises:
+        SavepointError: A file can't be read.
+    """
+    reading = _Reading(operator, state, 0, operator.record.parallelism)
+    numbers = pa.record_batch([pa.array(range(len(reading.handles())))], ["id"])
+    for batch in reading.run([numbers]):
+        for element in batch.column("element"):
+            yield element.as_py()
 
 
 def _states(operator: Operator) -> dict[str, NewOperatorState]:
@@ -101,6 +122,7 @@ class _Reading:
     state: NewOperatorState
     index: int
     parallelism: int
+    recoding: Recoding | None = None
 
     def handles(self) -> list[tuple[int, OperatorStateHandle]]:
         """The subtasks to read; of broadcast state one, as all have the same."""
@@ -130,6 +152,8 @@ class _Reading:
         ):
             chunk = Chunk(piece.data, file.path, piece.base)
             data = bytes_of(chunk, Spans(piece.starts, piece.ends)).cast(pa.binary())
+            if self.recoding is not None:
+                data = pa.array([self.recoding.of(one.as_py()) for one in data], pa.binary())
             if self.state.mode is DistributionMode.BROADCAST:
                 for offset in range(self.parallelism):
                     yield self._rows(np.full(len(data), offset), data)

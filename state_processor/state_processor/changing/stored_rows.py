@@ -16,10 +16,12 @@ from savepoint_formats.pass_through.stored_runs import PassThrough, raw_timer_ru
 from savepoint_formats.scan.splits import SPLIT_SIZE, pieces_of
 from savepoint_formats.scan.subtasks import check_subtasks
 from savepoint_formats.sources.entry_source import SourceSettings
+from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.tables.catalog import raw_keyed_handle
 from state_processor.local_state.local_state_rows import LOCAL_RUNS, of_subtask
 from state_processor.writing.encode_keyed import RUNS, run_rows
 from state_processor.writing.handed_runs import RunSource
+from state_processor.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import KeyedStateHandle
     from savepoint_formats.pass_through.deleted_keys import DeletedKeys
+    from savepoint_formats.pass_through.recoded_entries import RecodedStates
+    from savepoint_formats.state_files.state_piece import StatePiece
     from state_processor.snapshot.operator import Operator
 
 
@@ -64,6 +68,7 @@ class StoredKeyedRows:
             user who knows them.
         deleted: The keys that are left out.
         is_local: Whether the runs say which subtask they are of.
+        recoded: The states whose values are written anew for another Flink.
     """
 
     spark: SparkSession
@@ -73,12 +78,13 @@ class StoredKeyedRows:
     hash_code: HashKeys | None = None
     deleted: DeletedKeys | None = None
     is_local: bool = False
+    recoded: RecodedStates | None = None
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """The states as runs: see ``KeyedRows.runs``."""
         splits = list(_splits(self.operator))
         wanted = {name: number for name, number in ids.items() if name in self.names}
-        target = PassThrough(wanted, max_parallelism, self.deleted)
+        target = PassThrough(wanted, max_parallelism, self.deleted, self.recoded)
         read = _Reading(
             self.operator, tuple(splits), self.key, target, self.hash_code, self.is_local
         )
@@ -97,6 +103,7 @@ def check_passage(
     max_parallelism: int,
     hash_code: HashKeys | None,
     deleted: DeletedKeys | None = None,
+    recoded: RecodedStates | None = None,
 ) -> None:
     """Reads keyed states as ``StoredKeyedRows`` does, without Spark, and writes nothing of them.
 
@@ -108,11 +115,28 @@ def check_passage(
     """
     splits = tuple(_splits(operator))
     target = PassThrough(
-        {name: number for number, name in enumerate(sorted(names))}, max_parallelism, deleted
+        {name: number for number, name in enumerate(sorted(names))},
+        max_parallelism,
+        deleted,
+        recoded,
     )
     reading = _Reading(operator, splits, key, target, hash_code, is_local=False)
     for _ in reading.run([pa.record_batch([pa.array(range(len(splits)))], ["id"])]):
         pass
+
+
+def stored_pieces(operator: Operator, name: str) -> Iterator[StatePiece]:
+    """The entries of a keyed state, from the first subtask to the last.
+
+    Raises:
+        SavepointError: A file can't be read.
+    """
+    settings = SourceSettings(operator.record.max_parallelism, operator.kryo)
+    key = StoredTypes.of(operator).key.layout()
+    for split in _splits(operator):
+        if not split.is_raw:
+            source = keyed_source(operator.directory, split.handle, key, settings)
+            yield from source.pieces(frozenset([name]), split.key_groups)
 
 
 def _splits(operator: Operator) -> Iterator[_Split]:

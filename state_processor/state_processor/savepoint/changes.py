@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
-from savepoint_formats.errors import OperatorExistsError
+from savepoint_formats.errors import MigrationError, OperatorExistsError
 from savepoint_formats.hashing.hash_shapes import HashShape
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from savepoint_formats.metadata import MetadataVersion
 from state_processor.savepoint.planned_operator import PlannedOperator, combined, identity
 from state_processor.savepoint.state_changes import StateChanges
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 SnapshotFormat = Literal["canonical"]
 """What ``convert`` makes of a snapshot."""
+
+FlinkRelease = Literal["2.0", "2.1", "2.2", "2.3"]
+"""The releases that ``migrate`` writes for."""
 
 
 class SavepointChanges(StateChanges):
@@ -263,3 +267,48 @@ class SavepointChanges(StateChanges):
         writer = self.writer()
         operators = tuple(planned.converted() for planned in writer.operators)
         return replace(writer, operators=operators, is_canonical=True)
+
+    def migrate(self, target: FlinkRelease = "2.2") -> SavepointWriter:
+        """Makes a savepoint of Flink 1.x one that Flink 2.x restores with the same classes.
+
+        Flink 2.x has another Kryo, which reads the objects of the old one without an error, and
+        with wrong values; and it has serializers of its own for the ``List``, ``Map`` and ``Set``
+        fields of POJOs. Both are written anew, in keys, values, timers and operator state. All else
+        passes through as the bytes that it is. Operators without such state are copied.
+
+        What is in a collection follows from the first element that it has in the savepoint, unless
+        the class around it is described, by ``kryo_classes`` when the savepoint is opened. Objects
+        of the user's classes that Kryo wrote have to be described so.
+
+        Args:
+            target: The release that is to restore it: ``2.0`` to ``2.3``. What is written is the
+                same for all of them.
+
+        Raises:
+            ValueError: There is no such release, or Flink 2.x has written the savepoint.
+            MigrationError: Some state can't be written for Flink 2.x, or nobody tells what is in
+                its collections. The message names all such operators: describe their classes, or
+                leave states out by ``remove_state`` before.
+
+        ``write`` raises ``UndecodableError`` for an object that nobody can read, and
+        ``UnencodableError`` for one that Kryo 5 or Flink's serializers can't hold.
+
+        Example:
+            >>> old = Savepoint.load(spark, "s3://jobs/flink-1.20", kryo_classes=[order])
+            >>> old.migrate("2.2").write("s3://jobs/flink-2.2")
+        """
+        if target not in get_args(FlinkRelease):
+            releases = ", ".join(get_args(FlinkRelease))
+            raise ValueError(f"no release {target!r} to migrate to, only {releases}")
+        writer = self.writer()
+        if writer.metadata_version >= MetadataVersion.OPERATOR_NAMES:
+            raise ValueError("Flink 2.x has written this savepoint: there is nothing to migrate")
+        migrated, problems = [], []
+        for planned in writer.operators:
+            try:
+                migrated.append(planned.migrated())
+            except MigrationError as error:
+                problems.append(str(error))
+        if problems:
+            raise MigrationError("; ".join(problems))
+        return replace(writer, operators=tuple(migrated), is_of_flink_2=True)

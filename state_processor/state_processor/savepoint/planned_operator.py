@@ -128,6 +128,13 @@ class PlannedOperator:
             return self
         return self.changed(lambda operator: replace(operator, is_canonical=True))
 
+    def migrated(self) -> Self:
+        """The operator with its states as Flink 2.x has them; see ``SavepointWriter.migrate``."""
+        if self.source is None or self.change is None:
+            return self
+        change = self.change.with_migration()
+        return self if change.migration is None else replace(self, transformation=change)
+
     def with_hash_codes(self) -> Self:
         """The operator with the hash codes of its keys inferred, where its key groups change.
 

@@ -43,12 +43,14 @@ class SavepointWrite:
         source: The savepoint that the new one is based on.
         operators: The operators that it will have.
         is_canonical: Whether it says of itself that it is a canonical savepoint.
+        is_of_flink_2: Whether it is one of Flink 2.x, though the source is one of 1.x.
     """
 
     spark: SparkSession | None
     source: Savepoint | None
     operators: tuple[PlannedOperator, ...]
     is_canonical: bool = False
+    is_of_flink_2: bool = False
 
     def plan(self, path: str, mode: WriteMode | str, *, check: bool) -> PlannedSavepoint:
         """See ``SavepointWriter.plan``."""
@@ -108,13 +110,18 @@ class SavepointWrite:
         """The version that its ``_metadata`` will have."""
         if self.source is None:
             return MetadataVersion.CHANNEL_STATE
-        return max(self.source.metadata.version, MetadataVersion.CHANNEL_STATE)
+        least = (
+            MetadataVersion.OPERATOR_NAMES if self.is_of_flink_2 else MetadataVersion.CHANNEL_STATE
+        )
+        return max(self.source.metadata.version, least)
 
     def _metadata(self, operators: tuple[OperatorState, ...]) -> CheckpointMetadata:
         if self.source is None:
             return CheckpointMetadata(self.metadata_version, _FIRST_CHECKPOINT, operators)
         metadata, properties = self.source.metadata, self.source.metadata.properties
         if self.is_canonical and properties is not None and not properties.is_canonical:
+            properties = CheckpointProperties.of_canonical_savepoint()
+        if self.is_of_flink_2 and properties is None:
             properties = CheckpointProperties.of_canonical_savepoint()
         return replace(
             metadata,

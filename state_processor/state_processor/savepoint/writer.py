@@ -53,6 +53,7 @@ class SavepointWriter(SavepointChanges):
         parallelism: The number of subtasks of new operators.
         max_parallelism: The number of key groups of new operators.
         is_canonical: Whether it says of itself that it is a canonical savepoint.
+        is_of_flink_2: Whether it is one of Flink 2.x, though the source is one of 1.x.
 
     Example:
         >>> savepoint = Savepoint.load(spark, "s3://jobs/savepoint-1a2b")
@@ -65,6 +66,7 @@ class SavepointWriter(SavepointChanges):
     parallelism: int
     max_parallelism: int
     is_canonical: bool = False
+    is_of_flink_2: bool = False
 
     def __repr__(self) -> str:
         source = "nothing" if self.source is None else repr(self.source.path)
@@ -180,8 +182,17 @@ class SavepointWriter(SavepointChanges):
     @property
     def _write(self) -> SavepointWrite:
         return SavepointWrite(
-            self.spark, self.source, self.operators, is_canonical=self.is_canonical
+            self.spark,
+            self.source,
+            self.operators,
+            is_canonical=self.is_canonical,
+            is_of_flink_2=self.is_of_flink_2,
         )
+
+    @property
+    def metadata_version(self) -> int:
+        """The version that its ``_metadata`` will have."""
+        return self._write.metadata_version
 
     def session(self) -> SparkSession:
         """The session.

@@ -19,7 +19,7 @@ import org.apache.flink.table.types.logical.utils.LogicalTypeParser;
  *
  * <p>A word is the name of a constant or a function of Flink's {@link Types}. {@code ROW<a LONG>} has
  * named fields, {@code POJO<shop.Customer>} the fields that its method typeInformation or else
- * reflection tells, {@code NULLABLE<LONG>} has a null flag, {@code ROW_DATA<ROW<a BIGINT>>} is SQL's,
+ * reflection tells, {@code GENERIC<shop.Shape>} is left to Kryo, {@code NULLABLE<LONG>} has a null flag, {@code ROW_DATA<ROW<a BIGINT>>} is SQL's,
  * and there are {@code TIME_WINDOW} and {@code GLOBAL_WINDOW}.
  */
 final class TypeWords {
@@ -60,6 +60,7 @@ final class TypeWords {
             case "NULLABLE" -> nullable(type(inner));
             case "ROW" -> row(parts(inner));
             case "POJO" -> pojo(inner);
+            case "GENERIC" -> generic(inner);
             case "ENUM" -> enumeration(inner);
             case "ROW_DATA" -> InternalTypeInfo.of(LogicalTypeParser.parse(inner, classes));
             default -> throw new IllegalArgumentException("no type " + text);
@@ -102,6 +103,14 @@ final class TypeWords {
             }
         } catch (ReflectiveOperationException error) {
             throw new IllegalArgumentException("no POJO " + name, error);
+        }
+    }
+
+    private static TypeInformation<?> generic(String name) {
+        try {
+            return Types.GENERIC(Class.forName(name));
+        } catch (ClassNotFoundException error) {
+            throw new IllegalArgumentException("no class " + name, error);
         }
     }
 

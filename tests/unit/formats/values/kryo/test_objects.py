@@ -6,19 +6,15 @@ import json
 from typing import Any
 
 import pytest
+from support.object_classes import CLASSES
 from support.object_samples import IDS, OBJECTS, by_id, opened, plain_state, timers
 from support.passed_state import passed_on, rows_by_table
 
 from savepoint_formats.errors import UndecodableError
-from savepoint_formats.values.kryo.descriptions import kryo_class
 
 pytestmark = pytest.mark.parametrize("sample", OBJECTS)
 
-PARCEL = kryo_class("shop.Parcel", {"id": "long", "content": "java.lang.String"}, is_final=True)
-SHAPES = (
-    kryo_class("shop.Shape$Circle", {"radius": "int"}, is_final=True),
-    kryo_class("shop.Shape$Square", {"side": "int", "colour": "java.lang.String"}, is_final=True),
-)
+PARCEL, *SHAPES = CLASSES
 
 
 def told(field: Any) -> Any:

@@ -1,0 +1,130 @@
+"""What ``migrate`` is about to do, and what it refuses, before any job runs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.commands import lines, run
+from support.object_classes import CLASSES
+from support.object_samples import opened
+from support.sample_rows import SAMPLES
+
+from state_processor import MigrationError, Savepoint, UndecodableError, kryo_class
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from state_processor import KryoClass
+
+OLD = [
+    f"objects-1.20.5-{kind}"
+    for kind in ("hashmap-canonical", "hashmap-native", "rocksdb-canonical", "rocksdb-native")
+]
+TAGS = "java.util.List"
+
+
+def described(tags: str) -> tuple[KryoClass, ...]:
+    """A description of one of a basket's collections; the others tell what they are."""
+    return (*CLASSES, kryo_class("shop.Basket", {"tags": tags}))
+
+
+@pytest.mark.parametrize("sample", OLD)
+def test_only_what_kryo_wrote_is_written_anew(sample: str) -> None:
+    plan = opened(sample, CLASSES).migrate("2.2").plan("/nowhere/out", check=True)
+    changed = {one.operator for one in plan.operators if one.action == "changed"}
+    assert changed == {"baskets", "crates", "shapes"}
+    assert plan.metadata_version == 5
+
+
+def test_a_savepoint_without_kryo_is_copied_for_the_new_release() -> None:
+    savepoint = Savepoint.open(str(SAMPLES / "currency-1.20.5-rocksdb-native"))
+    writer = savepoint.migrate()
+    assert not writer.needs_session
+    assert writer.plan("/nowhere/out").metadata_version == 5
+
+
+def test_an_object_of_an_unknown_class_is_refused() -> None:
+    writer = opened(OLD[0]).migrate()
+    with pytest.raises(UndecodableError, match=r"shop.*: describe the class .* or leave the state"):
+        writer.plan("/nowhere/out", check=True)
+
+
+def test_states_that_are_left_out_need_no_description() -> None:
+    writer = opened(OLD[0]).remove_state("shapes", "shape").remove_state("crates", "crate")
+    plan = writer.migrate().plan("/nowhere/out", check=True)
+    assert {one.operator for one in plan.operators if one.action == "changed"} == {
+        "baskets",
+        "crates",
+        "shapes",
+    }
+
+
+@pytest.mark.parametrize("tags", ["java.util.List<java.lang.String>", TAGS])
+def test_a_description_says_what_is_in_a_collection(tags: str) -> None:
+    opened(OLD[0], described(tags)).migrate().plan("/nowhere/out", check=True)
+
+
+@pytest.mark.parametrize(
+    ("tags", "message"),
+    [
+        ("java.util.Set<java.lang.String>", r"shop.Basket.tags is described as java.util.Set"),
+        ("java.util.List<shop.Parcel>", r"shop.Basket.tags has elements of shop.Parcel: only"),
+    ],
+)
+def test_a_collection_that_cannot_be_written_is_refused_at_once(tags: str, message: str) -> None:
+    with pytest.raises(MigrationError, match=message):
+        opened(OLD[0], described(tags)).migrate()
+
+
+def test_an_element_of_another_class_than_the_description_is_refused() -> None:
+    writer = opened(OLD[0], described("java.util.List<java.lang.Long>")).migrate()
+    with pytest.raises(ValueError, match=r"java.lang.String where java.lang.Long is expected"):
+        writer.plan("/nowhere/out", check=True)
+
+
+def test_what_else_changes_is_written_before() -> None:
+    writer = opened(OLD[0], CLASSES).rename_state("shapes", "memo", "note")
+    with pytest.raises(MigrationError, match=r"operator shapes .* is changed in another way"):
+        writer.migrate()
+
+
+@pytest.mark.parametrize(
+    ("sample", "target", "message"),
+    [
+        (OLD[0], "1.20", "no release '1.20' to migrate to, only 2.0"),
+        ("objects-2.2.1-hashmap-canonical", "2.2", "Flink 2.x has written this savepoint"),
+    ],
+)
+def test_other_migrations_are_wrong_calls(sample: str, target: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        opened(sample).migrate(target)
+
+
+def test_the_command_takes_classes_and_leaves_states_out(tmp_path: Path) -> None:
+    classes = tmp_path / "classes.json"
+    parcel = {"id": "long", "content": "java.lang.String"}
+    described = [{"class": "shop.Parcel", "fields": parcel, "final": True}]
+    classes.write_text(json.dumps(described), encoding="utf-8")
+    (plan,) = lines(
+        "migrate", SAMPLES / OLD[0], tmp_path / "out", "--dry-run",
+        "--uid", "shapes", "--skip-state", "shapes/shape", "--kryo-classes", classes,
+    )  # fmt: skip
+    assert plan["metadata_version"] == 5
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--skip-state", "shape"], "--skip-state shape: expected OPERATOR/STATE"),
+        (["--skip-state", "shapes/colour"], "has no state 'colour'"),
+        (["--target", "1.20"], "'1.20' is not one of"),
+    ],
+)
+def test_a_wrong_call_of_the_command(options: list[str], message: str, tmp_path: Path) -> None:
+    sample = SAMPLES / OLD[0]
+    code, output = run("migrate", sample, tmp_path / "out", "--uid", "shapes", *options)
+    assert code == 2
+    assert message in output
