@@ -14,9 +14,10 @@ from savepoint_cli.output import output_option
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from savepoint_cli.output import Output
+    from savepoint_formats.layout import KryoClass
     from state_processor.files.schema_texts import SchemaForm
     from state_processor.snapshot.description import OperatorDescription
 
@@ -121,6 +122,7 @@ def open_savepoint(
     allow_paths: tuple[str, ...],
     strict_paths: bool,
     key_types: dict[str, str],
+    kryo_classes: Iterable[KryoClass] = (),
 ) -> Savepoint:
     """The savepoint that the shared options are about."""
     return Savepoint.open(
@@ -129,6 +131,7 @@ def open_savepoint(
         allow_paths=allow_paths,
         strict_paths=strict_paths,
         key_types=key_types,
+        kryo_classes=kryo_classes,
     )
 
 

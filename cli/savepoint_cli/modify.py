@@ -6,7 +6,7 @@ What is copied needs no Spark; a session is started where state is spread or fil
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, get_args
 
 import click
 
@@ -14,13 +14,16 @@ from savepoint_cli import completion, progress
 from savepoint_cli.inspect import inspection, open_savepoint
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from savepoint_formats.values.kryo.descriptions import kryo_classes_of
 from state_processor import local_session
+from state_processor.savepoint.changes import FlinkRelease
 from state_processor.snapshot.session import task_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint_cli.output import Output
+    from savepoint_formats.layout import KryoClass
     from state_processor import SavepointWriter
     from state_processor.savepoint.changes import SnapshotFormat
 
@@ -240,6 +243,70 @@ def convert(
     """
     writer = open_savepoint(path, **uids).convert(to=to)
     write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+
+
+@click.command()
+@inspection
+@destination
+@click.option(
+    "--target",
+    type=click.Choice(get_args(FlinkRelease)),
+    default="2.2",
+    show_default=True,
+    help="The release of Flink that is to restore it; what is written is the same for all of 2.x.",
+)
+@click.option(
+    "--kryo-classes",
+    type=click.File(encoding="utf-8"),
+    metavar="FILE",
+    help="Classes whose objects Kryo wrote, and POJOs with collections, as a JSON list:"
+    ' [{"class": "shop.Order", "fields": {"id": "long"}, "final": true}].',
+)
+@click.option(
+    "--skip-state",
+    multiple=True,
+    metavar="OPERATOR/STATE",
+    help="A state that is left out. Repeatable.",
+)
+def migrate(
+    output: Output,
+    path: str,
+    out: str,
+    target: FlinkRelease,
+    kryo_classes: TextIO | None,
+    skip_state: tuple[str, ...],
+    overwrite: bool,
+    dry_run: bool,
+    **uids: Any,
+) -> None:
+    """Copy the savepoint of Flink 1.x at PATH to OUT, as Flink 2.x restores it.
+
+    Objects of Kryo are written as Kryo 5 has them, and the List, Map and Set fields of POJOs with
+    the serializers that Flink 2.x has for them, by Spark. All else is copied. What savepoint doctor
+    calls restorable after a migration is so afterwards.
+
+    \b
+    savepoint migrate s3://jobs/flink-1.20 s3://jobs/flink-2.2 --target 2.2
+    """
+    classes = () if kryo_classes is None else _classes(kryo_classes)
+    writer = open_savepoint(path, **uids, kryo_classes=classes).writer()
+    for skipped in skip_state:
+        operator, is_given, state = skipped.rpartition("/")
+        if not is_given:
+            raise click.UsageError(f"--skip-state {skipped}: expected OPERATOR/STATE")
+        writer = writer.remove_state(operator, state)
+    try:
+        writer = writer.migrate(target)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+
+
+def _classes(file: TextIO) -> tuple[KryoClass, ...]:
+    try:
+        return kryo_classes_of(file.read())
+    except ValueError as error:
+        raise click.UsageError(f"--kryo-classes {file.name}: {error}") from error
 
 
 def _hash_code(option: str) -> tuple[str, str]:

@@ -86,8 +86,9 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
         "Flink 1 writes by Kryo 2.24, Flink 2 reads by Kryo 5.6, whose bytes are others. The"
         " serializer snapshot is the same, so Flink 2 restores the state without an error, and its"
         " values are wrong",
-        "do not restore it. Keep the state in a POJO, an Avro class or under a serializer of your"
-        " own before you leave Flink 1; or read it here, and write the operator anew in other types",
+        "do not restore it as it is: savepoint migrate writes it for Flink 2, if your own classes in"
+        " it are described. Or keep the state in a POJO, an Avro class or under a serializer of your"
+        " own before you leave Flink 1",
         f"FLINK-34037, {NOTES_2_0}; KryoSerializerSnapshot",
     ),
     Rule(
@@ -98,8 +99,8 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
         "Flink 1 leaves a List, Map or Set in a POJO to Kryo; Flink 2 has serializers of its own"
         " for them, and refuses the POJO. If the field is declared without type arguments, it stays"
         " with Kryo, and its values are wrong",
-        "rewrite the state: read it here, and write the operator anew; or give the field a type"
-        " information of your own in both jobs, and save it once more by Flink 1",
+        "savepoint migrate writes it for Flink 2; or give the field a type information of your own"
+        " in both jobs, and save it once more by Flink 1",
         f"FLINK-34037, FLINK-34123, {NOTES_2_0}; TypeExtractor",
     ),
     Rule(
