@@ -204,11 +204,7 @@ class ChangedOperator:
         return replace(self, deleted=deleted, added=added, tables=tables)
 
     def with_migration(self) -> Self:
-        """The operator with its states as Flink 2.x has them; see ``SavepointWriter.migrate``.
-
-        Raises:
-            MigrationError: It can't be, or something but the removal of states changed before.
-        """
+        """The operator with its states as Flink 2.x has them; see ``SavepointWriter.migrate``."""
         if not replace(self, removed=frozenset()).is_same or self.is_local:
             raise MigrationError(
                 f"operator {self.operator.name} has local state, or is changed in another way:"

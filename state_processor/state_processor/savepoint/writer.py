@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.errors import OperatorNotFoundError
+from savepoint_formats.errors import MigrationError, OperatorNotFoundError
 from savepoint_formats.new_snapshot.copying import no_progress
 from savepoint_formats.new_snapshot.directory import WriteMode
 from savepoint_formats.printable import html_table
@@ -207,7 +207,15 @@ class SavepointWriter(SavepointChanges):
         return self.spark
 
     def changed(self, uid: str, change: Callable[[ChangedOperator], ChangedOperator]) -> Self:
-        """The writer with an operator changed, perhaps once more."""
+        """The writer with an operator changed, perhaps once more.
+
+        Raises:
+            MigrationError: It is migrated, so that changes would meet states as they were.
+        """
+        if self.is_of_flink_2:
+            raise MigrationError(
+                f"operator {uid} is migrated to Flink 2.x: write that, and change what it has written"
+            )
         planned = self.operator(uid)
         return self.replaced(planned, planned.changed(change))
 

@@ -88,6 +88,8 @@ def test_what_else_changes_is_written_before() -> None:
     writer = opened(OLD[0], CLASSES).rename_state("shapes", "memo", "note")
     with pytest.raises(MigrationError, match=r"operator shapes .* is changed in another way"):
         writer.migrate()
+    with pytest.raises(MigrationError, match="write that, and change what it has written"):
+        opened(OLD[0], CLASSES).migrate().rename_state("shapes", "memo", "note")
 
 
 @pytest.mark.parametrize(
