@@ -139,6 +139,7 @@ for command in (
     modify.remove_state,
     modify.rescale,
     modify.convert,
+    modify.classes,
     modify.migrate,
     change.rename_state,
     change.rename_class,

@@ -14,7 +14,7 @@ from savepoint_cli import completion, progress
 from savepoint_cli.inspect import inspection, open_savepoint
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
-from savepoint_formats.values.kryo.descriptions import kryo_classes_of
+from savepoint_formats.values.kryo.descriptions import kryo_classes_json, kryo_classes_of
 from state_processor import local_session
 from state_processor.savepoint.changes import FlinkRelease
 from state_processor.snapshot.session import task_count
@@ -245,6 +245,34 @@ def convert(
     write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
 
 
+_kryo_classes = click.option(
+    "--kryo-classes",
+    type=click.File(encoding="utf-8"),
+    metavar="FILE",
+    help="Classes whose objects Kryo wrote, and POJOs with collections, as a JSON list:"
+    ' [{"class": "shop.Order", "fields": {"id": "long"}, "final": true}].',
+)
+
+
+@click.command()
+@inspection
+@_kryo_classes
+def classes(output: Output, path: str, kryo_classes: TextIO | None, **uids: Any) -> None:
+    """Print the classes that Kryo wrote and that have to be described, as a JSON list to fill in.
+
+    All objects of Kryo in the savepoint at PATH are read. Behind one of an unknown class nothing can
+    be: give the list with its fields as --kryo-classes, and the next classes are added to it.
+
+    \b
+    savepoint classes s3://jobs/flink-1.20
+    """
+    described = () if kryo_classes is None else _classes(kryo_classes)
+    savepoint = open_savepoint(path, **uids, kryo_classes=described)
+    whole = (*described, *savepoint.classes_to_describe())
+    lines = (kryo_classes_json([one])[1:-1] for one in whole)
+    output.text({}, "[\n" + ",\n".join(f"  {line}" for line in lines) + "\n]")
+
+
 @click.command()
 @inspection
 @destination
@@ -255,13 +283,7 @@ def convert(
     show_default=True,
     help="The release of Flink that is to restore it; what is written is the same for all of 2.x.",
 )
-@click.option(
-    "--kryo-classes",
-    type=click.File(encoding="utf-8"),
-    metavar="FILE",
-    help="Classes whose objects Kryo wrote, and POJOs with collections, as a JSON list:"
-    ' [{"class": "shop.Order", "fields": {"id": "long"}, "final": true}].',
-)
+@_kryo_classes
 @click.option(
     "--skip-state",
     multiple=True,

@@ -22,7 +22,7 @@ from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import UndecodableError, UnencodableError
 from savepoint_formats.layout import parts
 from savepoint_formats.values.kinds import times
-from savepoint_formats.values.kryo.graph import read_nodes
+from savepoint_formats.values.kryo.graph import NodeGraph
 from savepoint_formats.values.kryo.objects import KryoNode, flattened
 from savepoint_formats.values.kryo.types import DECLARED_TYPES, UnfitError
 from savepoint_formats.values.kryo.writer import write_nodes
@@ -140,8 +140,26 @@ def element_classes(
     yield from walk.seen
 
 
+def unknown_class(layout: Layout, data: bytes, reads: KryoDialect) -> str | None:
+    """The first class in a value whose fields nobody knows; None if there is none.
+
+    Arguments are those of ``element_classes``.
+
+    Raises:
+        FormatError: The bytes are damaged.
+    """
+    walk = _Walk(DataInputView(data), reads, reads)
+    try:
+        walk.recode(layout, layout)
+    except (UndecodableError, UnencodableError):
+        return walk.unknown
+    return None
+
+
 class _Walk:
     """One value on its way."""
+
+    unknown: str | None = None
 
     def __init__(self, view: DataInputView, reads: KryoDialect, writes: KryoDialect) -> None:
         self.view = view
@@ -199,10 +217,12 @@ class _Walk:
                 raise self._refusal(f"objects of Kryo in a {type(old).__name__}")
 
     def _read(self, layout: layouts.Kryo) -> KryoNode | None:
+        graph = NodeGraph(layout, self.view, self._reads)
         try:
-            return read_nodes(layout, self.view, self._reads)
+            return graph.read_nodes()
         except UndecodableError as error:
             error.message += _ADVICE
+            self.unknown = graph.unknown
             raise
 
     def _copy(self, layout: Layout) -> None:

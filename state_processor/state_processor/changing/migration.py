@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import MigrationError, SchemaChangeError, within
-from savepoint_formats.layout import MapOf
-from savepoint_formats.metadata import DistributionMode
 from savepoint_formats.pass_through.recoded_entries import RecodedStates, entry_layouts
 from savepoint_formats.snapshots.flink_2 import has_own_serializer, of_flink_2
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
@@ -23,7 +21,11 @@ from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo_collections import collection_places
 from savepoint_formats.values.recoding import Recoding, element_classes, holds_kryo
 from state_processor.changing.header_changes import RenamedElements
-from state_processor.changing.stored_elements import StoredElements, stored_elements
+from state_processor.changing.stored_elements import (
+    StoredElements,
+    element_layout,
+    stored_elements,
+)
 from state_processor.changing.stored_rows import stored_pieces
 from state_processor.writing.stored_types import StoredTypes
 
@@ -78,7 +80,7 @@ class Migration:
         old, new = rows.state, self.elements.get(rows.state.name)
         if new is None:
             return rows
-        recoding = Recoding(_element(old), _element(new), self.reads, self.writes)
+        recoding = Recoding(element_layout(old), element_layout(new), self.reads, self.writes)
         return RenamedElements(replace(rows, recoding=recoding), new)
 
 
@@ -139,7 +141,7 @@ def _operator_states(
     operator: Operator, removed: frozenset[str]
 ) -> Iterator[tuple[str, NewOperatorState]]:
     for name, state in StoredElements.states_of(operator).items():
-        if name in removed or not holds_kryo(_element(state)):
+        if name in removed or not holds_kryo(element_layout(state)):
             continue
         with within(f"state {name!r}"):
             values = ((state.element.layout(), one) for one in stored_elements(operator, state))
@@ -147,14 +149,6 @@ def _operator_states(
             element = _migrated(operator, state.element, values if is_list else None)
             key = None if state.key is None else _migrated(operator, state.key, None)
             yield name, replace(state, element=element, key=key)
-
-
-def _element(state: NewOperatorState) -> Layout:
-    """How an element of an operator state lies: of broadcast state that is the whole map."""
-    element = state.element.layout()
-    if state.mode is DistributionMode.BROADCAST and state.key is not None:
-        return MapOf(state.key.layout(), element)
-    return element
 
 
 def _values(operator: Operator, name: str) -> Values:

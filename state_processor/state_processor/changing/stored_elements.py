@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import within
+from savepoint_formats.layout import MapOf
 from savepoint_formats.metadata import DistributionMode
 from savepoint_formats.program.spans import Spans, bytes_of
 from savepoint_formats.state_files.header import (
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import OperatorStateHandle
     from savepoint_formats.values.recoding import Recoding
     from state_processor.snapshot.operator import Operator
@@ -73,6 +75,14 @@ class StoredElements:
         reading = _Reading(self.operator, self.state, index, parallelism, self.recoding)
         count = len(reading.handles())
         return self.spark.range(0, count, 1, max(count, 1)).mapInArrow(reading.run, ELEMENTS)
+
+
+def element_layout(state: NewOperatorState) -> Layout:
+    """How an element of an operator state lies: of broadcast state that is the whole map."""
+    element = state.element.layout()
+    if state.mode is DistributionMode.BROADCAST and state.key is not None:
+        return MapOf(state.key.layout(), element)
+    return element
 
 
 def stored_elements(operator: Operator, state: NewOperatorState) -> Iterator[bytes]:

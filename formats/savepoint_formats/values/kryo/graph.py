@@ -57,17 +57,16 @@ def read_kryo(layout: Kryo, view: DataInputView, dialect: KryoDialect | None) ->
     return KryoGraph(layout, view, dialect).read_class_and_object()
 
 
-def read_nodes(layout: Kryo, view: DataInputView, dialect: KryoDialect) -> KryoNode | None:
-    """The next object graph with all that its bytes tell; errors are those of ``read_kryo``."""
-    node: KryoNode | None = NodeGraph(layout, view, dialect).read_class_and_object()
-    return node
-
-
 class KryoGraph:
-    """Reads one graph; names and references are numbered anew in each."""
+    """Reads one graph; names and references are numbered anew in each.
+
+    Attributes:
+        unknown: The class that the graph could not be read beyond; None if there is none.
+    """
 
     view: DataInputView
     input: KryoInput
+    unknown: str | None = None
 
     def __init__(self, layout: Kryo, view: DataInputView, dialect: KryoDialect) -> None:
         self.view = view
@@ -170,6 +169,7 @@ class KryoGraph:
             raise self.undecodable(f"{class_name}, which {classes.custom[class_name]} wrote")
         if known := known_body(class_name, classes):
             return known.read(self)
+        self.unknown = class_name
         raise self.undecodable(f"an object of {class_name}, whose fields are not known")
 
     def _is_java_serialized(self, class_name: str) -> bool:
@@ -203,6 +203,11 @@ class KryoGraph:
 
 class NodeGraph(KryoGraph):
     """Reads a graph whose objects are nodes."""
+
+    def read_nodes(self) -> KryoNode | None:
+        """The graph with all that its bytes tell; errors are those of ``read_kryo``."""
+        node: KryoNode | None = self.read_class_and_object()
+        return node
 
     def with_detail(self, detail: Value, values: list[Value]) -> Value:
         """Both."""

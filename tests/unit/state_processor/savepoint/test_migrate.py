@@ -11,6 +11,7 @@ from support.object_classes import CLASSES
 from support.object_samples import opened
 from support.sample_rows import SAMPLES
 
+from savepoint_formats.values.kryo.descriptions import kryo_classes_json
 from state_processor import MigrationError, Savepoint, UndecodableError, kryo_class
 
 if TYPE_CHECKING:
@@ -102,6 +103,28 @@ def test_what_else_changes_is_written_before() -> None:
 def test_other_migrations_are_wrong_calls(sample: str, target: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         opened(sample).migrate(target)
+
+
+@pytest.mark.parametrize("sample", OLD)
+def test_classes_that_have_to_be_described_are_named(sample: str) -> None:
+    unknown = opened(sample).classes_to_describe()
+    assert [one.class_name for one in unknown] == sorted(one.class_name for one in CLASSES)
+    assert opened(sample, CLASSES).classes_to_describe() == ()
+
+
+def test_the_command_prints_classes_to_fill_in(tmp_path: Path) -> None:
+    uids = [part for uid in ("baskets", "crates", "payments", "shapes") for part in ("--uid", uid)]
+    code, output = run("classes", SAMPLES / OLD[0], *uids)
+    assert code == 0
+    empty = json.loads(output)
+    assert [one["class"] for one in empty] == sorted(one.class_name for one in CLASSES)
+    described = tmp_path / "classes.json"
+    described.write_text(kryo_classes_json(CLASSES[:1]), encoding="utf-8")
+    code, output = run("classes", SAMPLES / OLD[0], *uids, "--kryo-classes", described)
+    assert code == 0
+    first, *others = json.loads(output)
+    assert first["fields"] == {"id": "long", "content": "java.lang.String"}
+    assert [one["fields"] for one in others] == [{}, {}]
 
 
 def test_the_command_takes_classes_and_leaves_states_out(tmp_path: Path) -> None:

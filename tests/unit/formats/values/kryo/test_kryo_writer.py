@@ -8,7 +8,7 @@ import pytest
 from support.kryo_vectors import ANYTHING, DIALECTS, NEW, OLD, VECTORS, layout_of, named, read
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.values.kryo.graph import read_nodes
+from savepoint_formats.values.kryo.graph import NodeGraph
 from savepoint_formats.values.kryo.objects import KryoNode, KryoObject
 from savepoint_formats.values.kryo.writer import write_nodes
 
@@ -104,7 +104,7 @@ def test_a_skip_list_has_a_comparator_in_kryo_5_alone() -> None:
 
 def nodes_of(data: str, layout: Kryo, dialect: KryoDialect) -> KryoNode | None:
     view = DataInputView(bytes.fromhex(data))
-    nodes = read_nodes(layout, view, dialect)
+    nodes = NodeGraph(layout, view, dialect).read_nodes()
     view.expect_end()
     return nodes
 

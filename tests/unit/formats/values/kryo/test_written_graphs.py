@@ -12,7 +12,7 @@ from support.kryo_vectors import ANYTHING, NEW, OLD, TEXT
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.values.kryo.classes import WRAPPERS
-from savepoint_formats.values.kryo.graph import read_nodes
+from savepoint_formats.values.kryo.graph import NodeGraph
 from savepoint_formats.values.kryo.objects import Detailed, KryoNode, KryoObject
 from savepoint_formats.values.kryo.writer import write_nodes
 
@@ -106,7 +106,7 @@ def test_a_graph_is_the_same_when_it_was_written_and_read(
 ) -> None:
     data = written(graph, dialect)
     view = DataInputView(data)
-    again = read_nodes(ANYTHING, view, dialect)
+    again = NodeGraph(ANYTHING, view, dialect).read_nodes()
     view.expect_end()
     assert again is not None
     assert shape(again, {}) == shape(graph, {})
@@ -116,7 +116,7 @@ def test_a_graph_is_the_same_when_it_was_written_and_read(
 @settings(max_examples=60, deadline=None)
 @given(graph=GRAPHS)
 def test_a_graph_is_the_same_on_the_way_from_kryo_2_to_kryo_5(graph: KryoNode) -> None:
-    old = read_nodes(ANYTHING, DataInputView(written(graph, OLD)), OLD)
+    old = NodeGraph(ANYTHING, DataInputView(written(graph, OLD)), OLD).read_nodes()
     assert old is not None
-    new = read_nodes(ANYTHING, DataInputView(written(old, NEW)), NEW)
+    new = NodeGraph(ANYTHING, DataInputView(written(old, NEW)), NEW).read_nodes()
     assert shape(new, {}) == shape(graph, {})

@@ -1,0 +1,57 @@
+"""Classes of the user that Kryo wrote, of which nobody has said what fields they have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats.errors import within
+from savepoint_formats.pass_through.recoded_entries import entry_layouts
+from savepoint_formats.values.recoding import holds_kryo, unknown_class
+from state_processor.changing.stored_elements import StoredElements, element_layout, stored_elements
+from state_processor.changing.stored_rows import stored_pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from savepoint_formats.layout import Layout
+    from state_processor.snapshot.operator import Operator
+
+
+def classes_to_describe(operator: Operator) -> frozenset[str]:
+    """The classes in the states of an operator that have to be described.
+
+    Of each value it is the first one, behind which nothing can be read: what is described then may
+    have others in it.
+
+    Raises:
+        SavepointError: A file can't be read.
+    """
+    kryo = operator.kryo
+    assert kryo is not None  # as it is one of a savepoint
+    with within(f"operator {operator.name}"):
+        names = (unknown_class(layout, data, kryo) for layout, data in _parts(operator))
+        return frozenset(name for name in names if name is not None)
+
+
+def _parts(operator: Operator) -> Iterator[tuple[Layout, bytes]]:
+    """All that may hold objects of Kryo, and how it lies."""
+    for state in operator.catalog.states:
+        if state.kind.is_raw or not state.kind.is_keyed:
+            continue
+        for piece in stored_pieces(operator, state.name):
+            layouts = entry_layouts(piece.state)
+            for layout, data in zip(
+                layouts, (piece.entries.keys, piece.entries.values), strict=True
+            ):
+                yield from _of_kryo(layout, data)
+    for elements in StoredElements.states_of(operator).values():
+        layout = element_layout(elements)
+        if holds_kryo(layout):
+            yield from ((layout, element) for element in stored_elements(operator, elements))
+
+
+def _of_kryo(layout: Layout | None, data: pa.LargeBinaryArray) -> Iterator[tuple[Layout, bytes]]:
+    if layout is not None and holds_kryo(layout):
+        yield from ((layout, value) for value in data.to_pylist())
