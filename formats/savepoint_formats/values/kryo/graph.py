@@ -25,7 +25,7 @@ from savepoint_formats.values.kinds.codec import MAX_DEPTH
 from savepoint_formats.values.kryo.body_table import described_body, known_body
 from savepoint_formats.values.kryo.classes import FINAL_CLASSES, JAVA_SERIALIZED
 from savepoint_formats.values.kryo.input import KryoInput
-from savepoint_formats.values.kryo.known_classes import KnownClasses
+from savepoint_formats.values.kryo.known_classes import known_classes
 from savepoint_formats.values.kryo.objects import Detailed, KryoNode, KryoObject, KryoReference
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class KryoGraph:
         self.view = view
         self.input = KryoInput(view, is_little_endian=dialect.is_5)
         self.is_5 = dialect.is_5
-        self.classes = KnownClasses(layout, dialect)
+        self.classes = known_classes(layout, dialect)
         self._names: list[str] = []
         self._objects: list[Value] = []
         self._streams: dict[bool, JavaStreamReader] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from savepoint_formats.values.kryo.classes import (
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
+@lru_cache(maxsize=100)
+def known_classes(layout: Kryo, dialect: KryoDialect) -> KnownClasses:
+    """What is known of the classes in graphs of a layout; made once for all of them."""
+    return KnownClasses(layout, dialect)
+
+
 def _by_name(classes: tuple[KryoClass, ...]) -> dict[str, KryoClass]:
     return {described.class_name: described for described in classes}
 
@@ -28,6 +35,7 @@ class KnownClasses:
         is_5: Whether it is Kryo 5.
         registered: Number -> class.
         custom: Class -> the serializer that the user registered for it.
+        numbers: Class -> number.
         user: Class -> what the user described.
         fixed: Class -> the fields of a class that Kryo has no serializer for.
     """
@@ -35,6 +43,7 @@ class KnownClasses:
     def __init__(self, layout: Kryo, dialect: KryoDialect) -> None:
         self.is_5 = dialect.is_5
         self.registered = registered_classes(dialect, layout.registrations)
+        self.numbers = {name: number for number, name in self.registered.items()}
         self.custom = {
             registration.class_name: registration.serializer
             for registration in layout.registrations

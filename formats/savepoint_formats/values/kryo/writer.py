@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
 from savepoint_formats.values.kryo.body_table import described_body, known_body
 from savepoint_formats.values.kryo.classes import JAVA_SERIALIZED
-from savepoint_formats.values.kryo.known_classes import KnownClasses
+from savepoint_formats.values.kryo.known_classes import known_classes
 from savepoint_formats.values.kryo.objects import KryoNode
 from savepoint_formats.values.kryo.output import KryoOutput
 
@@ -57,8 +57,7 @@ class KryoWriter:
         self.view = view
         self.output = KryoOutput(view, is_5=dialect.is_5)
         self.is_5 = dialect.is_5
-        self.classes = KnownClasses(layout, dialect)
-        self._numbers = {name: number for number, name in self.classes.registered.items()}
+        self.classes = known_classes(layout, dialect)
         self._names: dict[str, int] = {}
         self._objects: dict[int, int] = {}
         self._kept: list[KryoNode] = []
@@ -68,8 +67,8 @@ class KryoWriter:
         """The class of the next object; None if it is null."""
         if class_name is None:
             self.output.write_varint(_NULL)
-        elif class_name in self._numbers:
-            self.output.write_varint(self._numbers[class_name] + _FIRST_NUMBER)
+        elif class_name in self.classes.numbers:
+            self.output.write_varint(self.classes.numbers[class_name] + _FIRST_NUMBER)
         else:
             self.output.write_varint(_BY_NAME)
             number = self._names.get(class_name, len(self._names))
