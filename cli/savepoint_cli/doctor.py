@@ -54,8 +54,7 @@ def doctor(
 ) -> None:
     """Tell whether Flink RELEASE restores the savepoint at PATH: per operator and state, and why not.
 
-    Worst comes "silent corruption": Flink restores the state without an error, and with wrong
-    values. Then "not restorable", "restorable after migration" if the savepoint can be rewritten,
+    Worst comes "silent corruption": Flink may restore wrong values, and does not notice it. Then "not restorable", "restorable after migration" if the savepoint can be rewritten,
     "unknown" if it does not tell. Each finding has its reason, what to do, and its source. No key
     or value is read. Exit codes: 0 all is restorable, 3 not all is, 1 it can't be read.
 

@@ -1,7 +1,8 @@
 """Rules about serializers: a row each.
 
 Which snapshot classes Flink 2 lacks was found by comparing the classes of the distributions of
-1.20.5 and 2.2.1; what Flink 2 makes of Kryo's state, by restoring it there.
+1.20.5 and 2.2.1; what becomes of Kryo's state, by restoring in 2.2.1 what 1.20.5 wrote: objects of
+ints and texts were right, floats were wrong, lists and POJOs with collections failed.
 """
 
 from __future__ import annotations
@@ -83,9 +84,9 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
         Verdict.SILENT_CORRUPTION,
         from_1_to_2,
         _kryo,
-        "Flink 1 writes by Kryo 2.24, Flink 2 reads by Kryo 5.6, whose bytes are others. The"
-        " serializer snapshot is the same, so Flink 2 restores the state without an error, and its"
-        " values are wrong",
+        "Flink 1 writes by Kryo 2.24, Flink 2 reads by Kryo 5.6, and the serializer snapshot of both"
+        " is the same, so that Flink 2 does not notice. The bytes of some classes are alike, those of"
+        " most are not: values are wrong without an error, or the restore fails when it reads them",
         "do not restore it as it is: savepoint migrate writes it for Flink 2, if your own classes in"
         " it are described. Or keep the state in a POJO, an Avro class or under a serializer of your"
         " own before you leave Flink 1",
@@ -97,8 +98,8 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
         from_1_to_2,
         _collection_fields,
         "Flink 1 leaves a List, Map or Set in a POJO to Kryo; Flink 2 has serializers of its own"
-        " for them, and refuses the POJO. If the field is declared without type arguments, it stays"
-        " with Kryo, and its values are wrong",
+        " for them, and refuses the POJO, or fails when it reads it. If the field is declared without"
+        " type arguments, it stays with Kryo, and its values may be wrong",
         "savepoint migrate writes it for Flink 2; or give the field a type information of your own"
         " in both jobs, and save it once more by Flink 1",
         f"FLINK-34037, FLINK-34123, {NOTES_2_0}; TypeExtractor",

@@ -14,7 +14,7 @@ class Verdict(StrEnum):
 
     | value                      | meaning                                                     |
     |----------------------------|-------------------------------------------------------------|
-    | silent corruption          | Flink restores it without an error, and with wrong values   |
+    | silent corruption          | Flink may restore wrong values, and does not notice it      |
     | not restorable             | Flink refuses it, whatever is done to the savepoint alone   |
     | restorable after migration | Flink refuses it as it is; the savepoint can be rewritten   |
     | unknown                    | the savepoint does not tell                                 |
