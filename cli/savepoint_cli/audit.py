@@ -9,6 +9,7 @@ import click
 
 import state_processor
 from savepoint_cli import completion
+from savepoint_cli.engine import opened_for, work_options
 from savepoint_cli.inspect import (
     allow_path_option,
     inspection,
@@ -93,6 +94,7 @@ at_option = click.option(
     type=click.Path(dir_okay=False, writable=True),
     help="Write a page with plots to this file, which needs no network; it is replaced.",
 )
+@work_options
 def stats(
     output: Output,
     path: str,
@@ -103,7 +105,7 @@ def stats(
     *,
     with_key_groups: bool,
     html_file: str | None,
-    **uids: Any,
+    **options: Any,
 ) -> None:
     """Show what the state at PATH, or that of TABLE, weighs: keys, bytes, timers, skew.
 
@@ -115,7 +117,7 @@ def stats(
     savepoint stats s3://jobs/orders/savepoint-1a2b --output json
     savepoint stats s3://jobs/orders/savepoint-1a2b --html report.html
     """
-    savepoint = open_savepoint(path, **uids)
+    savepoint = opened_for(path, options)
     report = savepoint.stats(table, at=at, ttl=ttl, top=top)
     if html_file is None:
         output.page(report, *statistics_tables(report, with_key_groups=with_key_groups))

@@ -1,4 +1,4 @@
-"""Commands that judge: whether a savepoint is whole, and in what two differ. None starts Spark.
+"""Commands that judge: whether a savepoint is whole, and in what two differ.
 
 A command ends with 1 if something is wrong with a savepoint, and with 3 if two are different.
 """
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from savepoint_cli import completion
+from savepoint_cli.engine import opened_for, work_options
 from savepoint_cli.inspect import inspection, open_savepoint
 from savepoint_cli.output import OutputFormat
 from savepoint_formats.errors import DamagedError, UnknownUidWarning
@@ -82,6 +83,7 @@ class DiffPage:
 @click.option(
     "--with-times", is_flag=True, help="Times of last access of state with TTL count as well."
 )
+@work_options
 def diff(
     output: Output,
     path: str,
@@ -90,7 +92,7 @@ def diff(
     rows: int,
     is_feed: bool,
     with_times: bool,
-    **uids: Any,
+    **options: Any,
 ) -> None:
     """Compare the savepoint at PATH with OTHER, which came later, or but one TABLE of them.
 
@@ -102,12 +104,12 @@ def diff(
     savepoint diff s3://jobs/orders/savepoint-1a2b s3://jobs/orders/savepoint-5e6f
     savepoint diff before after summarize.keyed_state --changes --output json
     """
-    before = open_savepoint(path, **uids)
+    before = opened_for(path, options)
     names = [operator.uid for operator in before.operators() if operator.uid]
     with warnings.catch_warnings():
         # That an operator is gone is what the differences say.
         warnings.simplefilter("ignore", UnknownUidWarning)
-        after = open_savepoint(other, **{**uids, "uids": (*uids["uids"], *names)})
+        after = open_savepoint(other, **{**options, "uids": (*options["uids"], *names)})
     found = before.diff(after, table, with_times=with_times)
     if is_feed:
         is_equal = _feed(output, found)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from savepoint_cli.engine import spark_options, started_session
 from savepoint_cli.inspect import (
     inspection,
     nanoseconds_option,
@@ -19,7 +20,7 @@ from savepoint_cli.inspect import (
 from savepoint_cli.local import usage_errors
 from savepoint_cli.read import row_limit, times_option
 from savepoint_formats.scan.read_options import ReadOptions
-from state_processor import Savepoint, files, local_session, reading
+from state_processor import Savepoint, files, reading
 from state_processor import sql as embedded_sql
 from state_processor.reading.rows import result_rows
 from state_processor.snapshot.sql_tables import SqlTables
@@ -34,18 +35,6 @@ if TYPE_CHECKING:
     Run = Callable[[str, int | None], SqlResult]
 
 _FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "jsonl", ".jsonl": "jsonl"}
-
-
-def _settings(
-    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
-) -> dict[str, str]:
-    found = {}
-    for one in given:
-        name, equals, value = one.partition("=")
-        if not (name and equals):
-            raise click.BadParameter(f"{one!r}, expected such as spark.driver.memory=4g")
-        found[name.replace(".", "__")] = value
-    return found
 
 
 def _file(
@@ -69,14 +58,7 @@ def _file(
     show_default=True,
     help="What runs the query: DuckDB in this process, or Spark.",
 )
-@click.option("--master", default="local[*]", help="Of Spark: where it runs. This machine if not.")
-@click.option(
-    "--conf",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=_settings,
-    help="Of Spark: a setting, as spark.driver.memory=4g. Repeatable.",
-)
+@spark_options
 @click.option(
     "-o",
     "--out",
@@ -163,9 +145,7 @@ def _engine(
 
 
 def _spark(opened: Savepoint, options: Mapping[str, Any], where: Mapping[str, Any]) -> Run:
-    if sys.stderr.isatty():
-        click.echo("Starting Spark …", err=True)
-    spark = local_session(options["master"], **options["conf"])
+    spark = started_session(options)
     names = tuple(operator.uid for operator in opened.operators() if operator.uid)
     paths = {name: where[name] for name in ("allow_paths", "strict_paths", "key_types")}
     savepoint = Savepoint.load(spark, opened.path, uids=names, **paths)

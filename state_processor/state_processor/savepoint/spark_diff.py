@@ -70,6 +70,11 @@ class SparkSavepointDiff(SavepointDiff):
             task.changes, spark_schema(task.pair.schema, nanoseconds)
         )
 
+    def samples(self, table: str | None = None, rows: int = 10) -> pa.Table:
+        """Some rows that differ, with Spark's types; times with nanoseconds are text."""
+        with typed_errors():
+            return self.to_dataframe(table, nanoseconds="text").limit(rows).toArrow()
+
     def _counts(self, pair: TableDiff) -> ChangeCounts:
         task = _Task.of(pair, "refuse")
         with typed_errors():
