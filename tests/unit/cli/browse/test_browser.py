@@ -171,7 +171,8 @@ def test_a_key_is_found_and_shown_with_all_that_it_has() -> None:
         await browser.choose("stateful", "keyed_state")
         keys = [row[0] for row in browser.rows]
         browser.table.focus()
-        await browser.press(*["down"] * keys.index("customer-005"), "k")
+        browser.table.move_cursor(row=keys.index("customer-005"))
+        await browser.press("k")
         assert "  key: customer-005" in browser.lines
 
     drive(STATES.open(), test)
