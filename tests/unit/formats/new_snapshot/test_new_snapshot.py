@@ -313,55 +313,6 @@ def test_a_killed_write_leaves_the_old_savepoint_whole(out: Path) -> None:
     assert len(names(out)) == 2
 
 
-class TestAtTheSameTime:
-    def test_one_completes_and_the_other_is_told(self, out: Path) -> None:
-        first, second = NewSnapshot.at(str(out)), NewSnapshot.at(str(out), OVERWRITE)
-        handles = [file_of(first, b"first"), file_of(second, b"second")]
-        first.commit(metadata_of(handles[0]))
-        with pytest.raises(SavepointExistsError, match="is a savepoint already"):
-            second.commit(metadata_of(handles[1]))
-        assert read(str(out)) == [b"first"]
-
-    def test_of_two_that_overwrite_too(self, out: Path) -> None:
-        write(str(out), b"old")
-        first, second = (NewSnapshot.at(str(out), OVERWRITE) for _ in range(2))
-        with second.begun():
-            late = file_of(second, b"second")
-            with first.begun():
-                first.commit(metadata_of(file_of(first, b"first")))
-            assert late.path in names(out)
-            with pytest.raises(SavepointExistsError, match="another write has replaced it"):
-                second.commit(metadata_of(late))
-        assert read(str(out)) == [b"first"]
-
-    def test_what_the_other_has_written_is_removed_by_itself(self, out: Path) -> None:
-        write(str(out), b"old")
-        late = NewSnapshot.at(str(out), OVERWRITE)
-
-        def meanwhile() -> None:
-            file_of(late, b"late")
-            sizes.update(write(str(out), b"new", mode="overwrite"))
-            assert len(names(out) - sizes.keys()) == 2
-            late.commit(metadata_of())
-
-        sizes: dict[str, int] = {}
-        with pytest.raises(SavepointExistsError), late.begun():
-            meanwhile()
-        assert names(out) == sizes.keys()
-
-    def test_a_directory_of_a_write_that_is_under_way_is_called_so(self, out: Path) -> None:
-        first = NewSnapshot.at(str(out))
-        with first.begun():
-            file_of(first, b"first")
-            with pytest.raises(NotASavepointError, match="of a write that is under way"):
-                NewSnapshot.at(str(out), OVERWRITE)
-
-    def test_an_error_of_the_writer_stays_what_it_is(self, out: Path) -> None:
-        with pytest.raises(ConnectionError, match="elsewhere"), NewSnapshot.at(str(out)).begun():
-            raise ConnectionError("elsewhere")
-        assert names(out) == set()
-
-
 class TestObjectStore:
     def test_a_savepoint_in_s3(self, s3_server: S3Server) -> None:
         bucket = s3_server.bucket("write")
