@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from savepoint_formats.values.arrow_types import spark_type_name
 from state_processor.reading.data_source import FORMAT
-from state_processor.types.sql_names import literal, quoted, sql_name
+from state_processor.types.sql_names import literal, plain_name, quoted
 from state_processor.types.timer_dates import LAST_MS, TIMESTAMP
 
 if TYPE_CHECKING:
@@ -15,54 +17,93 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-_BASE_DATABASE = "savepoint_tables"
+    from state_processor.snapshot.sql_tables import SqlTable
+
+_BASES = "savepoint_tables"
+
+# Stores of catalogs take names of 128 letters, of which two digests need 34.
+_READABLE = 80
 
 
-def create_view(
-    spark: SparkSession,
-    name: str,
-    schema: pa.Schema,
-    options: Mapping[str, str],
-    *,
-    has_dates: bool = False,
-) -> None:
-    """A view of a table of a savepoint.
+class SqlViews:
+    """The views of a session that show tables of savepoints; nothing is planned until they are used.
 
     Spark forgets the options of a table whose source is written in Python; those that a query
-    gives it remembers. So the view is such a query, over a table that has but the schema.
+    gives it remembers. So a view is such a query, over a table of its own that has but the
+    columns. Each statement takes Spark some ten milliseconds, so that none is sent twice: a table
+    with the columns wanted stays.
 
     Args:
         spark: The session.
-        name: The view, with its database, which need not be there.
-        schema: The columns of the table.
-        options: Those of the data source that read it.
-        has_dates: Whether the table is of timers whose times are to be timestamps.
     """
-    database, _, _ = name.partition(".")
-    base = f"{_BASE_DATABASE}.{sql_name(name)}"
-    given = ", ".join(f"`{name}` = {literal(value)}" for name, value in options.items())
-    columns = ", ".join(f"{quoted(field.name)} {spark_type_name(field.type)}" for field in schema)
-    shown = ", ".join(_shown(field.name) for field in schema) if has_dates else "*"
-    for statement in (
-        f"CREATE DATABASE IF NOT EXISTS {_BASE_DATABASE}",
-        f"CREATE DATABASE IF NOT EXISTS {database}",
-        f"DROP TABLE IF EXISTS {base}",
-        f"CREATE TABLE {base} ({columns}) USING {FORMAT}",
-        f"CREATE OR REPLACE VIEW {name} AS SELECT {shown} FROM {base} WITH ({given})",
-    ):
-        spark.sql(statement)
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._databases: set[str] = set()
+        self._ensure_database(_BASES)
+        found = spark.sql(f"SHOW TABLES IN {_BASES}").collect()
+        self._bases = {str(row["tableName"]) for row in found}
+
+    def create(
+        self,
+        view: SqlTable,
+        schema: pa.Schema,
+        options: Mapping[str, str],
+        *,
+        has_dates: bool = False,
+    ) -> None:
+        """Makes or replaces a view.
+
+        Args:
+            view: The table, with the name of the view.
+            schema: The columns of the table.
+            options: Those of the data source that read it.
+            has_dates: Whether the table is of timers whose times are to be timestamps.
+        """
+        self._ensure_database(view.database)
+        base = self._base(view, schema)
+        given = ", ".join(f"`{name}` = {literal(value)}" for name, value in options.items())
+        shown = ", ".join(_shown(field.name) for field in schema) if has_dates else "*"
+        self._spark.sql(
+            f"CREATE OR REPLACE VIEW {view.spark_sql} AS SELECT {shown} FROM {base} WITH ({given})"
+        )
+
+    def drop(self, view: SqlTable) -> None:
+        """Drops a view if it is there; its database need not be."""
+        self._ensure_database(view.database)
+        self._spark.sql(f"DROP VIEW IF EXISTS {view.spark_sql}")
+
+    def _ensure_database(self, name: str) -> None:
+        if name not in self._databases:
+            self._spark.sql(f"CREATE DATABASE IF NOT EXISTS {quoted(name)}")
+            self._databases.add(name)
+
+    def _base(self, view: SqlTable, schema: pa.Schema) -> str:
+        """The table with these columns that a view is over; of others, none is left."""
+        columns = ", ".join(
+            f"{quoted(field.name)} {spark_type_name(field.type)}" for field in schema
+        )
+        own = _own_name(view)
+        base = f"{own}_{_digest(columns)}"
+        if base not in self._bases:
+            former = {one for one in self._bases if re.fullmatch(f"{own}_[0-9a-f]{{16}}", one)}
+            for one in former:
+                self._spark.sql(f"DROP TABLE IF EXISTS {_BASES}.{quoted(one)}")
+            self._spark.sql(
+                f"CREATE TABLE IF NOT EXISTS {_BASES}.{quoted(base)} ({columns}) USING {FORMAT}"
+            )
+            self._bases = self._bases - former | {base}
+        return f"{_BASES}.{quoted(base)}"
 
 
-def drop_view(spark: SparkSession, name: str) -> None:
-    """Drops a view if it is there.
+def _own_name(view: SqlTable) -> str:
+    """What the tables of no other view begin with, in the small letters of Spark's catalog."""
+    readable = plain_name(f"{view.database}_{view.name}").lower()
+    return f"{readable[:_READABLE]}_{_digest(view.spark_sql.lower())}"
 
-    Args:
-        spark: The session.
-        name: The view, with its database, which need not be there.
-    """
-    database, _, _ = name.partition(".")
-    spark.sql(f"CREATE DATABASE IF NOT EXISTS {database}")
-    spark.sql(f"DROP VIEW IF EXISTS {name}")
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]
 
 
 def _shown(name: str) -> str:

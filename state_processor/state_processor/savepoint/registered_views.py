@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from state_processor.reading.sql_views import create_view, drop_view
+from state_processor.reading.sql_views import SqlViews
 from state_processor.snapshot.sql_tables import SqlTables
 from state_processor.types.schema import exported_schema
 from state_processor.types.source_options import SourceOptions
@@ -14,36 +14,53 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.read_options import ReadOptions
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
     from state_processor.snapshot.snapshot import Snapshot
+    from state_processor.snapshot.sql_tables import SqlTable
     from state_processor.types.timer_dates import Times
 
 
-def create_views(savepoint: SparkSavepoint, options: ReadOptions, times: Times) -> dict[str, str]:
-    """Makes each table a view; see ``SparkSavepoint.register``.
+class RegisteredViews:
+    """The tables of a savepoint, each of which becomes a view when it is asked for.
 
     Args:
         savepoint: The savepoint.
         options: How each table is read.
         times: What the times of timers are.
-
-    Returns:
-        Name in SQL -> full name of the table.
     """
-    names: dict[str, str] = {}
-    for shown in SqlTables(savepoint.operators()):
-        if shown.problem is not None:
-            # A view of another savepoint would answer in its place.
-            drop_view(savepoint.spark, shown.spark_sql)
-            continue
-        names[shown.spark_sql] = shown.full_name
+
+    def __init__(self, savepoint: SparkSavepoint, options: ReadOptions, times: Times) -> None:
+        self.tables = SqlTables(savepoint.operators())
+        self._savepoint, self._options, self._times = savepoint, options, times
+        self._views = SqlViews(savepoint.spark)
+
+    def show(self, table: SqlTable) -> None:
+        """Makes a table that can be read a view."""
+        savepoint, options = self._savepoint, self._options
         given = {
-            **savepoint.source_options(shown.full_name, SourceOptions(options)),
+            **savepoint.source_options(table.full_name, SourceOptions(options)),
             "savepoint": savepoint.directory.absolute_uri,
         }
-        scan = shown.operator.scan(shown.operator.table(shown.table), options)
+        scan = table.operator.scan(table.operator.table(table.table), options)
         schema = exported_schema(scan.schema, options.nanoseconds)
-        has_dates = are_dates(scan.kind, times)
-        create_view(savepoint.spark, shown.spark_sql, schema, given, has_dates=has_dates)
-    return names
+        self._views.create(table, schema, given, has_dates=are_dates(scan.kind, self._times))
+
+    def hide(self, table: SqlTable) -> None:
+        """Drops the view of another savepoint that would answer in the place of a table."""
+        self._views.drop(table)
+
+    def show_all(self) -> dict[str, str]:
+        """Makes each table that can be read a view.
+
+        Returns:
+            Name in SQL -> full name of the table.
+        """
+        names: dict[str, str] = {}
+        for table in self.tables:
+            if table.problem is not None:
+                self.hide(table)
+                continue
+            self.show(table)
+            names[table.spark_sql] = table.full_name
+        return names
 
 
 def unread_views(savepoint: Snapshot) -> dict[str, str]:

@@ -17,7 +17,7 @@ from state_processor.reading.metadata_function import register_metadata_function
 from state_processor.reading.per_key import ReaderPlan, keys_of_function, row_types, to_dataframe
 from state_processor.reading.window_reader import WindowReaderJob
 from state_processor.savepoint.merged_rows import read_merged
-from state_processor.savepoint.registered_views import create_views, unread_views
+from state_processor.savepoint.registered_views import RegisteredViews, unread_views
 from state_processor.savepoint.savepoint import Savepoint
 from state_processor.savepoint.spark_verbs import SparkAuditVerbs
 from state_processor.savepoint.writer import SavepointWriter
@@ -337,6 +337,9 @@ class SparkSavepoint(SparkAuditVerbs, Savepoint):
     ) -> dict[str, str]:
         """Makes each operator a database of Spark SQL, and each table a view in it.
 
+        That reads what the files tell of their types, and no state: a view is planned when a
+        query uses it.
+
         Spark's names consist of letters, digits and ``_``; what else a uid or a state's name has
         becomes ``_``, and a number behind it tells apart what would be the same. Databases of
         these names are used if they are there; views of these names are replaced.
@@ -358,7 +361,7 @@ class SparkSavepoint(SparkAuditVerbs, Savepoint):
         """
         asked = ReadOptions(nanoseconds=nanoseconds, undescribed_subclasses=undescribed_subclasses)
         self.warn_of_unread_tables()
-        return create_views(self, asked, times)
+        return RegisteredViews(self, asked, times).show_all()
 
     def unread_views(self) -> dict[str, str]:
         """Name in SQL -> why ``register`` left it out."""
