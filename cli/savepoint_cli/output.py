@@ -93,19 +93,22 @@ class Output:
         if digest is not None and shares == [len(digest[1])]:
             _echo_styled("more than one screen (--all shows it)", dim=True)
 
-    def values(self, title: str, names: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
-        """A table of rows of data, or a JSON line per row; bytes are hexadecimal."""
+    def values(self, title: str, names: Sequence[str], rows: Iterable[dict[str, Any]]) -> int:
+        """A table of rows of data, or a JSON line per row; bytes are hexadecimal.
+
+        Programs get each row when it is there, people a table that fits all of them.
+
+        Returns:
+            How many rows there are.
+        """
         if self.format is OutputFormat.JSON:
-            for row in rows:
-                click.echo(json_printable(to_json(row)))
-            return
-        cell = person_cell if self.is_for_people else plain_cell
-        cells = [[cell(row[name]) for name in names] for row in rows]
-        numbers = (
-            place for place, name in enumerate(names) if any(_is_number(row[name]) for row in rows)
-        )
+            return _echo_all(json_printable(to_json(row)) for row in rows)
         shown = tuple(printable(name, keep="") for name in names)
-        self._print_table(title, TextTable(shown, cells, frozenset(numbers)))
+        if self.is_for_people and self.format is not OutputFormat.CSV:
+            return self._print_values(title, names, list(rows))
+        line = _csv_line if self.format is OutputFormat.CSV else "\t".join
+        click.echo(line(shown))
+        return _echo_all(line([plain_cell(row[name]) for name in names]) for row in rows)
 
     def text(self, place: dict[str, str], text: str) -> None:
         """A text to copy, or a JSON line with it in ``text``."""
@@ -226,6 +229,17 @@ class Output:
         if share < len(records):
             click.echo(f"… {len(records) - share:,} more (--all shows them)")
 
+    def _print_values(
+        self, title: str, names: Sequence[str], rows: Sequence[dict[str, Any]]
+    ) -> int:
+        cells = [[person_cell(row[name]) for name in names] for row in rows]
+        numbers = (
+            place for place, name in enumerate(names) if any(_is_number(row[name]) for row in rows)
+        )
+        shown = tuple(printable(name, keep="") for name in names)
+        self._print_table(title, TextTable(shown, cells, frozenset(numbers)))
+        return len(rows)
+
     def _print_table(self, title: str, table: TextTable) -> None:
         if self.format is OutputFormat.CSV:
             _echo_all(map(_csv_line, (table.names, *table.rows)))
@@ -286,9 +300,13 @@ def escape(text: str, keep: str = "") -> str:
     return markup.escape(printable(text, keep=keep))
 
 
-def _echo_all(lines: Iterable[str]) -> None:
+def _echo_all(lines: Iterable[str]) -> int:
+    """Prints each line when it is there; gives their number."""
+    count = 0
     for line in lines:
         click.echo(line)
+        count += 1
+    return count
 
 
 def _echo_styled(text: str, *, bold: bool = False, dim: bool = False) -> None:

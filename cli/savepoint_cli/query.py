@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import PurePosixPath
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -20,21 +21,22 @@ from savepoint_cli.inspect import (
 from savepoint_cli.local import usage_errors
 from savepoint_cli.read import row_limit, times_option
 from savepoint_formats.scan.read_options import ReadOptions
-from state_processor import Savepoint, files, reading
+from state_processor import Savepoint, files
 from state_processor import sql as embedded_sql
 from state_processor.reading.rows import result_rows
 from state_processor.snapshot.sql_tables import SqlTables
-from state_processor.sql.sql_text import Dialect, rewritten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from savepoint_cli.output import Output
-    from state_processor.sql.sql_database import SqlResult
+    from state_processor.savepoint.spark_database import SparkDatabase
+    from state_processor.sql import SqlDatabase, SqlResult
 
-    Run = Callable[[str, int | None], SqlResult]
+    Engine = SqlDatabase | SparkDatabase
 
 _FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "jsonl", ".jsonl": "jsonl"}
+_DIRECTORY = "directory"
 
 
 def _file(
@@ -42,9 +44,13 @@ def _file(
 ) -> tuple[str, str] | None:
     if given is None:
         return None
+    if given.endswith("/"):
+        return given, _DIRECTORY
     form = _FORMATS.get(PurePosixPath(given).suffix.casefold())
     if form is None:
-        raise click.BadParameter(f"{given!r}, expected a name with one of {', '.join(_FORMATS)}")
+        raise click.BadParameter(
+            f"{given!r}, expected a name with one of {', '.join(_FORMATS)}, or one with / at its end"
+        )
     return given, form
 
 
@@ -64,7 +70,7 @@ def _file(
     "--out",
     metavar="FILE",
     callback=_file,
-    help="Write all rows to a .parquet, .csv or .json (lines) file.",
+    help="Write all rows to a .parquet, .csv or .json (lines) file. Spark also writes to DIRECTORY/.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace a file that lies there.")
 @row_limit(100)
@@ -85,19 +91,21 @@ def query(output: Output, path: str, sql: str | None, **options: Any) -> None:
     savepoint query s3://jobs/orders/savepoint-1a2b "FROM summarize.keyed_state" -o totals.parquet
     """
     run_options = {name: options.pop(name) for name in _OF_THE_RUN}
+    if run_options["engine"] != "spark" and (run_options["out"] or (None,))[-1] == _DIRECTORY:
+        raise click.UsageError("-o DIRECTORY/ is written by --engine spark; DuckDB writes one file")
     opened = open_savepoint(path, **options)
     if sql is None and not sys.stdin.isatty():
         sql = sys.stdin.read()
     if sql is not None and not sql.strip():
         raise click.UsageError("no SQL: give it in quotes, or by stdin")
-    with _engine(opened, run_options, options) as run:
+    with _engine(opened, run_options, options) as engine:
         if sql is not None:
-            _answer(output, run, sql, run_options)
+            _answer(output, engine, sql, run_options)
             return
         from savepoint_cli.prompt import Prompt  # noqa: PLC0415  # prompt_toolkit is slow
 
         tables = SqlTables(opened.operators())
-        Prompt(opened, tables, lambda out, text: _answer(out, run, text, run_options)).run()
+        Prompt(opened, tables, lambda out, text: _answer(out, engine, text, run_options)).run()
 
 
 _OF_THE_RUN = (
@@ -106,21 +114,28 @@ _OF_THE_RUN = (
 )
 
 
-def _answer(output: Output, run: Run, sql: str, options: Mapping[str, Any]) -> None:
+def _answer(output: Output, engine: Engine, sql: str, options: Mapping[str, Any]) -> None:
     start, limit = perf_counter(), options["rows"]
     if options["out"] is not None:
-        _write(output, run(sql, None), options)
+        _write(output, engine, sql, options)
         return
-    found = run(sql, limit + 1)
-    names, rows = result_rows(found.schema, found.batches, limit + 1)
-    output.values("", names, rows[:limit])
+    found = _result(engine, sql, limit + 1)
+    names, rows = result_rows(found.schema, found.batches)
+    count = output.values("", names, islice(rows, limit))
     seconds = perf_counter() - start
-    more = f"; there are more: -n {limit * 10} shows them" if len(rows) > limit > 0 else ""
-    output.note(f"{min(len(rows), limit):,} rows by {options['engine']} in {seconds:.1f} s{more}")
+    is_more = limit > 0 and next(rows, None) is not None
+    more = f"; there are more: -n {limit * 10} shows them" if is_more else ""
+    counted = f"{count:,} row{'' if count == 1 else 's'}"
+    output.note(f"{counted} by {options['engine']} in {seconds:.1f} s{more}")
 
 
-def _write(output: Output, found: SqlResult, options: Mapping[str, Any]) -> None:
+def _write(output: Output, engine: Engine, sql: str, options: Mapping[str, Any]) -> None:
     path, form = options["out"]
+    if not isinstance(engine, embedded_sql.SqlDatabase) and form == _DIRECTORY:
+        engine.write(sql, path, is_overwritten=options["overwrite"])
+        output.note(f"{path}: written by {options['engine']}")
+        return
+    found = _result(engine, sql).with_distinct_names()
     with usage_errors():
         size = files.write_table_file(
             path,
@@ -132,30 +147,33 @@ def _write(output: Output, found: SqlResult, options: Mapping[str, Any]) -> None
     output.note(f"{path}: {size:,} bytes, written by {options['engine']}")
 
 
+def _result(engine: Engine, sql: str, limit: int | None = None) -> SqlResult:
+    """What a query gives; DuckDB needs no limit, as its rows are read when they are taken."""
+    if isinstance(engine, embedded_sql.SqlDatabase):
+        return engine.query(sql)
+    return engine.query(sql, limit)
+
+
 @contextmanager
 def _engine(
     opened: Savepoint, options: Mapping[str, Any], where: Mapping[str, Any]
-) -> Iterator[Run]:
+) -> Iterator[Engine]:
     if options["engine"] == "spark":
         yield _spark(opened, options, where)
         return
     asked = {name: options[name] for name in ("nanoseconds", "undescribed_subclasses")}
     with embedded_sql.SqlDatabase(opened, ReadOptions(**asked), times=options["times"]) as database:
-        yield lambda sql, _limit: database.query(sql)
+        yield database
 
 
-def _spark(opened: Savepoint, options: Mapping[str, Any], where: Mapping[str, Any]) -> Run:
+def _spark(
+    opened: Savepoint, options: Mapping[str, Any], where: Mapping[str, Any]
+) -> SparkDatabase:
+    from state_processor.savepoint.spark_database import SparkDatabase  # noqa: PLC0415  # Spark
+
     spark = started_session(options)
     names = tuple(operator.uid for operator in opened.operators() if operator.uid)
     paths = {name: where[name] for name in ("allow_paths", "strict_paths", "key_types")}
     savepoint = Savepoint.load(spark, opened.path, uids=names, **paths)
-    asked = {name: options[name] for name in ("nanoseconds", "undescribed_subclasses", "times")}
-    savepoint.register(**asked)
-    tables, unread = SqlTables(savepoint.operators()), savepoint.unread_views()
-
-    def run(sql: str, limit: int | None) -> SqlResult:
-        text = rewritten(sql, tables, Dialect.SPARK)
-        found = reading.query_table(spark, text, limit, unread)
-        return embedded_sql.SqlResult(found.schema, iter(found.to_batches()))
-
-    return run
+    asked = {name: options[name] for name in ("nanoseconds", "undescribed_subclasses")}
+    return SparkDatabase(savepoint, ReadOptions(**asked), times=options["times"])

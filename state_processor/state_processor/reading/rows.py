@@ -77,14 +77,13 @@ def _fits(column: pa.Array) -> bool:
 
 
 def result_rows(
-    schema: pa.Schema, batches: Iterator[pa.RecordBatch], limit: int
-) -> tuple[list[str], Rows]:
-    """The first rows of a query's result, as plain values.
+    schema: pa.Schema, batches: Iterator[pa.RecordBatch]
+) -> tuple[list[str], Iterator[dict[str, Any]]]:
+    """The rows of a query's result, as plain values; no more are read than are taken.
 
     Args:
         schema: The columns; several may have one name.
         batches: The rows.
-        limit: How many rows at most; no more are read than it takes.
 
     Returns:
         The names of the columns, each with a number behind it that was there before; dicts of
@@ -92,7 +91,7 @@ def result_rows(
     """
     names = distinct(schema.names)
     renamed = (pa.RecordBatch.from_arrays(one.columns, names=names) for one in batches)
-    return names, list(islice(_rows(renamed), limit))
+    return names, _rows(renamed)
 
 
 def _filtered(batch: pa.RecordBatch, where: str) -> pa.RecordBatch:

@@ -1,79 +1,99 @@
-"""Rows of a query in Spark SQL, for people."""
+"""Rows of a DataFrame as Arrow: the first few at once, or all of them partition by partition."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.captured import convert_exception
 
-from savepoint_formats.errors import NotFoundError, QueryError
-from state_processor.reading.rows import Rows, result_rows
+from savepoint_formats.errors import QueryError
 from state_processor.snapshot.task_errors import typed_errors
+from state_processor.types.sql_names import distinct
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
 
-    import pyarrow as pa
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame
+
+# Of a row of Spark, which has to fit into memory several times on its way.
+_STORED_SIZE = 1 << 26
 
 
-def query_rows(
-    spark: SparkSession, query: str, limit: int, unread: Mapping[str, str] | None = None
-) -> tuple[list[str], Rows]:
-    """The first rows of a query in Spark SQL, as plain values.
+def first_batches(frame: DataFrame, limit: int) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The first rows of a DataFrame, and their columns.
 
     Args:
-        spark: The session.
-        query: The query.
+        frame: The DataFrame.
         limit: How many rows at most.
-        unread: Name in SQL of a table -> why it can't be read, as ``unread_views`` gives them.
-
-    Returns:
-        As ``result_rows``.
 
     Raises:
-        QueryError: The query can't be understood, or fails.
-        NotFoundError: It names one of the tables that can't be read.
+        QueryError: A query fails.
         SavepointError: A file is damaged or missing, as the scan tells it.
     """
-    found = query_table(spark, query, limit, unread)
-    return result_rows(found.schema, iter(found.to_batches()), limit)
+    with query_errors():
+        found = frame.limit(limit).toArrow()
+    return found.schema, iter(found.to_batches())
 
 
-def query_table(
-    spark: SparkSession,
-    query: str,
-    limit: int | None = None,
-    unread: Mapping[str, str] | None = None,
-) -> pa.Table:
-    """The rows of a query in Spark SQL; all without a limit.
+def all_batches(frame: DataFrame) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """All rows of a DataFrame, and their columns; the driver has but two partitions at a time.
 
     Raises:
-        QueryError: As ``query_rows``.
-        NotFoundError: As ``query_rows``.
-        SavepointError: As ``query_rows``.
+        QueryError: A query fails, also while rows are read.
+        SavepointError: As ``first_batches``.
     """
+    with query_errors():
+        named = frame.toDF(*distinct(frame.columns))
+        schema = named.limit(0).toArrow().schema
+    return schema, _batches(named.mapInArrow(_stored, "batch BINARY"), schema)
+
+
+def _batches(stored: DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    with query_errors(), _causes():
+        for row in stored.toLocalIterator(prefetchPartitions=True):
+            with pa.ipc.open_stream(row["batch"]) as stream:
+                for batch in stream:
+                    yield batch.cast(schema)
+
+
+def _stored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A row for each batch, in a task: one with the batch as Arrow's stream."""
+    for batch in batches:
+        for piece in _pieces(batch):
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, piece.schema) as stream:
+                stream.write_batch(piece)
+            cell = pa.array([sink.getvalue().to_pybytes()], pa.binary())
+            yield pa.RecordBatch.from_arrays([cell], names=["batch"])
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    rows = max(1, batch.num_rows * _STORED_SIZE // max(batch.nbytes, 1))
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)
+
+
+@contextmanager
+def _causes() -> Iterator[None]:
+    """Raises what a task has failed of; an iterator of rows tells only that it waited in vain."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        cause = error.java_exception
+        while (deeper := cause.getCause()) is not None:
+            cause = deeper
+        raise convert_exception(cause) from error
+
+
+@contextmanager
+def query_errors() -> Iterator[None]:
+    """Raises what was wrong with a query or with a savepoint, instead of Spark's errors."""
     try:
         with typed_errors():
-            rows = spark.sql(query)
-            return (rows if limit is None else rows.limit(limit)).toArrow()
+            yield
     except PySparkException as error:
-        if reason := _unread_reason(error, unread or {}):
-            raise NotFoundError(reason) from error
         raise QueryError(str(error).strip().splitlines()[0]) from error
-
-
-def _unread_reason(error: PySparkException, unread: Mapping[str, str]) -> str | None:
-    """Why the table that Spark has not found can't be read, if it is one of those."""
-    if error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
-        return None
-    wanted = (error.getMessageParameters() or {}).get("relationName", "").replace("`", "")
-    database = wanted.casefold().partition(".")[0]
-    reasons = [
-        f"{name}: {reason}"
-        for name, reason in unread.items()
-        if name.replace("`", "").casefold().partition(".")[0] == database
-    ]
-    return (
-        f"there is no table {wanted}; could not be read: {'; '.join(reasons)}" if reasons else None
-    )

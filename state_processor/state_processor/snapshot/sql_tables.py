@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from savepoint_formats.errors import TableNotFoundError
+from savepoint_formats.printable import did_you_mean
 from state_processor.types.sql_names import double_quoted, plain_name, quoted, unused
 
 if TYPE_CHECKING:
@@ -110,6 +112,14 @@ class SqlTables:
             if found := next(filter(is_meant, tables), None):
                 return found
         return None
+
+    def unknown(self, name: str) -> TableNotFoundError:
+        """What is raised for the name of a table that there is not. Reads the headers of all files."""
+        known = sorted(table.sql for table in self)
+        return TableNotFoundError(
+            f"there is no table {name}; there are: {', '.join(known) or 'none'}"
+            f"{did_you_mean(name, known)}"
+        )
 
 
 def _named(operators: Iterable[Operator]) -> Iterator[SqlTable]:

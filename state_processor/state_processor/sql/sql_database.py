@@ -14,13 +14,13 @@ from uuid import uuid4
 import duckdb
 import pyarrow as pa
 
-from savepoint_formats.errors import QueryError, TableNotFoundError
+from savepoint_formats.errors import QueryError
 from savepoint_formats.printable import did_you_mean
 from savepoint_formats.scan.read_options import ReadOptions
 from state_processor.snapshot.sql_tables import SqlTable, SqlTables
 from state_processor.sql.scan_dataset import ScanDataset, SqlRows
 from state_processor.sql.sql_text import Dialect, rewritten
-from state_processor.types.sql_names import double_quoted
+from state_processor.types.sql_names import distinct, double_quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +47,15 @@ class SqlResult:
     def read_all(self) -> pa.Table:
         """All rows."""
         return pa.Table.from_batches(self.batches, self.schema)
+
+    def with_distinct_names(self) -> SqlResult:
+        """The same rows; behind a name that an earlier column has, there is a number."""
+        names = distinct(self.schema.names)
+        schema = pa.schema(
+            [field.with_name(name) for field, name in zip(self.schema, names, strict=True)]
+        )
+        batches = (pa.RecordBatch.from_arrays(one.columns, schema=schema) for one in self.batches)
+        return SqlResult(schema, batches)
 
 
 class SqlDatabase:
@@ -135,7 +144,7 @@ class SqlDatabase:
         found = self.tables.find(database, name)
         if found is None:
             if database and database.casefold() not in _OWN_DATABASES:
-                raise self._unknown(f"{database}.{name}")
+                raise self.tables.unknown(f"{database}.{name}")
             return
         if found.problem is not None:
             found.operator.table(found.table)
@@ -155,13 +164,6 @@ class SqlDatabase:
         self._connection.execute(f"CREATE VIEW {view} AS FROM {source}")
         return dataset
 
-    def _unknown(self, name: str) -> TableNotFoundError:
-        known = sorted(table.sql for table in self.tables)
-        return TableNotFoundError(
-            f"there is no table {name}; there are: {', '.join(known) or 'none'}"
-            f"{did_you_mean(name, known)}"
-        )
-
     @contextmanager
     def _told(self) -> Iterator[None]:
         """Raises what was wrong with the savepoint, or with the query, instead of DuckDB's errors."""
@@ -177,7 +179,7 @@ class SqlDatabase:
         # Behind it comes the place in a text that is not quite the user's.
         reason = " ".join(str(error).partition("\n\nLINE ")[0].split())
         if unknown := _NO_TABLE.search(reason):
-            return str(self._unknown(unknown[1]))
+            return str(self.tables.unknown(unknown[1]))
         unknown = _NO_COLUMN.search(reason)
         if unknown is None:
             return reason

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from state_processor.types.sql_names import double_quoted, quoted
 
 if TYPE_CHECKING:
-    from state_processor.snapshot.sql_tables import SqlTables
+    from state_processor.snapshot.sql_tables import SqlTable, SqlTables
 
 _NAME = r"""(?:"(?:[^"]|"")*"|`(?:[^`]|``)*`|[^\W\d][\w$]*)"""
 _PARTS = re.compile(_NAME)
@@ -51,6 +51,17 @@ def rewritten(sql: str, tables: SqlTables, dialect: Dialect) -> str:
         return match[0] if text is None else _rewritten_names(text, tables, dialect)
 
     return dialect.value.sub(replaced, sql)
+
+
+def named_tables(sql: str, tables: SqlTables, dialect: Dialect) -> list[SqlTable]:
+    """The tables whose names a query has, once each.
+
+    Arguments are those of ``rewritten``.
+    """
+    chains = (match["names"] for match in dialect.value.finditer(sql))
+    parts = ([unquoted(one) for one in _PARTS.findall(chain)] for chain in chains if chain)
+    found = (tables.find(*names[:2]) for names in parts if len(names) > 1)
+    return list({one.spark_sql: one for one in found if one is not None}.values())
 
 
 def _rewritten_names(text: str, tables: SqlTables, dialect: Dialect) -> str:

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.commands import result_of, run
 from support.sample_rows import SAMPLES, Sample, copy_of, file_of
@@ -248,7 +249,7 @@ class TestQuery:
         ("query", "message"),
         [
             ("SELEKT 1", "Syntax error at or near 'SELEKT'"),
-            ("SELECT * FROM nothing.at_all", "cannot be found"),
+            ("SELECT * FROM nothing.at_all", "there is no table nothing.at_all; there are: "),
             ("SELECT sum FROM stateful.keyed_state", "cannot be resolved"),
             ("SELECT last_id / 0 FROM stateful.keyed_state", "Division by zero"),
         ],
@@ -271,18 +272,25 @@ class TestQuery:
             file_of(savepoint, f"summarize {subtask}: keyed state").unlink()
         for table in ("summarize.keyed_state", "Summarize.timers"):
             code, output = run("query", *SPARK, savepoint.path, f"SELECT * FROM {table}")
-            warning, error = output.splitlines()
-            assert (code, warning.startswith("Warning: table summarize.keyed_state could")) == (
-                1,
-                True,
-            )
+            assert (code, output.count("\n")) == (1, 1)
             expected = (
                 f"Error: there is no table {table}; could not be read: summarize.keyed_state: "
             )
-            assert error.startswith(expected)
-            assert "does not exist" in error
-        code, output = run(
-            "query", *SPARK, savepoint.path, "SELECT * FROM currency_converter.rates"
-        )
-        assert code == 0
-        assert "does not exist" in output
+            assert output.startswith(expected)
+            assert "does not exist" in output
+        query = "SELECT * FROM currency_converter.rates"
+        code, output = run("query", *SPARK, savepoint.path, query)
+        assert (code, "does not exist" in output) == (0, False)
+
+    def test_writes_all_rows_to_a_file_or_to_a_directory(
+        self, spark: SparkSession, tmp_path: Path
+    ) -> None:
+        query = "SELECT key, total FROM summarize.keyed_state ORDER BY key"
+        for name in ("rows.parquet", "rows.csv", "directory/"):
+            out = f"{tmp_path}/{name}"
+            where = (SAMPLES / "currency-2.2.1-rocksdb-native", query)
+            code, output = run("query", *SPARK, *where, "-n", "1", "-o", out)
+            assert (code, "written by spark" in output) == (0, True)
+        assert pq.read_table(tmp_path / "rows.parquet").num_rows == 24
+        assert (tmp_path / "rows.csv").read_bytes().count(b"\n") == 25
+        assert pq.read_table(tmp_path / "directory").num_rows == 24

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -11,6 +11,10 @@ from rich.cells import cell_len
 
 from savepoint_cli.cells import person_cell, plain_cell
 from savepoint_cli.folded_table import TextTable, folded, vertical
+from savepoint_cli.output import Output, OutputFormat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @pytest.mark.parametrize(
@@ -89,6 +93,24 @@ def test_a_table_tells_what_its_rows_are_about_and_what_its_numbers_are() -> Non
     table = TextTable(("table", "text", "max parallelism"), [row], frozenset({2}))
     assert folded(table, 60).lines[2].startswith("operator-with-a-name.keyed_state  xxx")
     assert folded(table, 60).lines[0].endswith("  max paral…")
+
+
+def test_programs_get_each_row_when_it_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+    def rows() -> Iterator[dict[str, Any]]:
+        yield {"n": 1250268}
+        assert capsys.readouterr().out == "n\n1250268\n"
+        yield {"n": 2}
+
+    for form in (OutputFormat.TEXT, OutputFormat.CSV):
+        assert Output(form).values("", ["n"], rows()) == 2
+        assert capsys.readouterr().out == "2\n"
+
+
+def test_csv_has_plain_numbers_on_a_terminal_too(capsys: pytest.CaptureFixture[str]) -> None:
+    output = Output(OutputFormat.CSV)
+    output.is_for_people = True
+    output.values("", ["n"], [{"n": 1250268}])
+    assert capsys.readouterr().out == "n\n1250268\n"
 
 
 def test_vertical_shows_all() -> None:

@@ -78,6 +78,17 @@ def test_columns_of_one_name_are_told_apart() -> None:
     assert json.loads(printed) == {"a": 1, "a_2": 2}
 
 
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.csv", "rows.json"])
+def test_columns_of_one_name_are_told_apart_in_files(tmp_path: Path, name: str) -> None:
+    out = tmp_path / name
+    assert run(CURRENCY, "SELECT 1 AS a, 2 AS a", "-o", out)[0] == 0
+    if name.endswith("parquet"):
+        assert pq.read_table(out).to_pylist() == [{"a": 1, "a_2": 2}]
+    else:
+        expected = {"rows.csv": '"a","a_2"\n1,2\n', "rows.json": '{"a":1,"a_2":2}\n'}
+        assert out.read_text() == expected[name]
+
+
 @pytest.mark.parametrize("name", ["rows.parquet", "rows.csv", "rows.json", "rows.JSONL"])
 def test_writes_all_rows_to_a_file(tmp_path: Path, name: str) -> None:
     out = tmp_path / name
@@ -114,6 +125,7 @@ def test_writes_over_no_file_unless_asked_and_nothing_of_a_query_that_fails(tmp_
         (["SELECT totl FROM summarize.keyed_state"], "did you mean 'total'?"),
         (["FROM sumarize.keyed_state"], "did you mean 'summarize.keyed_state'?"),
         (["SELECT 1", "-o", "rows.xls"], "expected a name with one of .parquet"),
+        (["SELECT 1", "-o", "rows/"], "is written by --engine spark"),
         (["SELECT 1", "--engine", "flink"], "'flink' is not one of"),
         (["SELECT 1", "--enginee", "spark"], "--engine"),
         (["SELECT 1", "--conf", "x"], "expected such as"),

@@ -74,7 +74,7 @@ def test_the_prompt_answers_completes_and_remembers(tmp_path: Path) -> None:
         ask(".tables\n", "\nsummarize.keyed_state")
         ask("SELECT count(*) AS n\nFROM summ\t", "arize.keyed_state")
         terminal.type(";\n")
-        terminal.wait_for("1 rows by duckdb")
+        terminal.wait_for("1 row by duckdb")
         ask("SELECT totl FROM summarize.keyed_state;\n", "did you mean 'total'?")
         ask(".schema summarize.keyed_state\n", "DOUBLE")
         ask(".tabels\n", "did you mean .tables?")

@@ -1,4 +1,4 @@
-"""Rows for people: the first ones, those of a condition, those of a query."""
+"""Rows for people: the first ones, and those of a condition."""
 
 from __future__ import annotations
 
@@ -11,19 +11,13 @@ from support.sample_rows import Sample, copy_of, file_of
 from savepoint_formats.errors import (
     ColumnNotFoundError,
     ConditionError,
-    FormatError,
-    QueryError,
     StateFileNotFoundError,
 )
 from savepoint_formats.tables.tables import Column
-from state_processor import Savepoint
 from state_processor.reading.rows import first_rows
-from state_processor.reading.spark_rows import query_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
     from savepoint_formats.scan.scan import TableScan
 
@@ -129,63 +123,3 @@ class TestCondition:
     def test_of_a_table_without_the_columns_wanted(self) -> None:
         with pytest.raises(ColumnNotFoundError, match="no column 'sum'"):
             first_rows(summarize(columns=("sum",)), 9, "key = 1")
-
-
-class TestQuery:
-    @pytest.fixture
-    def currency(self, spark: SparkSession) -> SparkSession:
-        Savepoint.load(spark, CURRENCY.path).register()
-        return spark
-
-    def test_has_names_and_rows(self, currency: SparkSession) -> None:
-        query = "SELECT key, total FROM summarize.keyed_state WHERE key < 0 ORDER BY key"
-        names, rows = query_rows(currency, query, 9)
-        assert names == ["key", "total"]
-        assert rows == [
-            {"key": -2147483648, "total": 758887.21875},
-            {"key": -7, "total": 913265.84375},
-        ]
-
-    def test_joins_tables(self, currency: SparkSession) -> None:
-        query = (
-            "SELECT s.key, r.key, r.value FROM summarize.keyed_state s"
-            " JOIN currency_converter.rates r ON s.key = r.key ORDER BY s.key"
-        )
-        names, rows = query_rows(currency, query, 9)
-        assert names == ["key", "key_2", "value"]
-        assert rows == [
-            {"key": 0, "key_2": 0, "value": 11.875},
-            {"key": 1, "key_2": 1, "value": 13.125},
-        ]
-
-    def test_has_no_more_rows_than_wanted(self, currency: SparkSession) -> None:
-        assert len(query_rows(currency, "SELECT * FROM summarize.keyed_state", 3)[1]) == 3
-
-    @pytest.mark.parametrize(
-        ("query", "reason"),
-        [
-            ("SELEKT 1", "Syntax error at or near 'SELEKT'"),
-            ("SELECT * FROM summarise.keyed_state", "`summarise`.`keyed_state` cannot be found"),
-            ("SELECT totl FROM summarize.keyed_state", "`totl` cannot be resolved"),
-            ("SELECT 1 / 0", "Division by zero"),
-            ("SELECT assert_true(false, 'oops')", "oops"),
-        ],
-    )
-    def test_that_fails_is_an_error_of_one_line(
-        self, currency: SparkSession, query: str, reason: str
-    ) -> None:
-        with pytest.raises(QueryError, match=reason) as raised:
-            query_rows(currency, query, 9)
-        assert "\n" not in str(raised.value)
-
-    def test_of_a_damaged_savepoint_tells_what_is_damaged(
-        self, spark: SparkSession, tmp_path: Path
-    ) -> None:
-        savepoint = copy_of(CURRENCY, tmp_path)
-        rates = file_of(savepoint, "currency_converter 0: operator state")
-        rates.write_bytes(rates.read_bytes()[:-3])
-        Savepoint.load(spark, savepoint.path).register()
-        with pytest.raises(FormatError, match=f"{rates.name} at byte ") as raised:
-            query_rows(spark, "SELECT * FROM currency_converter.rates", 9)
-        assert "operator currency_converter" in str(raised.value)
-        assert "\n" not in str(raised.value)

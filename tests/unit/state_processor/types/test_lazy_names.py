@@ -8,7 +8,7 @@ from importlib import import_module
 
 import pytest
 
-ROOMS = ("audit", "changing", "checks", "files", "reading", "sql")
+ROOMS = ("audit", "changing", "checks", "files", "sql")
 PACKAGES = ("state_processor", *(f"state_processor.{room}" for room in ROOMS))
 
 
