@@ -83,7 +83,7 @@ def copy(output: Output, path: str, out: str, overwrite: bool, dry_run: bool, **
 
 @click.command()
 @inspection
-@click.argument("old")
+@click.argument("old", shell_complete=completion.uids)
 @click.argument("new")
 @destination
 def rename_operator(
