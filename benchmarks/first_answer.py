@@ -1,8 +1,8 @@
-"""How long a first answer takes: whole processes, against Python and DuckDB that do next to nothing.
+"""How long ten commands take: whole processes, against Python and DuckDB that do next to nothing.
 
-Every round runs each command once, one after the other: ``python -c pass``, a query of DuckDB over
-nothing, and ``savepoint show`` on samples with an empty cache of machine code (cold), then again
-(warm). Shown are medians, of CPU time too, which other work on the machine disturbs less.
+Every round runs ``python -c pass``, a query of DuckDB over nothing, and each command with an empty
+cache of machine code (cold) and once more (warm), one after the other. Shown are medians, of CPU
+time too, which other work on the machine disturbs less.
 """
 
 from __future__ import annotations
@@ -18,10 +18,20 @@ from pathlib import Path
 
 import click
 
-_ROOT = Path(__file__).parents[1]
-_SAMPLES = ("currency-2.2.1-hashmap-canonical", "currency-2.2.1-rocksdb-native")
-_TABLE = "summarize.keyed_state"
-_SHOW = "from savepoint_cli.main import main; main()"
+_SAMPLES = Path(__file__).parents[1] / "sample_savepoints"
+_PROGRAM = "from savepoint_cli.main import main; main()"
+_COMMANDS = {
+    "describe": ("describe", "{path}"),
+    "list": ("list", "{path}"),
+    "schema": ("schema", "{path}", "{table}"),
+    "show": ("show", "{path}", "{table}"),
+    "show --key": ("show", "{path}", "{table}", "--key", "{key}"),
+    "show --where": ("show", "{path}", "{table}", "--where", "key > 0", "-n", "5"),
+    "query, 5 rows": ("query", "{path}", "SELECT * FROM {table} LIMIT 5"),
+    "query, one key": ("query", "{path}", "SELECT * FROM {table} WHERE key = {key}"),
+    "query, all keys": ("query", "{path}", "SELECT count(*), min(key), max(key) FROM {table}"),
+    "query -o": ("query", "{path}", "FROM {table}", "-o", "{out}", "--overwrite"),
+}
 
 Taken = tuple[float, float]
 """Seconds, by the clock and of CPU."""
@@ -32,45 +42,67 @@ def taken(*arguments: str, cache: str) -> Taken:
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     environment = os.environ | {"NUMBA_CACHE_DIR": cache}
     subprocess.run(
-        [sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL, env=environment
+        [sys.executable, *arguments],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment,
     )
     seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return seconds, cpu
 
 
-def measured() -> dict[str, Taken]:
-    """A round."""
-    with tempfile.TemporaryDirectory() as none:
+def measured(values: dict[str, str]) -> dict[str, Taken]:
+    """A round over one savepoint."""
+    with tempfile.TemporaryDirectory() as folder:
+        values = {**values, "out": f"{folder}/rows.parquet"}
         found = {
-            "python -c pass": taken("-c", "pass", cache=none),
-            "duckdb: select 1": taken("-c", "import duckdb; duckdb.sql('select 1')", cache=none),
+            "python -c pass": taken("-c", "pass", cache=folder),
+            "duckdb: select 1": taken("-c", "import duckdb; duckdb.sql('select 1')", cache=folder),
         }
-    for sample in _SAMPLES:
-        with tempfile.TemporaryDirectory() as cache:
-            for state in ("cold", "warm"):
-                path = str(_ROOT / "sample_savepoints" / sample)
-                found[f"show {sample}, {state}"] = taken(
-                    "-c", _SHOW, "show", path, _TABLE, cache=cache
-                )
+        for name, command in _COMMANDS.items():
+            filled = [part.format(**values) for part in command]
+            with tempfile.TemporaryDirectory() as cache:
+                for state in ("cold", "warm"):
+                    found[f"{name}, {state}"] = taken("-c", _PROGRAM, *filled, cache=cache)
     return found
+
+
+def shown(rounds: list[dict[str, Taken]]) -> None:
+    """Prints the medians of some rounds."""
+    middle = {
+        name: tuple(statistics.median(one[name][kind] for one in rounds) for kind in (0, 1))
+        for name in rounds[0]
+    }
+    python, duckdb = (middle[name][1] for name in list(middle)[:2])
+    click.echo(f"{'':28}{'s':>7}{'CPU s':>7}{'x Python':>10}{'x DuckDB':>10}")
+    for name, (seconds, cpu) in middle.items():
+        ratios = f"{cpu / python:10.1f}{cpu / duckdb:10.1f}"
+        click.echo(f"{name:28}{seconds:7.2f}{cpu:7.2f}{ratios}")
+    click.echo(f"ratios are of CPU; load {os.getloadavg()[0]:.1f}")
 
 
 @click.command(help=__doc__)
 @click.option("--rounds", default=5, show_default=True, help="How often each command runs.")
-def main(rounds: int) -> None:
+@click.option(
+    "--savepoint",
+    "paths",
+    multiple=True,
+    default=[
+        str(_SAMPLES / name)
+        for name in ("currency-2.2.1-hashmap-canonical", "currency-2.2.1-rocksdb-native")
+    ],
+    help="What is asked; repeatable. Two samples by default.",
+)
+@click.option("--table", default="summarize.keyed_state", show_default=True)
+@click.option("--key", default="1003", show_default=True, help="One of the table, a number.")
+def main(rounds: int, paths: tuple[str, ...], table: str, key: str) -> None:
     """Measures and prints."""
-    found = [measured() for _ in range(rounds)]
-    middle = {
-        name: tuple(statistics.median(one[name][kind] for one in found) for kind in (0, 1))
-        for name in found[0]
-    }
-    python, duckdb = (middle[name][1] for name in list(middle)[:2])
-    click.echo(f"{'':52}{'s':>7}{'CPU s':>7}{'x Python':>10}{'x DuckDB':>10}")
-    for name, (seconds, cpu) in middle.items():
-        ratios = f"{cpu / python:10.1f}{cpu / duckdb:10.1f}"
-        click.echo(f"{name:52}{seconds:7.2f}{cpu:7.2f}{ratios}")
-    click.echo(f"ratios are of CPU; load {os.getloadavg()[0]:.1f}")
+    for path in paths:
+        click.echo(path)
+        values = {"path": path, "table": table, "key": key}
+        shown([measured(values) for _ in range(rounds)])
 
 
 if __name__ == "__main__":
