@@ -1,6 +1,7 @@
 """Commands that change states, their types, values and keys: the verbs of ``StateChanges``.
 
-Names of operators and states are looked up before Spark starts, so that a slip is told at once.
+Names of operators, states and fields are looked up before Spark starts, so that a slip is told at
+once.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor import SavepointWriter
+    from state_processor.changing.value_changes import ValueChanges
 
     Change = Callable[[SavepointWriter], SavepointWriter]
 
@@ -117,6 +119,7 @@ def rename_field(
         operator,
         state,
         lambda writer: writer.rename_field(operator, state, old, new, nanoseconds=nanoseconds),
+        lambda values: values.with_renamed_field(old, new),
     )
 
 
@@ -187,6 +190,7 @@ def drop_field(
         operator,
         state,
         lambda writer: writer.drop_field(operator, state, field, nanoseconds=nanoseconds),
+        lambda values: values.without_field(field),
     )
 
 
@@ -221,6 +225,7 @@ def widen_field(
         lambda writer: writer.widen_field(
             operator, state, field, field_type, nanoseconds=nanoseconds
         ),
+        lambda values: values.with_widened_field(field, field_type),
     )
 
 
@@ -316,11 +321,25 @@ class _Changed:
         self._output, self._destination = output, {name: options.pop(name) for name in named}
         self.writer: SavepointWriter = open_savepoint(**options).writer()
 
-    def by_spark(self, operator: str, state: str | None, change: Change) -> None:
-        """Makes a change that Spark plans, and writes the savepoint."""
+    def by_spark(
+        self,
+        operator: str,
+        state: str | None,
+        change: Change,
+        change_of_fields: Callable[[ValueChanges], object] | None = None,
+    ) -> None:
+        """Makes a change that Spark plans, and writes the savepoint.
+
+        What a change of fields tells without Spark is told before it starts.
+        """
         found = self.writer.operator(operator).change
         if found is not None and state is not None:
             found.state(state)
+            if change_of_fields is not None:
+                from state_processor.changing.value_changes import ValueChanges  # noqa: PLC0415  # Spark
+
+                with usage_errors():
+                    change_of_fields(ValueChanges(found, None, state, "refuse"))
         writer = self.writer.with_session(local_session())
         with _errors_of_spark():
             with usage_errors():

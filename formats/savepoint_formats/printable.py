@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 # C0 with escape and line ends, delete and C1, the controls of direction, separators of lines, and
 # lone surrogates, which no encoding takes.
@@ -110,6 +110,16 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     by_name = {name.casefold(): name for name in known}
     meant = get_close_matches(name.casefold(), by_name, 1)
     return f"; did you mean {by_name[meant[0]]!r}?" if meant else ""
+
+
+def alternatives(name: str, known: Collection[str]) -> str:
+    """The end of a message about a name that there is not: those there are, and which was meant.
+
+    Example:
+        >>> alternatives("totl", ["total", "count"])
+        "it has: total, count; did you mean 'total'?"
+    """
+    return f"it has: {', '.join(known) or 'none'}{did_you_mean(name, known)}"
 
 
 def _escaped(character: str, keep: str) -> str:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, without_ttl
+from savepoint_formats.printable import alternatives
 from savepoint_formats.program.merge_rules import merge_rule
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.values.arrow_types import arrow_type
@@ -67,7 +68,7 @@ def mergeable_states(states: Iterable[State], names: Iterable[str], owner: str) 
     for name in names:
         if name not in local:
             raise StateNotFoundError(
-                f"{owner} has no local state {name!r}; it has: {', '.join(local)}"
+                f"{owner} has no local state {name!r}; {alternatives(name, local)}"
             )
         if local[name].job_kind in _NEEDS_NO_RULE:
             raise ValueError(

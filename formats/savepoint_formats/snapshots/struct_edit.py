@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import FieldNotFoundError, SchemaChangeError
+from savepoint_formats.printable import alternatives
 from savepoint_formats.snapshots.basic import BASE, RUNTIME, inner
 from savepoint_formats.snapshots.class_names import framed_snapshot, snapshot_bytes
 from savepoint_formats.snapshots.fields import OptionalEntry
@@ -249,7 +250,7 @@ def _row_of(row: TypeSerializerSnapshot, kept: list[int]) -> TypeSerializerSnaps
 def _index(row: TypeSerializerSnapshot, name: str) -> int:
     names = [f"f{n}" for n in range(len(row.nested))]
     if name not in names:
-        raise FieldNotFoundError(f"the row has no field {name!r}; it has: {', '.join(names)}")
+        raise FieldNotFoundError(f"the row has no field {name!r}; {alternatives(name, names)}")
     return names.index(name)
 
 
@@ -272,8 +273,10 @@ def _field(pojo: TypeSerializerSnapshot, name: str) -> OptionalEntry:
         if entry.name == name:
             optional: OptionalEntry = entry
             return optional
-    known = ", ".join(entry.name for entry in pojo["fields"]) or "none"
-    raise FieldNotFoundError(f"POJO {pojo['pojo_class']} has no field {name!r}; it has: {known}")
+    known = [entry.name for entry in pojo["fields"]]
+    raise FieldNotFoundError(
+        f"POJO {pojo['pojo_class']} has no field {name!r}; {alternatives(name, known)}"
+    )
 
 
 def _expect_free(pojo: TypeSerializerSnapshot, name: str) -> None:

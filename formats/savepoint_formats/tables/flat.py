@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats.errors import StateNotFoundError
+from savepoint_formats.printable import alternatives
 
 if TYPE_CHECKING:
     from savepoint_formats.state_files.state import State
@@ -29,8 +30,8 @@ def flat_state(table: Table, name: str) -> State:
     for state in table.states:
         if state.name == name:
             return state
-    known = ", ".join(state.name for state in table.states)
-    raise StateNotFoundError(f"{table.name} has no state {name!r}; it has: {known}")
+    known = [state.name for state in table.states]
+    raise StateNotFoundError(f"{table.name} has no state {name!r}; {alternatives(name, known)}")
 
 
 def flat_fields(name: str, collection: pa.DataType) -> list[pa.Field]:

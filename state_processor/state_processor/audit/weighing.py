@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from savepoint_formats.errors import SavepointError, StateNotFoundError
 from savepoint_formats.key_groups.ranges import subtasks_of
+from savepoint_formats.printable import alternatives
 from savepoint_formats.state_files.raw_timers import TIMER_STATE_PREFIX
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.statistics.operator_statistics import WeighedOperator
@@ -94,8 +95,8 @@ def _check_ttl(ttl_ms: Mapping[str, int], states: Iterable[State], where: str) -
     known = sorted({state.name for state in states if state.has_ttl})
     for name in ttl_ms:
         if name not in known:
-            there = ", ".join(known) or "none"
-            raise StateNotFoundError(f"{where} has no state {name!r} with TTL; it has: {there}")
+            there = alternatives(name, known)
+            raise StateNotFoundError(f"{where} has no state {name!r} with TTL; {there}")
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from pyspark.sql import functions as F
 
 from savepoint_formats.errors import ColumnTypeError, StateNotFoundError
-from savepoint_formats.printable import did_you_mean
+from savepoint_formats.printable import alternatives
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files.state import StateKind
 from state_processor.bootstrapping.keyed_aggregation import (
@@ -265,7 +265,7 @@ class KeyedStateTransformation:
         if unknown:
             raise StateNotFoundError(
                 f"operator {operator.name} has no column {unknown[0]!r} of keyed state;"
-                f" it has: {', '.join(known) or 'none'}{did_you_mean(unknown[0], known)}"
+                f" {alternatives(unknown[0], known)}"
             )
         key_groups = KEY_GROUP if KEY_GROUP in data.columns else None
         keyed = cls(data, Key((KEY,), types.key, key_groups))

@@ -17,6 +17,7 @@ from savepoint_formats.errors import (
     StateNotFoundError,
 )
 from savepoint_formats.new_snapshot.copying import copied
+from savepoint_formats.printable import alternatives
 from savepoint_formats.scan.read_options import checked_subclasses
 from savepoint_formats.snapshots.class_names import class_names
 from savepoint_formats.state_files.local_state import as_keyed
@@ -124,8 +125,7 @@ class ChangedOperator:
         known = {self.headers.name(one.name): one for one in states if one.name not in self.removed}
         if name not in known:
             raise StateNotFoundError(
-                f"operator {self.operator.name} has no state {name!r};"
-                f" it has: {', '.join(known) or 'none'}"
+                f"operator {self.operator.name} has no state {name!r}; {alternatives(name, known)}"
             )
         return known[name]
 
@@ -168,13 +168,16 @@ class ChangedOperator:
         """All classes of Java that serializers name."""
         return class_names(map(self.headers.snapshot, snapshots_of(self.operator)))
 
-    def table_of(self, spark: SparkSession, state: State) -> ChangedTable:
+    def table_of(self, spark: SparkSession | None, state: State) -> ChangedTable:
         """The table that shows a state, as changed so far."""
         tables = (table for table in self.operator.tables if state in table.states)
         return self._table(spark, next(tables))
 
     def _table(
-        self, spark: SparkSession, table: Table, subclasses: UndescribedSubclasses = "refuse"
+        self,
+        spark: SparkSession | None,
+        table: Table,
+        subclasses: UndescribedSubclasses = "refuse",
     ) -> ChangedTable:
         changed = {changed_table.table.name: changed_table for changed_table in self.tables}
         if table.name in changed:

@@ -76,7 +76,7 @@ class ChangedTable:
     """A table, and what becomes of it.
 
     Attributes:
-        spark: The session that reads it.
+        spark: The session that reads it; none where nothing but its types is looked at.
         operator: The operator.
         table: The table.
         changes: The changes, in order.
@@ -84,7 +84,7 @@ class ChangedTable:
         undescribed_subclasses: What POJOs whose class no snapshot describes are to them.
     """
 
-    spark: SparkSession
+    spark: SparkSession | None
     operator: Operator
     table: Table
     changes: tuple[TableChange, ...] = ()
@@ -139,6 +139,8 @@ class ChangedTable:
         )  # fmt: skip
         exact = [name for name in scan.schema.names if name in (KEY, NAMESPACE)]
         exact += [self.column_name(state) for state in self.states]
+        if self.spark is None:
+            raise ValueError("the rows of a table are read by Spark, of which there is no session")
         rows = TableRows.to_dataframe(self.spark, scan, frozenset(exact), self.nanoseconds)
         for state in self._timed():
             name = self.column_name(state)
@@ -154,13 +156,14 @@ class ChangedTable:
             yield from (state for state in self.table.states if has_times(state.stored))
 
     def with_change(self, change: TableChange) -> Self:
-        """The table with one more change, which is tried at once.
+        """The table with one more change, which is tried at once if there is a session.
 
         Raises:
             AnalysisException: It is none that Spark can make of the columns.
         """
         changed = replace(self, changes=(*self.changes, change))
-        changed.data()
+        if self.spark is not None:
+            changed.data()
         return changed
 
     def shown(

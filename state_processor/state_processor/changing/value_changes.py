@@ -46,14 +46,14 @@ class ValueChanges:
 
     Attributes:
         operator: The operator as changed so far.
-        spark: The session.
+        spark: The session; none where but the types of fields are looked at.
         name: The state, by the name that it has now.
         nanoseconds: What times with nanoseconds are to the changes.
         undescribed_subclasses: What POJOs whose class no snapshot describes are to them.
     """
 
     operator: ChangedOperator
-    spark: SparkSession
+    spark: SparkSession | None
     name: str
     nanoseconds: Nanoseconds
     undescribed_subclasses: UndescribedSubclasses = "refuse"

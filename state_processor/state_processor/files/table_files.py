@@ -11,6 +11,7 @@ from pyarrow import fs
 
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, TableFileError
 from savepoint_formats.locations.location import Location
+from savepoint_formats.printable import alternatives
 from state_processor.files.avro_file import avro_file_schema, read_avro
 from state_processor.files.csv_file import csv_schema, read_csv
 from state_processor.files.json_lines_file import json_lines_schema, read_json_lines
@@ -99,8 +100,8 @@ class TableFiles:
         found = self.schema(columns)
         for name, wanted in columns.items():
             if name not in found.names:
-                known = ", ".join(found.names) or "none"
-                raise ColumnNotFoundError(f"{self.path} has no column {name!r}; it has: {known}")
+                known = alternatives(name, found.names)
+                raise ColumnNotFoundError(f"{self.path} has no column {name!r}; {known}")
             if wanted is None and not self.format.has_types:
                 raise ColumnTypeError(
                     f"{self.path}: {self.format} does not say the type of column {name!r}:"

@@ -30,6 +30,7 @@ from pyspark.sql.types import (
 
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
 from savepoint_formats.layout import as_records, with_open_pojos, without_ttl
+from savepoint_formats.printable import alternatives
 from savepoint_formats.values.arrow_types import ROW_KIND, arrow_type
 from savepoint_formats.values.kinds.precise_times import is_precise
 from savepoint_formats.values.kryo.structs import UNDECODED
@@ -94,8 +95,8 @@ def column_of(data: DataFrame, name: str) -> tuple[Column, DataType]:
         ColumnNotFoundError: There is none; the message lists those there are.
     """
     if name not in data.columns:
-        known = ", ".join(data.columns)
-        raise ColumnNotFoundError(f"the DataFrame has no column {name!r}; it has: {known}")
+        known = alternatives(name, data.columns)
+        raise ColumnNotFoundError(f"the DataFrame has no column {name!r}; {known}")
     quoted = name.replace("`", "``")
     return data[f"`{quoted}`"], data.schema[name].dataType
 

@@ -10,6 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 from support.commands import run
 
+from state_processor import Savepoint
+from state_processor.changing.value_changes import ValueChanges
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -63,7 +66,41 @@ def test_a_state_that_there_is_not_has_exit_code_2(command: str, states: Path, o
     code, output = call(command, states, out, last_id="lastid", customer="lastid")
     assert (code, output.count("\n")) == (2, 1)
     assert "operator stateful has no state 'lastid'; it has: " in output
+    assert "did you mean 'last_id'?" in output
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "others", "expected", "message"),
+    [
+        ("rename-field", {"name": "nam"}, 2, "did you mean 'name'?"),
+        ("rename-field", {"full_name": "age"}, 1, "'age'"),
+        ("drop-field", {"tags": "tagss"}, 2, "did you mean 'tags'?"),
+        ("drop-field", {"customer": "last_id"}, 1, "last_id"),
+        ("widen-field", {"purchases": "purchase"}, 2, "did you mean 'purchases'?"),
+        ("widen-field", {"LONG": "LONK"}, 2, "LONK"),
+        ("widen-field", {"LONG": "BOOLEAN"}, 1, "does not hold all values"),
+    ],
+)
+def test_what_is_wrong_with_a_field(
+    command: str, others: dict[str, str], expected: int, message: str, states: Path, out: Path
+) -> None:
+    code, output = call(command, states, out, **others)
+    assert (code, "Error: " in output) == (expected, True)
+    assert message in output
+    assert not out.exists()
+
+
+def test_what_is_right_with_a_field_is_so_without_spark(states: Path) -> None:
+    operator = Savepoint.open(str(states)).writer().operator("stateful").change
+    assert operator is not None
+    values = ValueChanges(operator, None, "customer", "refuse")
+    changed = [
+        values.with_renamed_field("name", "full_name"),
+        values.without_field("tags"),
+        values.with_widened_field("purchases", "LONG"),
+    ]
+    assert [[table.touched for table in one.tables] for one in changed] == 3 * [[{"customer"}]]
 
 
 @pytest.mark.parametrize(
