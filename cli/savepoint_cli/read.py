@@ -44,7 +44,7 @@ times_option = click.option(
     default="dates",
     show_default=True,
     callback=_times,
-    help="Times of timers as dates in UTC, or as milliseconds.",
+    help="Times of timers and of TTL as dates in UTC, or as milliseconds.",
 )
 
 
@@ -56,6 +56,7 @@ times_option = click.option(
 @click.option("--where", help="A condition in SQL, e.g. \"total > 100 AND key LIKE 'a%'\".")
 @click.option("--column", "columns", multiple=True, help="Only this column. Repeatable.")
 @merge_option("Of local state: make one value of a state's instances by sum, min, max or concat.")
+@click.option("--with-times", is_flag=True, help="Show the last access of values with TTL.")
 @times_option
 @undescribed_subclasses_option
 def show(
@@ -75,7 +76,8 @@ def show(
     savepoint show s3://jobs/orders/savepoint-1a2b summarize.keyed_state -n 5
     savepoint show s3://jobs/orders/savepoint-1a2b summarize.keyed_state --key 42
     """
-    undescribed_subclasses, times = options.pop("undescribed_subclasses"), options.pop("times")
+    asked = {name: options.pop(name) for name in ("undescribed_subclasses", "with_times")}
+    times = options.pop("times")
     savepoint = open_savepoint(path, **options)
     with usage_errors():
         scan = savepoint.scan(
@@ -83,7 +85,7 @@ def show(
             columns=columns or None,
             keys=keys or None,
             merge=merge or None,
-            undescribed_subclasses=undescribed_subclasses,
+            **asked,
         )
         names = scan.schema.names
     output.values(f"Rows of {table}", names, first_rows(scan, rows, where, times))

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats.errors import ConditionError
+from state_processor.types.access_times import with_raw_times
 from state_processor.types.spark_values import printable_rows, to_comparable
 from state_processor.types.sql_names import distinct
 from state_processor.types.timer_dates import are_dates, with_dates
@@ -33,7 +34,8 @@ def first_rows(
         limit: How many rows at most.
         where: A condition in SQL, e.g. ``total > 100 AND key LIKE 'a%'``; may be about columns
             that are not wanted.
-        times: What the times of timers are, also to the condition.
+        times: What the times of timers, and those of access to state with TTL, are; also to the
+            condition.
 
     Returns:
         Dicts of column to value. Times and dates are text, maps are lists of pairs.
@@ -48,6 +50,8 @@ def first_rows(
     batches = scan.batches()
     if are_dates(scan.kind, times):
         batches = map(with_dates, batches)
+    if scan.options.with_times and times == "numbers":
+        batches = map(with_raw_times, batches)
     chosen = (batch if where is None else _filtered(batch, where) for batch in batches)
     return list(islice(_rows(batch.select(names) for batch in chosen), limit))
 
