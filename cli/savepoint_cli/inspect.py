@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import click
 
 import state_processor
-from savepoint_cli import completion
+from savepoint_cli import completion, progress
 from savepoint_cli.output import output_option
 from state_processor import Savepoint
 
@@ -60,8 +61,11 @@ strict_paths_option = click.option(
 
 
 def inspection(command: Callable[..., None]) -> Callable[..., None]:
-    """The argument and the options that all commands of this module share."""
-    return opening(output_option(command))
+    """The argument and the options that all commands of this module share.
+
+    A terminal is told what is read where that takes long.
+    """
+    return opening(output_option(_patient(command)))
 
 
 def opening(command: Callable[..., None]) -> Callable[..., None]:
@@ -94,6 +98,15 @@ def opening(command: Callable[..., None]) -> Callable[..., None]:
     ):
         command = decorate(command)
     return command
+
+
+def _patient(command: Callable[..., None]) -> Callable[..., None]:
+    @wraps(command)
+    def patient(*arguments: Any, path: str, **options: Any) -> None:
+        with progress.reading(path):
+            command(*arguments, path=path, **options)
+
+    return patient
 
 
 nanoseconds_option = click.option(

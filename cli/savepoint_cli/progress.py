@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from threading import Event, Thread, Timer
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,11 @@ from rich.progress import (
 )
 
 from savepoint_cli.output import escape
+from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from state_processor.snapshot.session import TaskCount
 
@@ -61,32 +64,51 @@ def steps(title: str, count: int) -> Iterator[Callable[[], None]]:
         yield lambda: shown.advance(task)
 
 
-@contextmanager
-def compiling(say: Callable[[], None] | None = None) -> Iterator[None]:
+def compiling(say: Callable[[], None] | None = None) -> AbstractContextManager[None]:
     """Says that machine code is made, where that takes longer than a person waits silently.
 
     Args:
         say: Says ``COMPILING`` to who waits, from a thread of its own; by default a line on stderr
             does, if that is a terminal.
     """
-    if say is None and not Console(stderr=True).is_terminal:
-        yield
-        return
-    timer = Timer(_PATIENCE_SECONDS, say or _say_compiling)
+    return _said(COMPILING) if say is None else _told(say)
+
+
+def reading(path: str) -> AbstractContextManager[None]:
+    """Says what is read, where that takes longer than a person waits silently."""
+    return _said(f"Reading {printable(path)} ...")
+
+
+def hush() -> None:
+    """Says nothing more of what takes long: there is something else to be seen now."""
+    while _WAITING:
+        _WAITING.pop().cancel()
+
+
+_WAITING: set[Timer] = set()
+
+
+def _said(text: str) -> AbstractContextManager[None]:
+    is_seen = Console(stderr=True).is_terminal
+    return _told(partial(click.echo, text, err=True)) if is_seen else nullcontext()
+
+
+@contextmanager
+def _told(say: Callable[[], None]) -> Iterator[None]:
+    timer = Timer(_PATIENCE_SECONDS, say)
     timer.daemon = True
+    _WAITING.add(timer)
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
-
-
-def _say_compiling() -> None:
-    click.echo(COMPILING, err=True)
+        _WAITING.discard(timer)
 
 
 @contextmanager
 def _shown(*bars: Progress) -> Iterator[None]:
+    hush()
     # What programs read is stdout, so the bars are not there.
     console = Console(stderr=True)
     if not console.is_terminal or os.environ.get("CI"):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from savepoint_cli import progress
 from savepoint_cli.engine import spark_options, started_session
 from savepoint_cli.inspect import (
     inspection,
@@ -104,8 +105,12 @@ def query(output: Output, path: str, sql: str | None, **options: Any) -> None:
             return
         from savepoint_cli.prompt import Prompt  # noqa: PLC0415  # prompt_toolkit is slow
 
-        tables = SqlTables(opened.operators())
-        Prompt(opened, tables, lambda out, text: _answer(out, engine, text, run_options)).run()
+        def answer(shown: Output, text: str) -> None:
+            with progress.reading(path):
+                _answer(shown, engine, text, run_options)
+
+        progress.hush()
+        Prompt(opened, SqlTables(opened.operators()), answer).run()
 
 
 _OF_THE_RUN = (

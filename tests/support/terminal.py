@@ -19,18 +19,31 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-_PROGRAM = "from savepoint_cli.main import main; main(prog_name='savepoint')"
+_PROGRAM = (
+    "from savepoint_cli import progress; progress._PATIENCE_SECONDS = {};"
+    " from savepoint_cli.main import main; main(prog_name='savepoint')"
+)
 _COMMANDS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>]|\r")
 
 
 @dataclass
 class Terminal:
-    """A pseudo-terminal in which ``savepoint`` runs with some arguments."""
+    """A pseudo-terminal in which ``savepoint`` runs with some arguments.
+
+    Attributes:
+        arguments: Those of the command.
+        lines: How high it is.
+        columns: How wide it is.
+        environment: Variables besides those of the tests.
+        patience_seconds: After how long the command says what takes so long.
+        raw: What was shown.
+    """
 
     arguments: tuple[str | Path, ...]
     lines: int = 40
     columns: int = 100
     environment: dict[str, str] = field(default_factory=dict)
+    patience_seconds: float = 600
     raw: str = ""
     _seen: int = 0
 
@@ -40,7 +53,12 @@ class Terminal:
         unset = {"COLUMNS", "LINES", "NO_COLOR", "CI", "FORCE_COLOR"}
         inherited = {name: value for name, value in os.environ.items() if name not in unset}
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, *map(str, self.arguments)],
+            [
+                sys.executable,
+                "-c",
+                _PROGRAM.format(self.patience_seconds),
+                *map(str, self.arguments),
+            ],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,

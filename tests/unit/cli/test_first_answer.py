@@ -38,12 +38,21 @@ def test_the_rows_of_a_sample_need_neither_spark_nor_machine_code(
     assert printed.startswith("key\t")
 
 
-@pytest.mark.parametrize(("seconds", "is_said"), [(0.0, True), (60.0, False)])
-def test_a_terminal_is_told_of_a_long_compilation(seconds: float, is_said: bool) -> None:
+@pytest.mark.parametrize(
+    ("what", "seconds", "said"),
+    [
+        ("compiling()", 0.0, b"once per machine"),
+        ("compiling()", 60.0, b""),
+        ("reading('s3://a\\x1b')", 0.0, b"Reading s3://a\\x1b ..."),
+        # Where a person types, for instance.
+        ("reading('s3://a'): progress.hush(); time.sleep(0.5)\nif True", 0.3, b""),
+    ],
+)
+def test_a_terminal_is_told_of_what_takes_long(what: str, seconds: float, said: bytes) -> None:
     program = (
         "import time; from savepoint_cli import progress;"
         f"progress._PATIENCE_SECONDS = {seconds};\n"
-        "with progress.compiling(): time.sleep(0.5)"
+        f"with progress.{what}: time.sleep(0.5)"
     )
     terminal, end = pty.openpty()
     subprocess.run([sys.executable, "-c", program], check=True, stderr=end)
@@ -51,7 +60,8 @@ def test_a_terminal_is_told_of_a_long_compilation(seconds: float, is_said: bool)
     os.close(end)
     shown = os.read(terminal, 1000)
     os.close(terminal)
-    assert (b"once per machine" in shown) == is_said
+    assert said in shown
+    assert said or shown == b".\r\n"
 
 
 def test_a_pipe_is_not(capfd: pytest.CaptureFixture[str]) -> None:
