@@ -26,7 +26,7 @@ from state_processor.aggregating.accumulators import Groups
 from state_processor.functions.key_spans import decoded_keys
 from state_processor.functions.sorted_inputs import KEY
 from state_processor.types.spark_values import from_spark, to_spark
-from state_processor.writing.encode_keyed import present
+from state_processor.writing.run_encoding import present
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

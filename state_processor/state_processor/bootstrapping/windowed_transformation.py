@@ -26,13 +26,13 @@ from state_processor.types.descriptors import (
     ReducingStateDescriptor,
 )
 from state_processor.types.types import Types
-from state_processor.writing.encode_keyed import NAMESPACE
 from state_processor.writing.grouped_rows import Grouping
+from state_processor.writing.keyed_plan import KeyedPlan
 from state_processor.writing.keyed_rows import KeyedRows
-from state_processor.writing.keyed_write import KeyedPlan
 from state_processor.writing.merging_windows import MergingWindowSets, merged_windows
 from state_processor.writing.new_state import NewState
 from state_processor.writing.operator_plan import OperatorPlan
+from state_processor.writing.run_encoding import NAMESPACE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -44,7 +44,7 @@ from state_processor.changing.stored_rows import StoredKeyedRows, check_passage
 from state_processor.local_state.local_merges import merged_instances
 from state_processor.local_state.local_write import LocalKeyedPlan, MergedPlan
 from state_processor.types.column_types import expect_frame
-from state_processor.writing.keyed_write import KeyedPlan
+from state_processor.writing.keyed_plan import KeyedPlan
 from state_processor.writing.operator_plan import OperatorPlan
 from state_processor.writing.stored_types import StoredTypes
 

@@ -28,12 +28,12 @@ from state_processor.changing.struct_columns import (
 )
 from state_processor.changing.table_rows import TableRows
 from state_processor.types.column_types import column_of, fitted, spark_type
-from state_processor.writing.encode_keyed import KEY, KEY_GROUP, NAMESPACE
+from state_processor.writing.keyed_plan import KeyedPlan
 from state_processor.writing.keyed_rows import Key, KeyedRows
-from state_processor.writing.keyed_write import KeyedPlan
 from state_processor.writing.new_state import NewState
 from state_processor.writing.operator_plan import OperatorPlan
 from state_processor.writing.operator_rows import OperatorRows
+from state_processor.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE
 from state_processor.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots.class_names import ClassRename
     from savepoint_formats.state_files.header import StateMetaInfo
     from state_processor.writing.handed_runs import RunSource
-    from state_processor.writing.keyed_write import KeyedPlan, RunRows
+    from state_processor.writing.keyed_plan import KeyedPlan, RunRows
     from state_processor.writing.operator_rows import ElementRows, NewOperatorState
 
 

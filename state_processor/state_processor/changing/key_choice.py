@@ -16,8 +16,8 @@ from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.snapshot.task_errors import typed_errors
 from state_processor.types.column_types import fitted
 from state_processor.types.spark_values import from_spark
-from state_processor.writing.encode_keyed import KEY
 from state_processor.writing.keyed_rows import KeyedRows
+from state_processor.writing.run_encoding import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

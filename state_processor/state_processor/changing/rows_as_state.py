@@ -8,9 +8,9 @@ from savepoint_formats.state_files.state import StateKind
 from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
 from state_processor.changing.stored_elements import StoredElements
 from state_processor.types.column_types import column_of
-from state_processor.writing.encode_keyed import KEY, KEY_GROUP, NAMESPACE
 from state_processor.writing.operator_plan import OperatorPlan
 from state_processor.writing.operator_rows import OperatorRows
+from state_processor.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -19,8 +19,8 @@ from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.tables.catalog import raw_keyed_handle
 from state_processor.local_state.local_state_rows import LOCAL_RUNS, of_subtask
-from state_processor.writing.encode_keyed import RUNS, run_rows
 from state_processor.writing.handed_runs import RunSource
+from state_processor.writing.run_encoding import RUNS, run_rows
 from state_processor.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from state_processor.files.table_format import TableFormat
 from state_processor.savepoint.savepoint import Savepoint
 from state_processor.types.column_types import column_of
 from state_processor.types.descriptors import ListStateDescriptor, MapStateDescriptor
-from state_processor.writing.encode_keyed import KEY_GROUP
 from state_processor.writing.operator_rows import OperatorRows
+from state_processor.writing.run_encoding import KEY_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,9 +22,9 @@ from state_processor.functions.sorted_inputs import (
 )
 from state_processor.types.spark_values import expect_valid
 from state_processor.types.user_frames import user_frames_first
-from state_processor.writing.encode_keyed import KEY, KEY_GROUP, KeyedEncoding
 from state_processor.writing.handed_runs import RunSource
-from state_processor.writing.keyed_write import KeyedPlan
+from state_processor.writing.keyed_plan import KeyedPlan
+from state_processor.writing.run_encoding import KEY, KEY_GROUP, RunEncoding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -63,7 +63,7 @@ class BatchRows:
         columns = tuple(state.column(ids[state.new.name]) for state in self.states)
         layout, hash_code = self.rows.key.snapshot.layout(), self.rows.key.hash_code
         has_key_groups = self.rows.key.key_groups is not None
-        encoding = KeyedEncoding(
+        encoding = RunEncoding(
             layout, None, max_parallelism, columns, hash_code, has_key_groups=has_key_groups
         )
         rows = self.rows.rows(0, (self.rows,), max_parallelism)
@@ -90,7 +90,7 @@ class BatchTask:
     function: BatchFunction
     states: Mapping[str, FunctionState]
     names: tuple[str, ...]
-    encoding: KeyedEncoding
+    encoding: RunEncoding
 
     @user_frames_first
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

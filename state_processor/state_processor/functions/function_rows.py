@@ -17,7 +17,7 @@ from state_processor.reading.per_key import row_types
 from state_processor.types.python_values import OutputRows
 from state_processor.types.user_frames import user_frames_first
 from state_processor.writing.handed_runs import RunSource
-from state_processor.writing.keyed_write import KeyedPlan
+from state_processor.writing.keyed_plan import KeyedPlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

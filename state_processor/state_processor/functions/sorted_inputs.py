@@ -43,7 +43,7 @@ from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.functions.stable_keys import expect_stable
 from state_processor.types.column_types import column_of, fits, fitted
 from state_processor.types.spark_values import from_spark
-from state_processor.writing.encode_keyed import given_key_groups, present
+from state_processor.writing.run_encoding import given_key_groups, present
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -21,16 +21,16 @@ from state_processor.functions.key_spans import decoded_keys
 from state_processor.reading.per_key import Place
 from state_processor.types.python_values import BATCH_ROWS, OutputRows
 from state_processor.types.user_frames import user_frames_first
-from state_processor.writing.encode_keyed import (
+from state_processor.writing.new_state import NewState
+from state_processor.writing.run_encoding import (
     BATCH_SIZE,
     KEY,
     KEY_GROUP,
     NAMESPACE,
     TIMESTAMPS,
-    KeyedEncoding,
+    RunEncoding,
     StateColumn,
 )
-from state_processor.writing.new_state import NewState
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -124,7 +124,7 @@ class StateTable:
 
     states: tuple[tuple[int, FunctionState], ...]
     namespace: Layout | None
-    encoding: KeyedEncoding
+    encoding: RunEncoding
 
     @property
     def schema(self) -> pa.Schema:
@@ -206,7 +206,7 @@ class StateRuns:
             layout = None if namespace is None else namespace.layout()
             columns = tuple(state.column(ids[state.new.name]) for _, state in of_table)
             has_key_groups = key.key_groups is not None
-            encoding = KeyedEncoding(
+            encoding = RunEncoding(
                 key.snapshot.layout(),
                 layout,
                 max_parallelism,

@@ -15,16 +15,16 @@ import pyarrow.compute as pc
 from savepoint_formats.errors import SubtaskError
 from savepoint_formats.tables.tables import SUBTASK
 from state_processor.snapshot.task_errors import typed_errors
-from state_processor.writing.encode_keyed import KEY_GROUP, RUN_SCHEMA, RUNS, gathered
 from state_processor.writing.handed_runs import RunSource
+from state_processor.writing.run_encoding import KEY_GROUP, RUN_SCHEMA, RUNS, gathered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from pyspark.sql import Column, Row
 
-    from state_processor.writing.encode_keyed import KeyedEncoding
     from state_processor.writing.keyed_rows import KeyedRows
+    from state_processor.writing.run_encoding import RunEncoding
 
 LOCAL_RUNS = f"{RUNS}, {SUBTASK} INT"
 _SCHEMA = RUN_SCHEMA.append(pa.field(SUBTASK, pa.int32()))
@@ -44,7 +44,7 @@ class LocalEncoding:
         encoding: How the rows of one subtask do.
     """
 
-    encoding: KeyedEncoding
+    encoding: RunEncoding
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The runs of the rows of a partition, as a task of Spark gives them.

@@ -18,8 +18,8 @@ from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.pass_through.local_sections import LocalSections
 from savepoint_formats.state_files.state import keyed_states
 from savepoint_formats.tables.tables import SUBTASK
-from state_processor.writing.keyed_write import KeyedPlan
-from state_processor.writing.write_keyed import KeyedFiles, owner_of, runs_of
+from state_processor.writing.keyed_files import KeyedFiles, owner_of, runs_of
+from state_processor.writing.keyed_plan import KeyedPlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

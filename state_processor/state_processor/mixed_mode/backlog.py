@@ -41,10 +41,10 @@ from state_processor.reading.per_key import row_types
 from state_processor.savepoint.savepoint import Savepoint
 from state_processor.snapshot.task_errors import typed_errors
 from state_processor.writing.arrow_batches import in_arrow_batches_of
-from state_processor.writing.encode_keyed import RUNS
 from state_processor.writing.handed_runs import RunSource
-from state_processor.writing.keyed_write import KeyedPlan
+from state_processor.writing.keyed_plan import KeyedPlan
 from state_processor.writing.operator_plan import OperatorPlan
+from state_processor.writing.run_encoding import RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,7 +7,7 @@ Spark, whose committer takes the files of one attempt at each task, and is read 
 
 | column    | type   | meaning                                                    |
 |-----------|--------|------------------------------------------------------------|
-| key_group | INT    | of a row of state, as ``encode_keyed`` has it              |
+| key_group | INT    | of a row of state, as ``run_encoding`` has it              |
 | run       | BINARY | likewise                                                   |
 | keys      | BINARY | likewise                                                   |
 | output    | STRUCT | an output row                                              |
@@ -26,7 +26,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, St
 from state_processor.mixed_mode.backlog_run import BacklogRun
 from state_processor.reading.per_key import Place
 from state_processor.types.python_values import BATCH_ROWS, OutputRows
-from state_processor.writing.encode_keyed import BATCH_SIZE, RUN_SCHEMA
+from state_processor.writing.run_encoding import BATCH_SIZE, RUN_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

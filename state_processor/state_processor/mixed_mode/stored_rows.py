@@ -11,10 +11,10 @@ from pyspark.sql import functions as F
 from state_processor.mixed_mode.keyed_processor import STATE
 from state_processor.mixed_mode.state_columns import decoded
 from state_processor.mixed_mode.stored_backend import TIMERS, state_columns
-from state_processor.writing.encode_keyed import KEY, TIMESTAMPS, KeyedEncoding
 from state_processor.writing.handed_runs import RunSource
-from state_processor.writing.keyed_write import KeyedPlan
+from state_processor.writing.keyed_plan import KeyedPlan
 from state_processor.writing.operator_plan import OperatorPlan
+from state_processor.writing.run_encoding import KEY, TIMESTAMPS, RunEncoding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -66,7 +66,7 @@ class StoredTransformation:
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """See ``RunRows``."""
-        encoding = KeyedEncoding(
+        encoding = RunEncoding(
             self.key.snapshot.layout(),
             None,
             max_parallelism,
@@ -95,7 +95,7 @@ class _StoredRuns:
     """
 
     states: tuple[tuple[str, Layout | None], ...]
-    encoding: KeyedEncoding
+    encoding: RunEncoding
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The runs of a partition."""

@@ -6,7 +6,7 @@ the shuffle's files, and all the way back. Every task must see that directory an
 of the savepoint are written to it by tasks. Files of runs go when the savepoint is committed, as
 those of failed attempts do. On their way to any other file system, runs are shuffled as they are.
 
-The rows are those of ``encode_keyed.RUNS``, or of local state, with one more column:
+The rows are those of ``run_encoding.RUNS``, or of local state, with one more column:
 
 | column    | type   | meaning                                                                  |
 |-----------|--------|--------------------------------------------------------------------------|
@@ -29,7 +29,7 @@ from pyspark.sql import functions as F
 from savepoint_formats.errors import SavepointError
 from state_processor.types.user_frames import user_frames_first
 from state_processor.writing.arrow_batches import LargeRowError, of_small_rows
-from state_processor.writing.encode_keyed import RUNS
+from state_processor.writing.run_encoding import RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

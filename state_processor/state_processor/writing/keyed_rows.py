@@ -13,14 +13,14 @@ from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.layout import Int
 from state_processor.snapshot.task_errors import typed_errors
 from state_processor.types.column_types import column_of, fits, fitted, spark_type
-from state_processor.writing.encode_keyed import (
+from state_processor.writing.handed_runs import RunSource
+from state_processor.writing.run_encoding import (
     KEY,
     KEY_GROUP,
     NAMESPACE,
-    KeyedEncoding,
+    RunEncoding,
     StateColumn,
 )
-from state_processor.writing.handed_runs import RunSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -88,7 +88,7 @@ class KeyedRows:
     is_keyed_once: bool = True
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
-        """The rows as runs: see ``encode_keyed``.
+        """The rows as runs: see ``run_encoding``.
 
         Args:
             ids: State -> its index in the header.
@@ -100,7 +100,7 @@ class KeyedRows:
 
     def encoded_columns(
         self, ids: Mapping[str, int], max_parallelism: int
-    ) -> tuple[dict[str, Column], KeyedEncoding]:
+    ) -> tuple[dict[str, Column], RunEncoding]:
         """The columns that are encoded, by the names that the encoding knows them by."""
         states, columns = [], dict(self.of_keys())
         now_ms = time.time_ns() // 1_000_000
@@ -133,8 +133,8 @@ class KeyedRows:
         if self.key.key_groups is not None:
             yield KEY_GROUP, fitted(self.data, self.key.key_groups, Int(), "the key group")
 
-    def _encoding(self, states: tuple[StateColumn, ...], max_parallelism: int) -> KeyedEncoding:
-        return KeyedEncoding(
+    def _encoding(self, states: tuple[StateColumn, ...], max_parallelism: int) -> RunEncoding:
+        return RunEncoding(
             self.key.snapshot.layout(),
             None if self.namespace is None else self.namespace[1].layout(),
             max_parallelism,

@@ -18,9 +18,9 @@ from pyspark.sql import functions as F
 from savepoint_formats.errors import OverlappingWindowsError
 from savepoint_formats.values.collections import Collections
 from state_processor.types.column_types import column_of
-from state_processor.writing.encode_keyed import KEY, NAMESPACE
 from state_processor.writing.grouped_rows import Grouping
 from state_processor.writing.keyed_rows import KeyedRows
+from state_processor.writing.run_encoding import KEY, NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

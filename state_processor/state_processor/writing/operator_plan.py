@@ -12,7 +12,7 @@ from state_processor.writing.run_through import run_through
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from state_processor.writing.keyed_write import KeyedPlan
+    from state_processor.writing.keyed_plan import KeyedPlan
     from state_processor.writing.operator_rows import ElementRows
     from state_processor.writing.write_context import WriteContext
 

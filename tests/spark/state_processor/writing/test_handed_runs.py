@@ -14,8 +14,8 @@ from savepoint_formats.errors import DuplicateKeyError, SavepointError
 from savepoint_formats.new_snapshot.directory import NewSnapshot
 from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
 from state_processor.writing import handed_runs
-from state_processor.writing.encode_keyed import RUN_SCHEMA
 from state_processor.writing.handed_runs import HandedRuns, LeftRuns, Piece
+from state_processor.writing.run_encoding import RUN_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

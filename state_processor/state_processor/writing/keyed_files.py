@@ -26,8 +26,8 @@ from state_processor.writing.arrow_batches import (
     in_batches_of_small_rows,
     large_rows_told,
 )
-from state_processor.writing.encode_keyed import HASH_SIZE
 from state_processor.writing.handed_runs import HandedRuns
+from state_processor.writing.run_encoding import HASH_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,8 +11,8 @@ from savepoint_formats.errors import DuplicateKeyError
 from savepoint_formats.snapshots import SerializerEntry
 from savepoint_formats.state_files.header import KeyedBackendHeader
 from state_processor.writing.arrow_batches import LargeRowError
+from state_processor.writing.keyed_files import KeyedFiles
 from state_processor.writing.run_through import run_through
-from state_processor.writing.write_keyed import KeyedFiles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ class RunRows(Protocol):
     """What becomes runs: rows of a DataFrame, or state that is there already."""
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
-        """The runs; see ``encode_keyed``.
+        """The runs; see ``run_encoding``.
 
         Args:
             ids: State -> its index in the header.

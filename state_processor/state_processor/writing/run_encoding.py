@@ -107,7 +107,7 @@ TIMESTAMPS = pa.list_(pa.int64())
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedEncoding:
+class RunEncoding:
     """How rows become runs.
 
     Attributes:
