@@ -121,7 +121,7 @@ def foreign_tables(directory: SnapshotDirectory, handle: IncrementalHandle) -> I
         directory: The savepoint.
         handle: The handle, whose manifest can be read; what is wrong with that is told elsewhere.
     """
-    files = {one.name: directory.file(one.stream) for one in (*handle.shared, *handle.private)}
+    files = {file.name: directory.file(file.stream) for file in (*handle.shared, *handle.private)}
     manifests = [file for name, file in files.items() if name.startswith(_MANIFEST)]
     tables = {int(name[: -len(_TABLE)]): name for name in files if _TABLE_NAME.fullmatch(name)}
     live = _live_tables(manifests[0]) if len(manifests) == 1 else None

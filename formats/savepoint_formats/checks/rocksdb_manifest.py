@@ -143,16 +143,16 @@ def _record(data: NDArray[np.uint8], position: int, path: str) -> tuple[int, int
 
 def _fields(edit: bytes, path: str) -> list[tuple[int, list[int]]] | None:
     """The fields of an edit, with their numbers; None if one is not known here."""
-    found, view = [], _EditView(edit, path)
+    fields, view = [], _EditView(edit, path)
     while view.position < len(edit):
         tag = view.number()
         if tag in _FIELDS:
-            found.append((tag, view.numbers(_FIELDS[tag])))
+            fields.append((tag, view.numbers(_FIELDS[tag])))
         elif tag & _IGNORABLE:
             view.skip()
         else:
             return None
-    return found
+    return fields
 
 
 class _EditView:
@@ -165,16 +165,16 @@ class _EditView:
 
     def numbers(self, kinds: str) -> list[int]:
         """The numbers among what belongs to a tag."""
-        found = []
+        all_numbers = []
         for kind in kinds:
             if kind == _NUMBER:
-                found.append(self.number())
+                all_numbers.append(self.number())
             elif kind == _BYTES:
                 self.skip()
             else:
                 while self.number() != _END_OF_TAGGED:
                     self.skip()
-        return found
+        return all_numbers
 
     def number(self) -> int:
         """A varint."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Sizes = npt.NDArray[np.int32]
 
 
-class Room:
+class Memory:
     """Memory for what is gathered bit by bit.
 
     It is one piece, so that it goes back to the system when nothing needs it any more; many
@@ -77,7 +77,7 @@ def copied_spans(parts: list[CopiedEntries], base: int) -> tuple[Positions, ...]
 
 
 def divided(
-    chunk: Chunk, spans: tuple[Positions, ...], count: int, wanted: range, room: Room
+    chunk: Chunk, spans: tuple[Positions, ...], count: int, wanted: range, memory: Memory
 ) -> list[CopiedEntries]:
     """The entries of some portions, by portion.
 
@@ -86,7 +86,7 @@ def divided(
         spans: Where the identity of each begins and ends, where its key does, and its value.
         count: How many portions there are.
         wanted: Which of them.
-        room: Where they are copied to.
+        memory: Where they are copied to.
 
     Returns:
         The entries of each of those wanted.
@@ -121,8 +121,8 @@ def divided(
         raise ValueError(f"entry {done}, outside of the chunk of {len(chunk)} bytes")
     chosen = slice(wanted.start, wanted.stop, wanted.step)
     borders, byte_borders = _borders(entries[chosen]), _borders(sizes[chosen])
-    data = room.take(byte_borders[-1])
-    key_sizes, value_sizes = room.take(8 * borders[-1]).view(np.int32).reshape(2, -1)
+    data = memory.take(byte_borders[-1])
+    key_sizes, value_sizes = memory.take(8 * borders[-1]).view(np.int32).reshape(2, -1)
     entries[:] = -1
     entries[chosen], sizes[chosen] = borders[:-1], byte_borders[:-1]
     copying = job._replace(

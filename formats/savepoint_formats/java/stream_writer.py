@@ -54,7 +54,7 @@ class JavaStreamWriter:
         """
         if value is None:
             self._write_tag(Tag.NULL)
-        elif not self._write_reference(_identity(value)):
+        elif not self._write_reference(_same_value(value)):
             self._write_new(value)
 
     def _write_new(self, value: Any) -> None:
@@ -80,11 +80,11 @@ class JavaStreamWriter:
         self.view.write_byte(tag)
 
     def _keep(self, value: Any) -> None:
-        self._handles[_identity(value)] = FIRST_HANDLE + len(self._handles)
+        self._handles[_same_value(value)] = FIRST_HANDLE + len(self._handles)
 
-    def _write_reference(self, identity: Hashable) -> bool:
+    def _write_reference(self, known_as: Hashable) -> bool:
         """Whether it was there before, and so is a reference."""
-        handle = self._handles.get(identity)
+        handle = self._handles.get(known_as)
         if handle is not None:
             self._write_tag(Tag.REFERENCE)
             self.view.write_int(handle)
@@ -94,13 +94,13 @@ class JavaStreamWriter:
         if description is None:
             self._write_tag(Tag.NULL)
             return
-        identity = "class description", description.name
-        if self._write_reference(identity):
+        known_as = "class description", description.name
+        if self._write_reference(known_as):
             return
         self._write_tag(Tag.CLASS_DESCRIPTION)
         self.view.write_utf(description.name)
         self.view.write_long(description.uid)
-        self._handles[identity] = FIRST_HANDLE + len(self._handles)
+        self._handles[known_as] = FIRST_HANDLE + len(self._handles)
         self.view.write_byte(description.flags)
         self.view.write_unsigned_short(len(description.fields))
         for declared, name in description.fields:
@@ -168,7 +168,7 @@ class JavaStreamWriter:
         self.write_object(value.constant)
 
 
-def _identity(value: Any) -> Hashable:
+def _same_value(value: Any) -> Hashable:
     """What is the same for a value that appears again."""
     match value:
         case str() | JavaEnum():

@@ -92,7 +92,7 @@ class NewSnapshot:
         with refusals_told(path):
             if location.filesystem.get_file_info(location.path).type == fs.FileType.File:
                 raise NotASavepointError(f"{path} is a file; name a directory to write to")
-            snapshot = cls(uri, location, _identity(location))
+            snapshot = cls(uri, location, _version(location))
             if snapshot.replaced is None:
                 snapshot._expect_empty()
             elif mode is WriteMode.ERROR:
@@ -236,7 +236,7 @@ class NewSnapshot:
         Raises:
             SavepointExistsError: It is another one than at the begin.
         """
-        present = _identity(self.location)
+        present = _version(self.location)
         if present is None or present == self.replaced:
             return present
         if self.replaced is None:
@@ -331,7 +331,7 @@ class NewSnapshot:
             os.rename(written, final)
 
 
-def _identity(folder: Location) -> str | None:
+def _version(folder: Location) -> str | None:
     """What tells the ``_metadata`` of a directory from any other; None if there is none."""
     path = posixpath.join(folder.path, METADATA_FILE)
     info = folder.filesystem.get_file_info(path)

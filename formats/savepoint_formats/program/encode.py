@@ -21,9 +21,9 @@ from savepoint_formats.errors import (
     UnencodableError,
 )
 from savepoint_formats.program.assembly import program
+from savepoint_formats.program.capacity import capacity
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.kernel import DONE, REGISTERS_SIZE, RecordsJob, write_records
-from savepoint_formats.program.room import room
 from savepoint_formats.program.source_columns import SourceColumns
 from savepoint_formats.values.collections import Collections
 from savepoint_formats.values.kinds.codec import NullError
@@ -129,7 +129,7 @@ class _Encoding:
         self.column = column
         self.sources = SourceColumns(prepared, column, _pieces)
         self.offsets = np.zeros(len(column) + 1, np.int64)
-        self.data = np.empty(room(prepared, self.sources) + _SLACK, np.uint8)
+        self.data = np.empty(capacity(prepared, self.sources) + _SLACK, np.uint8)
         self.refused: dict[int, bytes] = {}
 
     def run(self) -> pa.LargeBinaryArray:

@@ -51,7 +51,7 @@ def bytes_of(chunk: Chunk, *parts: Spans) -> pa.LargeBinaryArray:
         ends=ends.ctypes.data,
         total=starts.size,
         target=data.ctypes.data,
-        room=len(data),
+        capacity=len(data),
         offsets=offsets[1:].ctypes.data,
     )
     status, index = copy_spans(job)

@@ -15,7 +15,7 @@ import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_spans import EntrySpans
-from savepoint_formats.entries.portions import CopiedEntries, Room, copied_spans, divided
+from savepoint_formats.entries.portions import CopiedEntries, Memory, copied_spans, divided
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,11 +52,11 @@ def portions(
     """
     passes = -(-count // held)
     for wanted in (range(count)[number::passes] for number in range(passes)):
-        gathered, room = [_Portion() for _ in wanted], Room(size // passes)
+        gathered, memory = [_Portion() for _ in wanted], Memory(size // passes)
         for chunk, by_state in blocks():
             for name, spans in by_state.items():
                 own = identities(name, chunk, spans)
-                parts = divided(chunk, (*own, *spans.arrays()), count, wanted, room)
+                parts = divided(chunk, (*own, *spans.arrays()), count, wanted, memory)
                 for portion, entries in zip(gathered, parts, strict=True):
                     portion.add(name, entries)
         while gathered:

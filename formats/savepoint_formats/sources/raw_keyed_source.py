@@ -156,9 +156,9 @@ class RawKeyedSource:
                     for _ in every._queues(every._chunk(section, data), section):
                         pass
         if every._evidence.is_proven:
-            group, told = min(every._evidence.displaced.items())
+            group, named = min(every._evidence.displaced.items())
             offset = self._handle.groups.offsets[group - self._handle.key_groups.start]
-            message = f"the timers of key group {told}, expected key group {group}"
+            message = f"the timers of key group {named}, expected key group {group}"
             raise FormatError(message, self._file.path, offset)
 
     def _chunk(self, section: Section, data: bytes) -> Chunk:

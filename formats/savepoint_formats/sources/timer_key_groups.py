@@ -34,7 +34,7 @@ class TimerKeyGroups:
 
     def __init__(self, max_parallelism: int | None) -> None:
         self._max_parallelism = max_parallelism
-        self._told: dict[int, set[int]] = {}
+        self._named: dict[int, set[int]] = {}
         self._is_known = True
 
     def add(self, key_group: int, layout: Layout, keys: pa.Array) -> None:
@@ -53,15 +53,15 @@ class TimerKeyGroups:
         except SavepointError:
             self._is_known = False
         else:
-            self._told.setdefault(key_group, set()).update(np.unique(groups).tolist())
+            self._named.setdefault(key_group, set()).update(np.unique(groups).tolist())
 
     @property
     def displaced(self) -> dict[int, int]:
         """Key group of a section -> the other one that all of its keys tell; none if keys disagree."""
-        if not self._is_known or any(len(told) > 1 for told in self._told.values()):
+        if not self._is_known or any(len(named) > 1 for named in self._named.values()):
             return {}
-        groups = {group: next(iter(told)) for group, told in self._told.items()}
-        return {group: told for group, told in groups.items() if group != told}
+        groups = {group: next(iter(named)) for group, named in self._named.items()}
+        return {group: named for group, named in groups.items() if group != named}
 
     @property
     def is_proven(self) -> bool:
@@ -71,4 +71,4 @@ class TimerKeyGroups:
         """
         displaced = self.displaced
         have_each_others = sorted(displaced) == sorted(displaced.values())
-        return bool(displaced) and (have_each_others or 2 * len(displaced) <= len(self._told))
+        return bool(displaced) and (have_each_others or 2 * len(displaced) <= len(self._named))

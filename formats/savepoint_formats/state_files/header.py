@@ -372,8 +372,8 @@ class OperatorBackendHeader:
         header = cls.parse(data)
         infos = (*header.list_states, *header.broadcast_states)
         here = {(info.name, info.option(DISTRIBUTION_MODE)) for info in infos}
-        told = {(state.name, state.mode.name) for state in handle.states}
-        for name, mode in sorted(told ^ here):
+        there = {(state.name, state.mode.name) for state in handle.states}
+        for name, mode in sorted(there ^ here):
             where = "the file" if (name, mode) in here else "_metadata"
             raise FormatError(f"state {name!r} ({mode}) is in {where} only", data.path, 0)
         return header

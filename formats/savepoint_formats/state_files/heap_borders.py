@@ -122,8 +122,8 @@ class HeapBorders:
             return None
         view = self._chunk.view(position, position + _HEAD_SIZE)
         state_id, count = view.read_unsigned_short(), view.read_int()
-        room = len(self._chunk) - position - _HEAD_SIZE
-        is_plausible = state_id in left and 0 <= count * int(self._least[state_id]) <= room
+        bytes_left = len(self._chunk) - position - _HEAD_SIZE
+        is_plausible = state_id in left and 0 <= count * int(self._least[state_id]) <= bytes_left
         return (state_id, count) if is_plausible else None
 
     def _ends(
@@ -149,11 +149,11 @@ class HeapBorders:
         counts = np.zeros(places, np.int64)
         for byte in range(2, _HEAD_SIZE):
             counts = counts << 8 | data[byte : places + byte]
-        room = np.arange(places - 1, -1, -1)
+        bytes_left = np.arange(places - 1, -1, -1)
         is_left = np.isin(ids, list(left))
         least = self._least[np.where(is_left, ids, 0)]
         beginnings: list[int] = (
-            start + np.flatnonzero(is_left & (counts * least <= room))
+            start + np.flatnonzero(is_left & (counts * least <= bytes_left))
         ).tolist()
         return beginnings
 

@@ -160,7 +160,7 @@ def _options(file: StateFile) -> None:
     _expect(file, _OPTIONS.match(file.read(0, 64)) is not None, "the words of an option file")
 
 
-def _identity(file: StateFile) -> None:
+def _identity_file(file: StateFile) -> None:
     _expect(file, _IDENTITY.fullmatch(file.read(0, 64)) is not None, "an id")
 
 
@@ -215,7 +215,7 @@ _OF_ROCKSDB: dict[str, Callable[[StateFile], None]] = {
     r"MANIFEST-\d+": _manifest,
     r"OPTIONS-\d+": _options,
     r"CURRENT": _current,
-    r"IDENTITY": _identity,
+    r"IDENTITY": _identity_file,
 }
 
 _CHECKS: dict[FileKind, Callable[[StateFile, str], None]] = {

@@ -99,12 +99,12 @@ class SectionFrames:
         """The first entry that is of another key group, and what is wrong with it."""
         starts, ends, _, _ = read_frames.spans
         is_short = ends - starts < self._prefix_size
-        told = key_groups_at(chunk, starts, self._prefix_size)
-        foreign = np.flatnonzero(is_short | (told != groups))
+        own_groups = key_groups_at(chunk, starts, self._prefix_size)
+        foreign = np.flatnonzero(is_short | (own_groups != groups))
         if not len(foreign):
             return None
         entry = int(foreign[0])
-        message = f"a key of key group {told[entry]}"
+        message = f"a key of key group {own_groups[entry]}"
         if is_short[entry]:
             message = f"a key of {ends[entry] - starts[entry]} bytes, without its key group"
         error = chunk.error(message, int(starts[entry]), FormatError)

@@ -99,9 +99,9 @@ class KeyBorders:
         starts, ends = spans.starts + self._before, spans.ends
         row_ends = ends
         if self._keys is not None:
-            key_ends = starts + _told(self._keys, chunk, starts, ends)
+            key_ends = starts + _read_sizes(self._keys, chunk, starts, ends)
             if self._rows is not None:
-                row_ends = starts + _told(self._rows, chunk, starts, ends)
+                row_ends = starts + _read_sizes(self._rows, chunk, starts, ends)
         elif self._key_size is not None:
             key_ends = starts + self._key_size
             row_ends = key_ends + (self._behind or 0)
@@ -116,7 +116,7 @@ def _sizes(kryo: KryoDialect | None, *parts: Layout) -> Program:
     return program(Struct(names, tuple(map(Sized, (*parts, _REST)))), kryo)
 
 
-def _told(
+def _read_sizes(
     sizes: Program, chunk: Chunk, starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """The bytes that the parts have together."""

@@ -145,8 +145,8 @@ class _CatalogReader:
             except SavepointError as error:
                 self.problems.append(CatalogProblem(subtask.index, error, is_keyed=True))
         timers = (keyed_state(info, _UNKNOWN_KEY) for info in infos)
-        told = self.key or _key_of(self.states.values()) or _key_of(timers)
-        key = told or self.given_key or _UNKNOWN_KEY
+        known = self.key or _key_of(self.states.values()) or _key_of(timers)
+        key = known or self.given_key or _UNKNOWN_KEY
         for info in infos:
             self.add(keyed_state(info, key))
 

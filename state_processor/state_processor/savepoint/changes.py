@@ -12,7 +12,7 @@ from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_formats.layout import KryoClass
 from savepoint_formats.metadata import MetadataVersion
 from state_processor import changing
-from state_processor.savepoint.planned_operator import PlannedOperator, combined, identity
+from state_processor.savepoint.planned_operator import PlannedOperator, combined, id_and_uid
 from state_processor.savepoint.state_changes import StateChanges
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class SavepointChanges(StateChanges):
             >>> writer.with_operator("totals", transformation).write("s3://jobs/new")
         """
         writer = self.writer()
-        operator_id, known = identity(uid)
+        operator_id, known = id_and_uid(uid)
         before = next(
             (operator for operator in writer.operators if operator.operator_id == operator_id), None
         )
@@ -135,7 +135,7 @@ class SavepointChanges(StateChanges):
         """
         writer = self.writer()
         planned = writer.operator(uid)
-        operator_id, known = identity(new_uid)
+        operator_id, known = id_and_uid(new_uid)
         others = (operator for operator in writer.operators if operator is not planned)
         if any(other.operator_id == operator_id for other in others):
             raise OperatorExistsError(

@@ -194,7 +194,7 @@ class PlannedOperator:
 
     def is_called(self, uid: str) -> bool:
         """Whether this is its uid, or the hash of it."""
-        return uid in (self.uid, str(self.operator_id)) or identity(uid)[0] == self.operator_id
+        return uid in (self.uid, str(self.operator_id)) or id_and_uid(uid)[0] == self.operator_id
 
     def identified(self, record: OperatorState) -> OperatorState:
         """The record under the id, the uid and the name that the operator is to have."""
@@ -202,7 +202,7 @@ class PlannedOperator:
         return replace(record, operator_id=self.operator_id, uid=self.uid or "", name=name)
 
 
-def identity(uid: str) -> tuple[OperatorId, str | None]:
+def id_and_uid(uid: str) -> tuple[OperatorId, str | None]:
     """The id of an operator and, if it is not given by its hash, its uid."""
     if isinstance(uid, str) and _HASH.fullmatch(uid):
         return OperatorId.from_hex(uid), None

@@ -24,7 +24,8 @@ class SpansJob(NamedTuple):
     | data, size   | the bytes, and how many they are                              |
     | starts, ends | i64 per span, positions in data                               |
     | total        | how many spans there are                                      |
-    | target, room | where the spans go, and how many bytes fit there              |
+    | target       | where the spans go                                            |
+    | capacity     | how many bytes fit there                                      |
     | offsets      | i64 per span: where it ends in the target                     |
     """
 
@@ -34,7 +35,7 @@ class SpansJob(NamedTuple):
     ends: int
     total: int
     target: int
-    room: int
+    capacity: int
     offsets: int
 
 
@@ -51,7 +52,7 @@ def copy_spans(job: SpansJob) -> tuple[int, int]:
         end = load_native_long(job.ends + 8 * index)
         if not 0 <= start <= end <= job.size:
             return REFUSED, index
-        if end - start > job.room - position:
+        if end - start > job.capacity - position:
             return FULL, index
         copy(job.target + position, job.data + start, end - start)
         position += end - start

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_spans import EntrySpans
-from savepoint_formats.entries.portions import Room, divided
+from savepoint_formats.entries.portions import Memory, divided
 from savepoint_formats.sources.large_key_groups import portions
 from state_processor import Savepoint
 
@@ -95,7 +95,7 @@ def test_portions_of_keys_that_differ_at_either_end_are_even() -> None:
         chunk, spans = spans_of([(key, b"") for key in keys])
         size = 5 * len(keys)  # less than there is
         places = (spans.key_starts, spans.key_ends, *spans.arrays())
-        sizes = [len(one) for one in divided(chunk, places, 10, range(10), Room(size))]
+        sizes = [len(one) for one in divided(chunk, places, 10, range(10), Memory(size))]
         assert sum(sizes) == len(keys)
         assert max(sizes) < 1.2 * min(sizes)
 
@@ -109,4 +109,4 @@ def test_an_entry_outside_of_the_chunk_is_a_wrong_call() -> None:
         (inside, inside, outside),
     ):
         with pytest.raises(ValueError, match="outside of the chunk of 4 bytes"):
-            divided(chunk, (*identity, *key, *value), 1, range(1), Room(0))
+            divided(chunk, (*identity, *key, *value), 1, range(1), Memory(0))

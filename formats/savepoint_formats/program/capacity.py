@@ -1,4 +1,4 @@
-"""How many bytes columns can become at most, so that the kernel finds room for all of them."""
+"""How many bytes columns can become at most, which is the capacity that the kernel needs."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _ELEMENT_SIZES: dict[Op, int] = {
 """Mask, comma or slot of an element."""
 
 
-def room(program: Program, sources: SourceColumns) -> int:
+def capacity(program: Program, sources: SourceColumns) -> int:
     """The bytes that the rows of these columns can become at most."""
     # The instructions up to there run once for each of so many rows; the innermost is the last.
     loops = [(len(program.ops), len(sources.columns[0].rows))]
