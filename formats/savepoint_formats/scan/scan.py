@@ -63,9 +63,9 @@ from savepoint_formats.tables.visible import (
     joined_instances,
     visible_elements,
     visible_key,
-    visible_values,
 )
 from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.values.time_to_live import without_times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -362,7 +362,7 @@ class TableScan(TableResults):
                     if state.timed_value != instances:
                         values = visible_elements(values, instances)
                     if not self.options.with_times:
-                        values = visible_values(values, instances)
+                        values = without_times(values, instances)
                     values = self._merged.values_of(state, values)
                     if self.options.flat is None:
                         columns[column.name] = values

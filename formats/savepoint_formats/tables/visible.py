@@ -1,8 +1,8 @@
-"""What a reader sees of decoded values: no times of TTL, keys without a row kind, plain records.
+"""What a reader sees of decoded values: keys without a row kind, plain records.
 
-A value with TTL decodes to ``struct<timestamp, value>``; so do the elements of a list and the
-values of a map. A row that is a key decodes with its kind, which says nothing there. The elements
-of a window with an evictor decode as stream elements of any kind, though all of them are records.
+A row that is a key decodes with its kind, which says nothing there. The elements of a window with
+an evictor decode as stream elements of any kind, though all of them are records. Values with a time
+to live are hidden and shown by ``values/time_to_live.py``.
 """
 
 from __future__ import annotations
@@ -12,32 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats.errors import StateTypeError
-from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Ttl, stream_record
+from savepoint_formats.layout import Layout, Repeated, stream_record
 from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 from savepoint_formats.values.collections import Collections
-
-
-def visible_values(values: pa.Array, stored: Layout) -> pa.Array:
-    """Decoded values of the layout ``stored`` without the times of their last access."""
-    match stored:
-        case Ttl():
-            return pc.struct_field(values, "value")
-        case Repeated(Ttl()):
-            elements = pc.struct_field(values.values, "value")
-            return pa.ListArray.from_arrays(_bounds(values), elements)
-        case MapOf(_, Ttl() | Nullable(Ttl())) if pa.types.is_map(values.type):
-            items = pc.struct_field(values.items, "value")
-            return pa.MapArray.from_arrays(_bounds(values), values.keys, items)
-        case MapOf(_, Ttl() | Nullable(Ttl())):
-            # Where a key can be null a map is a list of its entries.
-            key, value = values.type.value_type
-            items = pc.struct_field(values.values, [1, 1])
-            fields = [key, value.with_type(items.type)]
-            keys = pc.struct_field(values.values, "key")
-            entries = pa.StructArray.from_arrays([keys, items], fields=fields)
-            return pa.ListArray.from_arrays(_bounds(values), entries)
-        case _:
-            return values
 
 
 def joined_instances(values: pa.ListArray) -> pa.ListArray:
@@ -58,7 +35,8 @@ def visible_elements(values: pa.Array, stored: Layout) -> pa.Array:
     """
     if not isinstance(stored, Repeated) or stream_record(stored.element) is None:
         return values
-    elements = values.flatten()
+    lists = Collections(values)
+    elements = lists.elements
     timed, untimed, *others = elements.flatten()
     for field, other in zip(list(elements.type)[2:], others, strict=True):
         if other.null_count < len(other):
@@ -66,12 +44,7 @@ def visible_elements(values: pa.Array, stored: Layout) -> pa.Array:
     times, timed_values = timed.flatten()
     parts = [times, pc.if_else(timed.is_valid(), timed_values, untimed)]
     records = pa.StructArray.from_arrays(parts, fields=list(timed.type))
-    sizes = pc.fill_null(pc.list_value_length(values), 0)
-    bounds = pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32())
-    is_null = pa.concat_arrays([values.is_null(), pa.array([False])])
-    return pa.ListArray.from_arrays(
-        pc.if_else(is_null, pa.scalar(None, pa.int32()), bounds), records
-    )
+    return pa.ListArray.from_arrays(lists.offsets, records)
 
 
 def stream_elements(values: pa.Array, stored: Layout) -> pa.Array:
@@ -93,12 +66,6 @@ def stream_elements(values: pa.Array, stored: Layout) -> pa.Array:
         mask=lists.elements.is_null(),
     )
     return pa.ListArray.from_arrays(lists.offsets, elements)
-
-
-def _bounds(values: pa.ListArray | pa.MapArray) -> pa.Array:
-    """Offsets that are null where the value is."""
-    is_null = pa.concat_arrays([values.is_null(), pa.array([False])])
-    return pc.if_else(is_null, pa.scalar(None, pa.int32()), values.offsets)
 
 
 def visible_key(keys: pa.Array) -> pa.Array:

@@ -32,10 +32,10 @@ from savepoint_formats.errors import KeyGroupError, NullKeyError, within
 from savepoint_formats.hashing.key_hash import hashed_key_groups
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.layout import VoidNamespace, as_records, without_ttl
-from savepoint_formats.program.last_access import with_last_access
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.visible import stream_elements
 from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.values.time_to_live import with_times
 from state_processor.types.spark_values import from_spark
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ class RunEncoding:
         values = self._column(batch, state.values, arrow_type(state.column_layout))
         if state.times is None:
             return stream_elements(values, state.stored)
-        return with_last_access(values, batch.column(state.times), state.stored)
+        return with_times(values, batch.column(state.times), state.stored)
 
 
 def given_key_groups(given: pa.Array, keys: pa.Array, max_parallelism: int) -> NDArray[np.uint16]:
