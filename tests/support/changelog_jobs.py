@@ -270,6 +270,36 @@ def steps_of(draw: st.DrawFn, scope: Scope, *, with_merges: bool = True) -> list
     return steps
 
 
+@st.composite
+def logged_jobs(
+    draw: st.DrawFn, scope: Scope, form: str
+) -> tuple[Job, tuple[KeyGroupsHandle, ...], list[Record]]:
+    """A job, what it had materialized, and the records of what it did since.
+
+    Args:
+        draw: Of hypothesis.
+        scope: That of its states.
+        form: ``heap`` or canonical, or ``nothing`` if nothing was materialized.
+    """
+    job = Job()
+    base: tuple[KeyGroupsHandle, ...] = ()
+    if form != "nothing":
+        job.do(draw(steps_of(scope, with_merges=False)))
+        head = header(*infos(*scope.serializer or (VOID,)))
+        made = job.heap_base if form == "heap" else job.canonical_base
+        base = (made(scope.layout, head),)
+    steps = draw(steps_of(scope))
+    job.do(steps)
+    return (
+        job,
+        base,
+        [
+            *registrations(*scope.serializer),
+            *(step.record(scope.layout) for step in steps),
+        ],
+    )
+
+
 def found_in(handle: ChangelogHandle, scope: Scope, **options: Any) -> dict[Any, dict[str, Any]]:
     """Key and namespace -> name -> value, of each row of a subtask with all key groups or half."""
     found: dict[Any, dict[str, Any]] = {}

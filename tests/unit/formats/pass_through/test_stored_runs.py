@@ -7,24 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.changelog_jobs import (
-    SCOPES,
-    Job,
-    Scope,
-    Step,
-    infos,
-    registrations,
-    steps_of,
-)
+from support.changelog_jobs import SCOPES, TIMERS, Scope, Step, logged_jobs, registrations
 from support.hand_made import (
-    STRING,
-    VOID,
     changelog,
-    header,
     in_memory,
     operator_with,
     registration,
-    timers_of,
 )
 from support.passed_state import (
     entries_in,
@@ -53,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from savepoint_formats.metadata import KeyGroupsHandle, OperatorState
+    from savepoint_formats.metadata import OperatorState
     from state_processor import Operator, Savepoint
 
 NOWHERE = SnapshotDirectory.of("/")
@@ -153,24 +141,12 @@ def test_entries_are_byte_by_byte_what_flink_writes_into_canonical_files(
     assert found(f"{case}-{release}-{form}") == found(f"{case}-{release}-hashmap-canonical")
 
 
-TIMERS = timers_of(STRING, VOID)
-
-
 @pytest.mark.parametrize("scope", SCOPES, ids=lambda scope: type(scope.layout).__name__)
 @pytest.mark.parametrize("form", ["nothing", "heap", "canonical"])
 @settings(max_examples=12)
 @given(data=st.data())
 def test_a_changelog_becomes_what_its_job_had(data: st.DataObject, scope: Scope, form: str) -> None:
-    job = Job()
-    base: tuple[KeyGroupsHandle, ...] = ()
-    if form != "nothing":
-        job.do(data.draw(steps_of(scope, with_merges=False)))
-        head = header(*infos(*scope.serializer or (VOID,)))
-        made = job.heap_base if form == "heap" else job.canonical_base
-        base = (made(scope.layout, head),)
-    steps = data.draw(steps_of(scope))
-    job.do(steps)
-    records = [*registrations(*scope.serializer), *(step.record(scope.layout) for step in steps)]
+    job, base, records = data.draw(logged_jobs(scope, form))
     records.append((-1, registration(9, "_timer_state/event_t", "TIMERS", TIMERS)))
     before = operator_with(changelog(in_memory(records), base=base))
     max_parallelism = data.draw(st.sampled_from([None, 3, 300]))

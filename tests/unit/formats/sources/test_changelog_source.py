@@ -19,10 +19,10 @@ from support.changelog_jobs import (
     Step,
     found_in,
     infos,
+    logged_jobs,
     plain_base,
     put,
     registrations,
-    steps_of,
 )
 from support.hand_made import (
     LONG,
@@ -58,7 +58,7 @@ from savepoint_formats.state_files.changelog import StateChangeOperation as Oper
 from savepoint_formats.tables.catalog import OperatorCatalog
 
 if TYPE_CHECKING:
-    from savepoint_formats.metadata import KeyGroupsHandle, OperatorState
+    from savepoint_formats.metadata import OperatorState
 
 
 @pytest.mark.parametrize("scope", SCOPES, ids=lambda scope: type(scope.layout).__name__)
@@ -68,16 +68,7 @@ if TYPE_CHECKING:
 def test_it_is_what_a_job_has_after_the_same_changes(
     data: st.DataObject, scope: Scope, form: str
 ) -> None:
-    job = Job()
-    base: tuple[KeyGroupsHandle, ...] = ()
-    if form != "nothing":
-        job.do(data.draw(steps_of(scope, with_merges=False)))
-        head = header(*infos(*scope.serializer or (VOID,)))
-        made = job.heap_base if form == "heap" else job.canonical_base
-        base = (made(scope.layout, head),)
-    steps = data.draw(steps_of(scope))
-    job.do(steps)
-    records = [*registrations(*scope.serializer), *(step.record(scope.layout) for step in steps)]
+    job, base, records = data.draw(logged_jobs(scope, form))
     if form == "nothing":
         # Nothing but the timers tells the type of keys.
         records.append((-1, registration(9, "_timer_state/event_t", "TIMERS", TIMERS)))

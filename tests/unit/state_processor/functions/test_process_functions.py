@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.sum_function import Sum
 
 from state_processor import (
     AggregatingStateDescriptor,
@@ -32,22 +33,6 @@ if TYPE_CHECKING:
 
 TOTAL = ValueStateDescriptor("total", Types.LONG())
 RATES = MapStateDescriptor("rates", Types.STRING(), Types.DOUBLE())
-
-
-class Sum:
-    """Adds numbers up."""
-
-    def create_accumulator(self) -> int:
-        return 0
-
-    def add(self, value: int, accumulator: int) -> int:
-        return accumulator + value
-
-    def get_result(self, accumulator: int) -> int:
-        return accumulator
-
-    def merge(self, one: int, other: int) -> int:
-        return one + other
 
 
 @pytest.fixture

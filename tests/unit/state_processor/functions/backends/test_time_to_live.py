@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.sum_function import Sum
 
 from state_processor import (
     AggregatingStateDescriptor,
@@ -28,22 +29,6 @@ TOTAL = ValueStateDescriptor("total", Types.LONG())
 NAMES = ListStateDescriptor("names", Types.STRING())
 BY_DAY = MapStateDescriptor("by_day", Types.STRING(), Types.LONG())
 MOST = ReducingStateDescriptor("most", Types.LONG(), max)
-
-
-class Sum:
-    """A sum, which is its own accumulator."""
-
-    def create_accumulator(self) -> int:
-        return 0
-
-    def add(self, value: int, accumulator: int) -> int:
-        return accumulator + value
-
-    def get_result(self, accumulator: int) -> int:
-        return accumulator
-
-    def merge(self, one: int, other: int) -> int:
-        return one + other
 
 
 SUM = AggregatingStateDescriptor("sum", Types.LONG(), Sum())
