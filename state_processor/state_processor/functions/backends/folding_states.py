@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from state_processor.functions.backends.held_states import present
-from state_processor.reading.states import AggregatingState, ReducingState
+from state_processor.functions.backends.held_states import WrappingState, present
+from state_processor.reading.states import AggregatingState, ReducingState, ValueState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable
 
-    from state_processor.reading.states import ValueState
     from state_processor.types.descriptors import (
         AggregateFunction,
         AggregatingStateDescriptor,
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     )
 
 
-class FoldingReducingState(ReducingState):
+class FoldingReducingState(WrappingState[ValueState], ReducingState):
     """A value, to which all that is added is reduced.
 
     Args:
@@ -27,30 +26,21 @@ class FoldingReducingState(ReducingState):
     """
 
     def __init__(self, values: ValueState, reduce: Callable[[Any, Any], Any]) -> None:
-        super().__init__(values.name)
-        self._values = values
+        super().__init__(values)
         self._reduce = reduce
-
-    def set_current_namespace(self, namespace: Hashable) -> None:
-        """See ``State``."""
-        self._values.set_current_namespace(namespace)
 
     def get(self) -> Any:
         """The value; None if the key has none."""
-        return self._values.value()
+        return self._inner.value()
 
     def add(self, value: Any) -> None:
         """Reduces the value and another one to one."""
-        held = self._values.value()
+        held = self._inner.value()
         value = present(self, value)
-        self._values.update(value if held is None else self._reduce(held, value))
-
-    def clear(self) -> None:
-        """Leaves the current key with nothing."""
-        self._values.clear()
+        self._inner.update(value if held is None else self._reduce(held, value))
 
 
-class FoldingAggregatingState(AggregatingState):
+class FoldingAggregatingState(WrappingState[ValueState], AggregatingState):
     """An accumulator, in which all that is added is gathered.
 
     Args:
@@ -59,28 +49,19 @@ class FoldingAggregatingState(AggregatingState):
     """
 
     def __init__(self, values: ValueState, function: AggregateFunction) -> None:
-        super().__init__(values.name)
-        self._values = values
+        super().__init__(values)
         self._function = function
-
-    def set_current_namespace(self, namespace: Hashable) -> None:
-        """See ``State``."""
-        self._values.set_current_namespace(namespace)
 
     def get(self) -> Any:
         """What the accumulator amounts to; None if the key has none."""
-        held = self._values.value()
+        held = self._inner.value()
         return None if held is None else self._function.get_result(held)
 
     def add(self, value: Any) -> None:
         """Gathers one more value."""
-        held = self._values.value()
+        held = self._inner.value()
         accumulator = self._function.create_accumulator() if held is None else held
-        self._values.update(self._function.add(present(self, value), accumulator))
-
-    def clear(self) -> None:
-        """Leaves the current key with nothing."""
-        self._values.clear()
+        self._inner.update(self._function.add(present(self, value), accumulator))
 
 
 def folding_reductions(descriptor: ReducingStateDescriptor, values: ValueState) -> ReducingState:

@@ -13,7 +13,7 @@ A value that a function changes in place is changed in the state, as it is on Fl
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from state_processor.functions.backends.namespaces import plain_namespace
 from state_processor.reading.states import ListState, MapState, State, ValueState, hashable
@@ -21,8 +21,30 @@ from state_processor.reading.states import ListState, MapState, State, ValueStat
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping
 
+StateT = TypeVar("StateT", bound=State)
+
 _HASHABLE = (int, str, bytes)
 _DOUBLE = struct.Struct(">d")
+
+
+class WrappingState(State, Generic[StateT]):
+    """State that is kept in another one, with its name and in its namespaces.
+
+    Args:
+        inner: Keeps it.
+    """
+
+    def __init__(self, inner: StateT) -> None:
+        super().__init__(inner.name)
+        self._inner = inner
+
+    def set_current_namespace(self, namespace: Hashable) -> None:
+        """See ``State``."""
+        self._inner.set_current_namespace(namespace)
+
+    def clear(self) -> None:
+        """Leaves the current key with nothing."""
+        self._inner.clear()
 
 
 class HeldState(State):

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.layout import Long, Struct, Ttl
-from state_processor.functions.backends.held_states import pairs, present
+from state_processor.functions.backends.held_states import WrappingState, pairs, present
 from state_processor.reading.states import ListState, MapState, ValueState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from savepoint_formats.layout import Layout
     from state_processor.types.state_ttl import StateTtlConfig
@@ -65,7 +65,7 @@ class Lifetimes:
         return self.ttl is not None and self.ttl.is_expired(timed[_TIMESTAMP], self.clock())
 
 
-class TimedValueState(ValueState):
+class TimedValueState(WrappingState[ValueState], ValueState):
     """A value with a time.
 
     Args:
@@ -74,36 +74,27 @@ class TimedValueState(ValueState):
     """
 
     def __init__(self, timed: ValueState, lifetimes: Lifetimes) -> None:
-        super().__init__(timed.name)
-        self._timed = timed
+        super().__init__(timed)
         self._lifetimes = lifetimes
-
-    def set_current_namespace(self, namespace: Hashable) -> None:
-        """See ``State``."""
-        self._timed.set_current_namespace(namespace)
 
     def value(self) -> Any:
         """The value; None if the key has none."""
-        timed = self._timed.value()
+        timed = self._inner.value()
         if timed is None:
             return None
         if self._lifetimes.is_expired(timed):
-            self._timed.clear()
+            self._inner.clear()
             return timed[_VALUE] if self._lifetimes.shows_expired else None
         if self._lifetimes.reads_prolong:
-            self._timed.update(self._lifetimes.timed(timed[_VALUE]))
+            self._inner.update(self._lifetimes.timed(timed[_VALUE]))
         return timed[_VALUE]
 
     def update(self, value: Any) -> None:
         """Replaces the value; None clears it."""
-        self._timed.update(None if value is None else self._lifetimes.timed(value))
-
-    def clear(self) -> None:
-        """Leaves the current key with nothing."""
-        self._timed.clear()
+        self._inner.update(None if value is None else self._lifetimes.timed(value))
 
 
-class TimedListState(ListState):
+class TimedListState(WrappingState[ListState], ListState):
     """A list of elements, each with a time.
 
     Args:
@@ -112,27 +103,22 @@ class TimedListState(ListState):
     """
 
     def __init__(self, timed: ListState, lifetimes: Lifetimes) -> None:
-        super().__init__(timed.name)
-        self._timed = timed
+        super().__init__(timed)
         self._lifetimes = lifetimes
-
-    def set_current_namespace(self, namespace: Hashable) -> None:
-        """See ``State``."""
-        self._timed.set_current_namespace(namespace)
 
     def get(self) -> list[Any]:
         """The elements; empty if the key has none."""
-        timed, lifetimes = self._timed.get(), self._lifetimes
+        timed, lifetimes = self._inner.get(), self._lifetimes
         living = [one for one in timed if not lifetimes.is_expired(one)]
         if living and lifetimes.reads_prolong:
-            self._timed.update([lifetimes.timed(one[_VALUE]) for one in living])
+            self._inner.update([lifetimes.timed(one[_VALUE]) for one in living])
         elif len(living) < len(timed):
-            self._timed.update(living)
+            self._inner.update(living)
         return [one[_VALUE] for one in (timed if lifetimes.shows_expired else living)]
 
     def add(self, value: Any) -> None:
         """Adds an element at the end."""
-        self._timed.add(self._lifetimes.timed(present(self, value)))
+        self._inner.add(self._lifetimes.timed(present(self, value)))
 
     def add_all(self, values: Iterable[Any]) -> None:
         """Adds elements at the end."""
@@ -141,14 +127,10 @@ class TimedListState(ListState):
 
     def update(self, values: Iterable[Any]) -> None:
         """Replaces the elements."""
-        self._timed.update([self._lifetimes.timed(present(self, value)) for value in values])
-
-    def clear(self) -> None:
-        """Leaves the current key with nothing."""
-        self._timed.clear()
+        self._inner.update([self._lifetimes.timed(present(self, value)) for value in values])
 
 
-class TimedMapState(MapState):
+class TimedMapState(WrappingState[MapState], MapState):
     """A map whose values have times.
 
     Args:
@@ -157,27 +139,22 @@ class TimedMapState(MapState):
     """
 
     def __init__(self, timed: MapState, lifetimes: Lifetimes) -> None:
-        super().__init__(timed.name)
-        self._timed = timed
+        super().__init__(timed)
         self._lifetimes = lifetimes
-
-    def set_current_namespace(self, namespace: Hashable) -> None:
-        """See ``State``."""
-        self._timed.set_current_namespace(namespace)
 
     def get(self, key: Any) -> Any:
         """The value of a user key; None if there is none, or if it is null."""
-        timed = self._timed.get(key)
+        timed = self._inner.get(key)
         return timed[_VALUE] if timed is not None and self._is_seen(key, timed) else None
 
     def contains(self, key: Any) -> bool:
         """Whether the map has this user key, be its value null."""
-        timed = self._timed.get(key)
+        timed = self._inner.get(key)
         return timed is not None and self._is_seen(key, timed)
 
     def put(self, key: Any, value: Any) -> None:
         """Gives a user key a value."""
-        self._timed.put(key, self._lifetimes.timed(value))
+        self._inner.put(key, self._lifetimes.timed(value))
 
     def put_all(self, entries: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
         """Gives user keys values; a dict, or pairs."""
@@ -186,27 +163,23 @@ class TimedMapState(MapState):
 
     def remove(self, key: Any) -> None:
         """Removes a user key, if the map has it."""
-        self._timed.remove(key)
+        self._inner.remove(key)
 
     def items(self) -> list[tuple[Any, Any]]:
         """The entries, as pairs of user key and value."""
         return [
-            (key, timed[_VALUE]) for key, timed in self._timed.items() if self._is_seen(key, timed)
+            (key, timed[_VALUE]) for key, timed in self._inner.items() if self._is_seen(key, timed)
         ]
 
     def is_empty(self) -> bool:
         """Whether the key has no entry."""
-        return self._timed.is_empty() or not self.items()
-
-    def clear(self) -> None:
-        """Leaves the current key with nothing."""
-        self._timed.clear()
+        return self._inner.is_empty() or not self.items()
 
     def _is_seen(self, key: Any, timed: dict[str, Any]) -> bool:
         """Whether an entry is seen; reading it removes it if its time has run out."""
         if self._lifetimes.is_expired(timed):
-            self._timed.remove(key)
+            self._inner.remove(key)
             return self._lifetimes.shows_expired
         if self._lifetimes.reads_prolong:
-            self._timed.put(key, self._lifetimes.timed(timed[_VALUE]))
+            self._inner.put(key, self._lifetimes.timed(timed[_VALUE]))
         return True
