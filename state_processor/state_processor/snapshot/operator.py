@@ -108,6 +108,7 @@ class Operator:
 
     def scan(self, table: Table, options: ReadOptions) -> TableScan:
         """How one of its tables is read."""
-        from savepoint_formats.scan.scan import TableScan  # noqa: PLC0415  # numba is slow
+        # A hundred modules, which whoever only describes a savepoint does without.
+        from savepoint_formats.scan.scan import TableScan  # noqa: PLC0415
 
         return TableScan(self.directory, self.record, table, options, self.kryo, self.name)
