@@ -9,7 +9,7 @@ A manifest is a log: blocks of 32 KiB, each full of records, of which none cross
 | u8     | type     | whole, first, middle or last part; from 5 on a u32 log number follows |
 | …      | data     | a version edit, or a part of one                                     |
 
-What is left of a block is zeros where no head has room.
+The remaining bytes of a block are zeros where no head fits.
 
 A version edit is a list of fields: a varint tag, and what belongs to it. It removes and adds tables
 of one column family. The number of a table is the name of its file.

@@ -2,8 +2,8 @@
 
 Numba takes half a second to import, and the walk a quarter of a minute to compile. Whoever looks
 at a few rows of a small savepoint needs neither: the same functions run as plain Python, over the
-same memory. How much of that a process does is bounded by ``ALLOWANCE``; what is left of the
-work, and any single piece of it that is larger, is done by machine code.
+same memory. ``ALLOWANCE`` bounds how much of that a process does. Machine code does the remaining
+work, and any single piece of work that is larger.
 """
 
 from __future__ import annotations
