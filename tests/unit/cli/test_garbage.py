@@ -206,6 +206,7 @@ def test_a_file_that_is_gone_when_its_turn_comes_is_told_as_gone(
     assert [path.exists() for path in orphans(job).values()].count(True) == 1
 
 
+@pytest.mark.usefixtures("slow")
 def test_garbage_in_an_object_store(
     samples: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

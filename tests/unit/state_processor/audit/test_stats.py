@@ -186,8 +186,9 @@ def test_all_formats_weigh_the_same() -> None:
         assert told(f"states-2.2.1-{name}") == canonical, name
 
 
-@pytest.mark.parametrize("name", [*STATEFUL[:3], *WINDOWS[:1]])
-@pytest.mark.parametrize("range_size", [1, 4000])
+@pytest.mark.parametrize(
+    ("name", "range_size"), [(STATEFUL[0], 1), (STATEFUL[2], 4000), (WINDOWS[0], 1)]
+)
 def test_parts_that_are_counted_elsewhere_come_to_the_same(
     name: str, range_size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,6 +71,7 @@ def package(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.usefixtures("slow")
 def test_an_edit_of_what_kernels_share_has_them_compiled_anew(package: Path) -> None:
     before, _ = ran(package, ALL)
     assert ran(package, ALL) == (before, [1] * 4)
