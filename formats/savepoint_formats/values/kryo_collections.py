@@ -7,6 +7,7 @@ they are, where there is one.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,7 @@ class Probe(Layout):
     number: int
 
 
+@lru_cache(maxsize=100)
 def collection_places(layout: Layout) -> tuple[CollectionPlace, ...]:
     """The places of a layout's collections, from the first of its parts to the last."""
     return tuple(_places(layout, "", ""))
@@ -64,6 +66,7 @@ def _places(layout: Layout, pojo: str, field: str) -> Iterator[CollectionPlace]:
                 yield from _places(part, "", "")
 
 
+@lru_cache(maxsize=100)
 def probed(layout: Layout) -> Layout:
     """The layout with a ``Probe`` in each of its ``collection_places``."""
     numbers = count()

@@ -23,7 +23,7 @@ from savepoint_formats.errors import UndecodableError, UnencodableError
 from savepoint_formats.layout import parts
 from savepoint_formats.values.kinds import times
 from savepoint_formats.values.kryo.graph import NodeGraph
-from savepoint_formats.values.kryo.objects import KryoNode, flattened
+from savepoint_formats.values.kryo.objects import Detailed, KryoNode, flattened
 from savepoint_formats.values.kryo.types import DECLARED_TYPES, UnfitError
 from savepoint_formats.values.kryo.writer import write_nodes
 from savepoint_formats.values.kryo_collections import Probe, probed
@@ -47,7 +47,7 @@ from savepoint_formats.values.state_entries import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.values.kinds.codec import Value
@@ -247,13 +247,14 @@ class _Walk:
                 else:
                     self._graph(node, inner)
             case layouts.Repeated(element):
-                values = self._content(node, list)
+                values = self._elements(node)
                 self.target.write_int(len(values))
-                self._graphs(values, element)
+                for value in values:
+                    self._graph(value, element)
             case Probe(number):
                 self._look_into(number, node)
             case layouts.MapOf(key, value):
-                pairs = self._content(node, list)
+                pairs = self._elements(node)
                 self.target.write_int(len(pairs))
                 for pair in pairs:
                     self._graph(pair[0], key)
@@ -262,20 +263,18 @@ class _Walk:
                 self._single(node, new)
 
     def _look_into(self, number: int, node: KryoNode | None) -> None:
-        for element in [] if node is None else self._content(node, list):
+        for element in [] if node is None else self._elements(node):
             parts_of_it = element if isinstance(element, tuple) else (element,)
             names = tuple(None if part is None else part.class_name for part in parts_of_it)
             self.seen.append((number, names))
 
-    def _graphs(self, values: Iterable[KryoNode | None], element: Layout) -> None:
-        for value in values:
-            self._graph(value, element)
-
-    def _content(self, node: KryoNode | None, kind: type) -> Value:
-        content = _elements_of(node)
-        if not isinstance(content, kind):
+    def _elements(self, node: KryoNode | None) -> list[Value]:
+        """The elements of a collection, or the pairs of a map, which are nodes."""
+        content = None if node is None else node.content
+        values = content.values if isinstance(content, Detailed) else content
+        if not isinstance(values, list):
             raise self._refusal(f"{_named(node)} where a collection is expected")
-        return content
+        return values
 
     def _single(self, node: KryoNode | None, new: Layout) -> None:
         classes = _CLASSES.get(type(new), ())
@@ -373,12 +372,6 @@ class _Walk:
 
     def _refusal(self, message: str) -> UnencodableError:
         return UnencodableError(f"{message}, at offset {self.view.offset} of the value")
-
-
-def _elements_of(node: KryoNode | None) -> Value:
-    """The elements of a collection, or the pairs of a map, which are nodes; or what it is."""
-    content = None if node is None else node.content
-    return getattr(content, "values", content)
 
 
 def _named(node: KryoNode | None) -> str:

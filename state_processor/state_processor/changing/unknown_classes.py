@@ -40,6 +40,8 @@ def _parts(operator: Operator) -> Iterator[tuple[Layout, bytes]]:
     for state in operator.catalog.states:
         if state.kind.is_raw or not state.kind.is_keyed:
             continue
+        if not any(layout and holds_kryo(layout) for layout in entry_layouts(state)):
+            continue
         for piece in stored_pieces(operator, state.name):
             layouts = entry_layouts(piece.state)
             for layout, data in zip(

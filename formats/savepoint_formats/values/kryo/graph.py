@@ -6,7 +6,7 @@
 |                    | it is the first time; else a registered number + 2                          |
 | reference          | varint 1 a new object; else the number of an earlier one + 2. Not of        |
 |                    | wrappers, nor of enums in 5.6                                               |
-| body               | by the class: ``kryo_bodies``, ``kryo_collections``, ``kryo_fields``; or a  |
+| body               | by the class: ``body_table``; or a                                          |
 |                    | Java object stream, of which only the first object has the header           |
 
 Where the class is known its bytes are missing, and 0 in place of a reference is null. Nothing is

@@ -59,8 +59,7 @@ class KryoWriter:
         self.is_5 = dialect.is_5
         self.classes = known_classes(layout, dialect)
         self._names: dict[str, int] = {}
-        self._objects: dict[int, int] = {}
-        self._kept: list[KryoNode] = []
+        self._objects: dict[KryoNode, int] = {}
         self._depth = 0
 
     def write_class(self, class_name: str | None) -> None:
@@ -113,12 +112,11 @@ class KryoWriter:
     def _write_new_or_old(
         self, node: KryoNode, write: Callable[[Value], None] | None = None
     ) -> None:
-        number = self._objects.get(id(node))
+        number = self._objects.get(node)
         if number is not None:
             self.output.write_varint(number + _FIRST_NUMBER)
             return
-        self._objects[id(node)] = len(self._objects)
-        self._kept.append(node)
+        self._objects[node] = len(self._objects)
         self.output.write_varint(_PRESENT)
         if write is None:
             self._write_body(node.class_name, node)
