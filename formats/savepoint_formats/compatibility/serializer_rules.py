@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from savepoint_formats.compatibility.releases import always, from_1_to_2, to_another
 from savepoint_formats.compatibility.rules import Rule
 from savepoint_formats.compatibility.verdicts import Verdict
+from savepoint_formats.layout import FLINK_2_COLLECTIONS
+from savepoint_formats.snapshots.kryo import KRYO
 from savepoint_formats.snapshots.legacy import LEGACY_VERSION
 from savepoint_formats.snapshots.snapshot import OpaqueSnapshot
 
@@ -25,7 +27,6 @@ NOTES_2_0 = _NOTES.format("2.0")
 _NOTES_1_17 = _NOTES.format("1.17")
 
 _FLINK = "org.apache.flink."
-_KRYO = f"{_FLINK}api.java.typeutils.runtime.kryo.KryoSerializerSnapshot"
 _SCALA = f"{_FLINK}api.scala.typeutils."
 _TWO_PHASE = f"{_FLINK}streaming.api.functions.sink.TwoPhaseCommitSinkFunction$"
 _KAFKA_PRODUCER = f"{_FLINK}streaming.connectors.kafka.FlinkKafkaProducer"
@@ -36,16 +37,10 @@ _REPLACED = (
     f"{_FLINK}cep.nfa.sharedbuffer.SharedBufferNode$",
 )
 
-# What TypeExtractor takes for a list, a map or a set, where it is declared with its type arguments.
-_COLLECTIONS = (
-    *("java.util.List", "java.util.Map", "java.util.Set", "java.util.Collection"),
-    "java.lang.Iterable",
-)
-
 
 def _is_collection_field(use: SerializerUse) -> bool:
-    is_kryo = use.snapshot_class == _KRYO
-    return is_kryo and use.is_field and use.type_class in _COLLECTIONS
+    is_kryo = use.snapshot_class == KRYO
+    return is_kryo and use.is_field and use.type_class in FLINK_2_COLLECTIONS
 
 
 def _collection_fields(use: SerializerUse) -> Iterator[str]:
@@ -54,7 +49,7 @@ def _collection_fields(use: SerializerUse) -> Iterator[str]:
 
 
 def _kryo(use: SerializerUse) -> Iterator[str]:
-    if use.snapshot_class == _KRYO and not _is_collection_field(use):
+    if use.snapshot_class == KRYO and not _is_collection_field(use):
         yield f"{use.path}: {use.type_class}"
 
 

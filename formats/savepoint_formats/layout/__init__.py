@@ -27,6 +27,7 @@ from savepoint_formats.layout.composites import (
     Varying,
 )
 from savepoint_formats.layout.general import (
+    FLINK_2_COLLECTIONS,
     JavaObject,
     Kryo,
     KryoClass,
@@ -91,6 +92,7 @@ from savepoint_formats.layout.sql import (
 )
 
 __all__ = [
+    "FLINK_2_COLLECTIONS",
     "VARIABLE",
     "BigDecimal",
     "BigInteger",

@@ -67,6 +67,19 @@ class Kryo(Layout):
     classes: tuple[KryoClass, ...] = ()
 
 
+FLINK_2_COLLECTIONS = {
+    "java.util.Map": "map",
+    "java.util.List": "list",
+    "java.util.Collection": "list",
+    "java.lang.Iterable": "list",
+    "java.util.Set": "set",
+}
+"""Declared type -> what Flink 2.x has a serializer for, if the type has arguments; 1.x has Kryo.
+
+Flink: ``TypeExtractor``, which asks each type whether it takes a ``Map``, a ``List`` or a ``Set``.
+"""
+
+
 @node
 class JavaObject(Layout):
     """A Java serialization stream with a header of its own."""

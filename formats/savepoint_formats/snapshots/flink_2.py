@@ -1,11 +1,11 @@
 """Serializers of Flink 1.x as Flink 2.x makes them of the same classes.
 
-Only collections differ: what is declared as a ``List``, ``Map`` or ``Set`` of a type had Kryo in
-1.x, and has a serializer of its own from 2.0 on. Snapshots of Kryo are the same in both.
+Only collections differ: what is declared as a ``List``, ``Map`` or ``Set`` of a type, or as a
+``Collection`` or an ``Iterable``, had Kryo in 1.x, and has a serializer of its own from 2.0 on. Snapshots of Kryo are the same in both.
 
 | declared    | serializer of 2.x                                 |
 |-------------|---------------------------------------------------|
-| List<T>     | nullable list of nullable T                       |
+| List<T>, …  | nullable list of nullable T                       |
 | Set<T>      | nullable set of T                                 |
 | Map<K, V>   | nullable map of nullable K, and V                 |
 
@@ -18,10 +18,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.errors import SchemaChangeError
+from savepoint_formats.layout import FLINK_2_COLLECTIONS
 from savepoint_formats.snapshots import constructed
-from savepoint_formats.snapshots.basic import RUNTIME
 from savepoint_formats.snapshots.class_names import framed_snapshot, snapshot_bytes
 from savepoint_formats.snapshots.fields import OptionalEntry
+from savepoint_formats.snapshots.kryo import KRYO
 from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
 
 if TYPE_CHECKING:
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
     Elements = tuple[str, ...] | None
     """The classes of elements, or of keys and values; None of a collection that Kryo keeps."""
-
-_KRYO = f"{RUNTIME}kryo.KryoSerializerSnapshot"
-_LIST, _MAP, _SET = "java.util.List", "java.util.Map", "java.util.Set"
 
 _OF_CLASS: dict[str, Callable[[], TypeSerializerSnapshot]] = {
     "java.lang.Boolean": constructed.boolean,
@@ -85,7 +83,7 @@ _END: Any = object()
 
 
 def _changed(snapshot: TypeSerializerSnapshot, left: Iterator[Elements]) -> TypeSerializerSnapshot:
-    if snapshot.class_name == _KRYO and snapshot["type_class"] in (_LIST, _MAP, _SET):
+    if snapshot.class_name == KRYO and snapshot["type_class"] in FLINK_2_COLLECTIONS:
         of_what = next(left, _END)
         if of_what is _END:
             raise SchemaChangeError("a serializer has more collections than its values")
@@ -114,12 +112,12 @@ def _value(value: Any, left: Iterator[Elements]) -> Any:
 def _collection(class_name: str, elements: tuple[str, ...]) -> TypeSerializerSnapshot:
     nullable = constructed.nullable
     of_what = list(map(_of_class, elements))
-    match class_name, of_what:
-        case "java.util.List", [element]:
+    match FLINK_2_COLLECTIONS[class_name], of_what:
+        case "list", [element]:
             return nullable(constructed.list_of(nullable(element)))
-        case "java.util.Set", [element]:
+        case "set", [element]:
             return nullable(constructed.set_of(element))
-        case "java.util.Map", [key, value]:
+        case "map", [key, value]:
             return nullable(constructed.map_of(nullable(key), value))
         case _:
             raise SchemaChangeError(f"a {class_name} of {len(elements)} types")

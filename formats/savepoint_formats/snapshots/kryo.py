@@ -28,6 +28,8 @@ from savepoint_formats.snapshots.snapshot import SnapshotKind, TypeSerializerSna
 if TYPE_CHECKING:
     from savepoint_formats.snapshots.fields import OptionalEntry
 
+KRYO = f"{RUNTIME}kryo.KryoSerializerSnapshot"
+
 _NO_SERIALIZER, _SERIALIZER_CLASS, _SERIALIZER_OBJECT = range(3)
 
 _TYPES = "org.apache.flink.types."
@@ -93,7 +95,7 @@ def _user_written(snapshot: TypeSerializerSnapshot) -> Layout:
 
 register(
     {
-        f"{RUNTIME}kryo.KryoSerializerSnapshot": SnapshotKind(
+        KRYO: SnapshotKind(
             _kryo,
             lambda _version: (
                 ("type_class", UTF),

@@ -1,4 +1,4 @@
-"""Collections that Flink 1.x hands to Kryo and Flink 2.x does not: declared as List, Map or Set.
+"""Collections that Flink 1.x hands to Kryo and Flink 2.x does not: declared as List, Map, Set or the like.
 
 Of what type their elements are declared no snapshot of 1.x says. Their objects say of which class
 they are, where there is one.
@@ -11,12 +11,18 @@ from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING
 
-from savepoint_formats.layout import Kryo, Layout, Nullable, Pojo, node, parts
+from savepoint_formats.layout import (
+    FLINK_2_COLLECTIONS,
+    Kryo,
+    Layout,
+    Nullable,
+    Pojo,
+    node,
+    parts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-COLLECTIONS = ("java.util.List", "java.util.Map", "java.util.Set")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,7 @@ def collection_places(layout: Layout) -> tuple[CollectionPlace, ...]:
 
 def _places(layout: Layout, pojo: str, field: str) -> Iterator[CollectionPlace]:
     match layout:
-        case Kryo(class_name) if class_name in COLLECTIONS:
+        case Kryo(class_name) if class_name in FLINK_2_COLLECTIONS:
             yield CollectionPlace(class_name, pojo, field)
         case Pojo():
             for name, part in zip(layout.names, layout.fields, strict=True):
@@ -75,7 +81,7 @@ def probed(layout: Layout) -> Layout:
         if isinstance(value, tuple):
             return tuple(map(change, value))
         if isinstance(value, Kryo):
-            return Probe(next(numbers)) if value.class_name in COLLECTIONS else value
+            return Probe(next(numbers)) if value.class_name in FLINK_2_COLLECTIONS else value
         if isinstance(value, Layout):
             names = [part.name for part in fields(value)]  # type: ignore[arg-type]  # as above
             return replace(value, **{name: change(getattr(value, name)) for name in names})  # type: ignore[type-var]

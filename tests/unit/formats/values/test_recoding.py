@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from json import loads
 from typing import TYPE_CHECKING, Any
 
@@ -105,10 +106,13 @@ def basket(tags: Layout) -> Pojo:
     return Pojo("Basket", ("tags",), (layouts.Nullable(tags),))
 
 
-def test_a_list_of_kryo_becomes_one_of_flink() -> None:
-    old, new = basket(LIST), basket(TEXTS.layout())
+@pytest.mark.parametrize(
+    "declared", ["java.util.List", "java.util.Collection", "java.lang.Iterable"]
+)
+def test_a_list_of_kryo_becomes_one_of_flink(declared: str) -> None:
+    old, new = basket(replace(LIST, class_name=declared)), basket(TEXTS.layout())
     data = bytes.fromhex("02 00") + BYTES["kryo:listsamenull", "1"]
-    assert collection_places(old) == (CollectionPlace("java.util.List", "Basket", "tags"),)
+    assert collection_places(old) == (CollectionPlace(declared, "Basket", "tags"),)
     text = "java.lang.String"
     assert list(element_classes(old, data, OLD)) == [(0, (text,)), (0, (None,)), (0, (text,))]
     recoded = Recoding(old, new, OLD, NEW).of(data)
