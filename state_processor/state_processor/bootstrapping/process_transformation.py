@@ -79,14 +79,20 @@ class KeyedRowsTransformation:
     def with_options(self, settings: Mapping[str, Setting]) -> Self:
         """The same, run in another way.
 
-        | option                            | values                                           |
-        |-----------------------------------|--------------------------------------------------|
-        | execution.sorted-inputs.enabled   | true, the default: rows come sorted by key       |
-        | execution.sorted-shuffles.enabled | its older name                                   |
-        | state.backend.type                | single_key, the default where rows are sorted;   |
-        |                                   | heap, the default where not; or rocksdb          |
-        | state.backend.cache.size          | of how many keys state is kept in front of heap  |
-        |                                   | or rocksdb: 1 where rows are sorted, or else 0   |
+        | option                                | values                                       |
+        |---------------------------------------|----------------------------------------------|
+        | execution.sorted-inputs.enabled       | true, the default: rows come sorted by key   |
+        | execution.sorted-inputs.memory        | the greatest size of a batch of sorted rows  |
+        |                                       | on its way to a backlog's function           |
+        | execution.sorted-shuffles.*           | older names of these two                     |
+        | execution.batch-state-backend.enabled | true, the default where rows are sorted: the |
+        |                                       | state backend is ``single_key``              |
+        | state.backend.type                    | single_key; ``heap``, which Flink calls      |
+        |                                       | ``hashmap``, the default where rows are not  |
+        |                                       | sorted; or ``rocksdb``                       |
+        | state.backend.cache.size              | of how many keys state is kept in front of   |
+        |                                       | heap or rocksdb: 1 where rows are sorted, or |
+        |                                       | else 0                                       |
 
         Those of a backlog, which ``Backlog.run`` heeds, are in ``mixed_mode``.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from state_processor.functions.backends import STATE_BACKENDS
 from state_processor.types.flink_units import milliseconds, size_in_bytes
@@ -15,18 +15,26 @@ if TYPE_CHECKING:
 
     Setting = bool | int | str
 
+ParsedT = TypeVar("ParsedT")
+DefaultT = TypeVar("DefaultT")
+
 SORTED_INPUTS = "execution.sorted-inputs.enabled"
 SORT_MEMORY = "execution.sorted-inputs.memory"
 STATE_BACKEND = "state.backend.type"
 CACHE_SIZE = "state.backend.cache.size"
 CHECKPOINT_INTERVAL = "execution.checkpointing.interval"
 BACKLOG_INTERVAL = "execution.checkpointing.interval-during-backlog"
-# As the proposal called it that sorted inputs come from.
-_SORTED_SHUFFLES = "execution.sorted-shuffles.enabled"
+BATCH_BACKEND = "execution.batch-state-backend.enabled"
+# As the proposal called them that sorted inputs come from.
+_OLDER_NAMES = {
+    "execution.sorted-shuffles.enabled": SORTED_INPUTS,
+    "execution.sorted-shuffles.memory": SORT_MEMORY,
+}
 _KNOWN = (
     SORTED_INPUTS,
-    _SORTED_SHUFFLES,
     SORT_MEMORY,
+    *_OLDER_NAMES,
+    BATCH_BACKEND,
     STATE_BACKEND,
     CACHE_SIZE,
     CHECKPOINT_INTERVAL,
@@ -36,6 +44,7 @@ _KNOWN = (
 _BOOLEANS = {True: True, False: False, "true": True, "false": False}
 
 SINGLE_KEY, HEAP = "single_key", "heap"
+_FLINKS_NAMES = {"hashmap": HEAP}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +82,17 @@ class ExecutionOptions:
         unknown = [name for name in settings if name not in _KNOWN]
         if unknown:
             raise ValueError(f"option {unknown[0]!r}, expected one of {', '.join(_KNOWN)}")
-        is_sorted = True
-        for name in (_SORTED_SHUFFLES, SORTED_INPUTS):
-            if name in settings:
-                is_sorted = _boolean(name, settings[name])
-        cache_size = _parsed(settings, CACHE_SIZE, _count)
+        older = {name: settings[old] for old, name in _OLDER_NAMES.items() if old in settings}
+        settings = older | dict(settings)
+        is_sorted = _parsed(settings, SORTED_INPUTS, _boolean, default=True)
+        cache_size = _parsed(settings, CACHE_SIZE, _count, default=int(is_sorted))
         options = cls(
             is_sorted,
             _backend(settings, is_sorted=is_sorted),
-            int(is_sorted) if cache_size is None else cache_size,
-            _parsed(settings, SORT_MEMORY, size_in_bytes),
-            _parsed(settings, CHECKPOINT_INTERVAL, milliseconds),
-            _parsed(settings, BACKLOG_INTERVAL, milliseconds) or 0,
+            cache_size,
+            _parsed(settings, SORT_MEMORY, size_in_bytes, default=None),
+            _parsed(settings, CHECKPOINT_INTERVAL, milliseconds, default=None),
+            _parsed(settings, BACKLOG_INTERVAL, milliseconds, default=0),
         )
         options._check()
         return options
@@ -131,27 +139,42 @@ class ExecutionOptions:
 
 
 def _backend(settings: Mapping[str, Setting], *, is_sorted: bool) -> str:
-    setting = settings.get(STATE_BACKEND, SINGLE_KEY if is_sorted else HEAP)
-    if setting not in STATE_BACKENDS:
+    """What keeps state: of one key where rows are sorted, unless another backend is named.
+
+    Raises:
+        ValueError: There is no such backend, or it is not that of ``BATCH_BACKEND``.
+    """
+    is_batch = _parsed(settings, BATCH_BACKEND, _boolean, default=None)
+    default = SINGLE_KEY if (is_sorted if is_batch is None else is_batch) else HEAP
+    setting = settings.get(STATE_BACKEND, default)
+    name = _FLINKS_NAMES.get(str(setting), str(setting))
+    if name not in STATE_BACKENDS:
+        names = ", ".join((*STATE_BACKENDS, *_FLINKS_NAMES))
+        raise ValueError(f"{STATE_BACKEND}={setting!r}, expected one of {names}")
+    if is_batch is not None and is_batch != (name == SINGLE_KEY):
         raise ValueError(
-            f"{STATE_BACKEND}={setting!r}, expected one of {', '.join(STATE_BACKENDS)}"
+            f"{BATCH_BACKEND}={str(is_batch).lower()}, but {STATE_BACKEND}={setting}: leave one out"
         )
-    return str(setting)
+    return name
 
 
-def _boolean(name: str, value: Setting) -> bool:
+def _boolean(value: Setting) -> bool:
     try:
         return _BOOLEANS[value]
     except KeyError:
-        raise ValueError(f"{name}={value!r}, expected true or false") from None
+        raise ValueError(f"{value!r}, expected true or false") from None
 
 
 def _parsed(
-    settings: Mapping[str, Setting], name: str, parse: Callable[[int | str], int]
-) -> int | None:
-    """The number that a setting means; None if it is not given."""
+    settings: Mapping[str, Setting],
+    name: str,
+    parse: Callable[[Any], ParsedT],
+    *,
+    default: DefaultT,
+) -> ParsedT | DefaultT:
+    """What a setting means; the default if it is not given."""
     if name not in settings:
-        return None
+        return default
     try:
         return parse(settings[name])
     except ValueError as error:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SORTED, MEMORY = "execution.sorted-inputs.enabled", "execution.sorted-inputs.memory"
+BATCH = "execution.batch-state-backend.enabled"
 BACKEND, CACHE = "state.backend.type", "state.backend.cache.size"
 INTERVAL = "execution.checkpointing.interval"
 BACKLOG = "execution.checkpointing.interval-during-backlog"
@@ -32,6 +33,14 @@ class SortsItself(KeyedFunction):
         ({SORTED: False, BACKEND: "rocksdb", CACHE: "50"}, ExecutionOptions(False, "rocksdb", 50)),
         ({BACKEND: "heap", CACHE: 0}, ExecutionOptions(True, "heap", 0)),
         ({MEMORY: "128mb"}, ExecutionOptions(sort_memory=128 << 20)),
+        ({BACKEND: "hashmap"}, ExecutionOptions(True, "heap", 1)),
+        ({BATCH: "false"}, ExecutionOptions(True, "heap", 1)),
+        ({BATCH: True}, ExecutionOptions()),
+        ({BATCH: False, BACKEND: "rocksdb"}, ExecutionOptions(True, "rocksdb", 1)),
+        (
+            {"execution.sorted-shuffles.enabled": False, "execution.sorted-shuffles.memory": "1kb"},
+            ExecutionOptions(False, "heap", 0, 1024),
+        ),
         ({INTERVAL: "10 s"}, ExecutionOptions(checkpoint_interval_ms=10_000)),
         (
             {INTERVAL: 500, BACKLOG: "1 min"},
@@ -51,6 +60,10 @@ def test_settings_are_options(settings: Mapping[str, Any], expected: ExecutionOp
         ({SORTED: "yes"}, f"{SORTED}='yes', expected true or false"),
         ({BACKEND: "forst"}, "expected one of single_key, heap, rocksdb"),
         ({SORTED: False, BACKEND: "single_key"}, "keeps the state of one key"),
+        ({SORTED: False, BATCH: True}, "keeps the state of one key"),
+        ({BATCH: True, BACKEND: "hashmap"}, f"{BATCH}=true, but {BACKEND}=hashmap: leave one"),
+        ({BATCH: False, BACKEND: "single_key"}, f"{BATCH}=false, but {BACKEND}=single_key"),
+        ({BATCH: "on"}, f"{BATCH}='on', expected true or false"),
         ({CACHE: 2}, "single_key is a cache of one key"),
         ({BACKEND: "heap", CACHE: "-1"}, f"{CACHE}='-1', expected a number of keys, or 0"),
         ({BACKEND: "heap", CACHE: True}, f"{CACHE}=True, expected a number of keys"),
