@@ -17,7 +17,7 @@ from savepoint_cli.inspect import (
     strict_paths_option,
     undescribed_subclasses_option,
 )
-from savepoint_cli.output import output_option
+from savepoint_cli.terminal.output import output_option
 from savepoint_formats.new_snapshot.whole_file import whole_file
 from savepoint_formats.printable import printable
 from state_processor.audit.page import page
@@ -26,7 +26,7 @@ from state_processor.snapshot import retained
 from state_processor.types.flink_units import milliseconds
 
 if TYPE_CHECKING:
-    from savepoint_cli.output import Output
+    from savepoint_cli.terminal.output import Output
     from savepoint_formats.scan.read_options import UndescribedSubclasses
 
 NOT_FOUND = 3

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
-    from savepoint_cli.output import Output
+    from savepoint_cli.terminal.output import Output
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor import SavepointWriter

@@ -14,13 +14,13 @@ import click
 from savepoint_cli import completion
 from savepoint_cli.engine import opened_for, work_options
 from savepoint_cli.inspect import inspection, open_savepoint
-from savepoint_cli.output import OutputFormat
+from savepoint_cli.terminal.output import OutputFormat
 from savepoint_formats.errors import DamagedError, UnknownUidWarning
 from state_processor import checks
 from state_processor.types.spark_values import printable_rows
 
 if TYPE_CHECKING:
-    from savepoint_cli.output import Output
+    from savepoint_cli.terminal.output import Output
     from savepoint_formats.checks.faults import Fault
     from state_processor.checks.savepoint_diff import Difference, SavepointDiff, TableChanges
     from state_processor.checks.verification import Depth, Verification

@@ -19,7 +19,7 @@ from savepoint_formats.compatibility.verdicts import Verdict, worst
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from savepoint_cli.output import Output
+    from savepoint_cli.terminal.output import Output
     from savepoint_formats.compatibility.rules import Finding
     from state_processor.checks.compatibility import Compatibility, OperatorCompatibility
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from savepoint_cli.output import output_option
+from savepoint_cli.terminal.output import output_option
 from state_processor import Garbage
 from state_processor.types.flink_units import milliseconds
 
 if TYPE_CHECKING:
-    from savepoint_cli.output import Output
+    from savepoint_cli.terminal.output import Output
 
 
 def _duration(

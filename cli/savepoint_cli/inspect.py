@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 import state_processor
-from savepoint_cli import completion, progress
-from savepoint_cli.output import output_option
+from savepoint_cli import completion
+from savepoint_cli.terminal import progress
+from savepoint_cli.terminal.output import output_option
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from savepoint_cli.output import Output
+    from savepoint_cli.terminal.output import Output
     from savepoint_formats.layout import KryoClass
     from state_processor.files.schema_texts import SchemaForm
     from state_processor.snapshot.description import OperatorDescription

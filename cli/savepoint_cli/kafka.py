@@ -13,7 +13,7 @@ from savepoint_cli.local import usage_errors
 from savepoint_cli.modify import write_savepoint
 
 if TYPE_CHECKING:
-    from savepoint_cli.output import Output
+    from savepoint_cli.terminal.output import Output
 
 
 @click.command()

@@ -15,7 +15,7 @@ from savepoint_formats.errors import SavepointError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from savepoint_cli.output import Output
+    from savepoint_cli.terminal.output import Output
 
 
 def _rules(

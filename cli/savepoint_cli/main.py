@@ -24,8 +24,7 @@ from savepoint_cli import (
     read,
     transfer,
 )
-from savepoint_cli.browse.command import browse
-from savepoint_cli.progress import compiling
+from savepoint_cli.terminal.progress import compiling
 from savepoint_formats.errors import (
     ClassNotNamedError,
     ColumnNotFoundError,
@@ -131,7 +130,7 @@ for command in (
     audit.history,
     read.show,
     query.query,
-    browse,
+    read.browse,
     demo.demo,
     modify.copy,
     modify.rename_operator,

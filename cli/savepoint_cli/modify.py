@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TextIO, get_args
 
 import click
 
-from savepoint_cli import completion, progress
+from savepoint_cli import completion
 from savepoint_cli.inspect import inspection, open_savepoint
+from savepoint_cli.terminal import progress
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_formats.values.kryo.descriptions import kryo_classes_json, kryo_classes_of
@@ -22,7 +23,7 @@ from state_processor.snapshot.session import task_count
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_cli.output import Output
+    from savepoint_cli.terminal.output import Output
     from savepoint_formats.layout import KryoClass
     from state_processor import SavepointWriter
     from state_processor.savepoint.changes import SnapshotFormat

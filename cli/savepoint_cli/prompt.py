@@ -16,7 +16,7 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings
 
-from savepoint_cli.output import Output, OutputFormat
+from savepoint_cli.terminal.output import Output, OutputFormat
 from savepoint_formats.errors import SavepointError, TableNotFoundError
 from savepoint_formats.printable import did_you_mean, printable
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli import progress
 from savepoint_cli.engine import spark_options, started_session
 from savepoint_cli.inspect import (
     inspection,
@@ -21,6 +20,7 @@ from savepoint_cli.inspect import (
 )
 from savepoint_cli.local import usage_errors
 from savepoint_cli.read import row_limit, times_option
+from savepoint_cli.terminal import progress
 from savepoint_formats.scan.read_options import ReadOptions
 from state_processor import Savepoint, files
 from state_processor import sql as embedded_sql
@@ -30,7 +30,7 @@ from state_processor.snapshot.sql_tables import SqlTables
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from savepoint_cli.output import Output
+    from savepoint_cli.terminal.output import Output
     from state_processor.savepoint.spark_database import SparkDatabase
     from state_processor.sql import SqlDatabase, SqlResult
 

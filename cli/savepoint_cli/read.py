@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,15 +12,17 @@ from savepoint_cli import completion
 from savepoint_cli.inspect import (
     inspection,
     open_savepoint,
+    opening,
     undescribed_subclasses_option,
 )
 from savepoint_cli.local import merge_option, usage_errors
+from savepoint_formats.errors import MissingPackageError
 from state_processor.reading.rows import first_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_cli.output import Output
+    from savepoint_cli.terminal.output import Output
     from state_processor.types.timer_dates import Times
 
 
@@ -89,3 +93,27 @@ def show(
         )
         names = scan.schema.names
     output.values(f"Rows of {table}", names, first_rows(scan, rows, where, times))
+
+
+@click.command()
+@opening
+def browse(path: str, **uids: Any) -> None:
+    """Browse the savepoint at PATH on the terminal: operators, states, keys, what is heavy.
+
+    Needs the extra "browse". Enter opens what the cursor is on, / finds a key, s weighs, q ends.
+
+    \b
+    savepoint browse s3://jobs/orders/savepoint-1a2b
+    """
+    if find_spec("textual") is None:
+        raise MissingPackageError(
+            "browse needs textual: pip install 'savepoint-state-processor[browse]'"
+        )
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError("browse needs a terminal; show, key and stats print to anything")
+    savepoint = open_savepoint(path, **uids)
+    from savepoint_cli.browse.app import SavepointBrowser  # noqa: PLC0415  # of the extra "browse"
+
+    browser = SavepointBrowser(savepoint)
+    browser.run()
+    click.get_current_context().exit(browser.return_code or 0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli import completion, progress
+from savepoint_cli import completion
 from savepoint_cli.inspect import (
     inspection,
     nanoseconds_option,
@@ -16,11 +16,12 @@ from savepoint_cli.inspect import (
 )
 from savepoint_cli.local import usage_errors
 from savepoint_cli.modify import destination, write_savepoint
-from savepoint_cli.output import output_option
+from savepoint_cli.terminal import progress
+from savepoint_cli.terminal.output import output_option
 from state_processor import files, local_session
 
 if TYPE_CHECKING:
-    from savepoint_cli.output import Output
+    from savepoint_cli.terminal.output import Output
 
 _READ_OPTIONS = ("with_key_group", "with_times", "nanoseconds", "undescribed_subclasses")
 _FORMATS = ("parquet", "avro", "csv", "jsonl")

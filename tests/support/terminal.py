@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _PROGRAM = (
-    "from savepoint_cli import progress; progress._PATIENCE_SECONDS = {};"
+    "from savepoint_cli.terminal import progress; progress._PATIENCE_SECONDS = {};"
     " from savepoint_cli.main import main; main(prog_name='savepoint')"
 )
 _COMMANDS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>]|\r")

@@ -20,7 +20,7 @@ from savepoint_cli.browse.heavy import Heavy
 from savepoint_cli.browse.lines import cell_text
 from savepoint_cli.browse.places import OperatorPlace, PlacesTree, TablePlace
 from savepoint_cli.browse.records_table import RecordsTable
-from savepoint_cli.progress import COMPILING, compiling
+from savepoint_cli.terminal.progress import COMPILING, compiling
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.printable import printable
 from savepoint_formats.program.kernel.machine_code import watch_compilation

@@ -11,7 +11,7 @@ from textual.screen import Screen
 from textual.widgets import Footer, RichLog, Static
 
 from savepoint_cli.browse.lines import Line, bounded, row_lines
-from savepoint_cli.cells import person_field
+from savepoint_cli.terminal.cells import person_field
 from savepoint_formats.printable import printable
 from state_processor.types.spark_values import to_printable
 from state_processor.types.timer_dates import are_dates, with_dates

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from savepoint_cli.browse.hex_dump import hex_lines
-from savepoint_cli.cells import person_cell
+from savepoint_cli.terminal.cells import person_cell
 from savepoint_formats.printable import printable
 from savepoint_formats.scan.splits import REASON
 from savepoint_formats.values.kryo.structs import UNDECODED

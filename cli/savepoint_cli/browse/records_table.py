@@ -9,7 +9,7 @@ from rich.text import Text
 from textual.widgets import DataTable
 
 from savepoint_cli.browse.lines import cut
-from savepoint_cli.cells import person_field
+from savepoint_cli.terminal.cells import person_field
 from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:

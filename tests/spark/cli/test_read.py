@@ -13,7 +13,7 @@ import pytest
 from support.commands import result_of, run
 from support.sample_rows import SAMPLES, Sample, copy_of, file_of
 
-from savepoint_cli.output import Output, OutputFormat
+from savepoint_cli.terminal.output import Output, OutputFormat
 
 if TYPE_CHECKING:
     from pathlib import Path

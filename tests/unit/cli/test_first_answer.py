@@ -50,7 +50,7 @@ def test_the_rows_of_a_sample_need_neither_spark_nor_machine_code(
 )
 def test_a_terminal_is_told_of_what_takes_long(what: str, seconds: float, said: bytes) -> None:
     program = (
-        "import time; from savepoint_cli import progress;"
+        "import time; from savepoint_cli.terminal import progress;"
         f"progress._PATIENCE_SECONDS = {seconds};\n"
         f"with progress.{what}: time.sleep(0.5)"
     )
@@ -66,7 +66,7 @@ def test_a_terminal_is_told_of_what_takes_long(what: str, seconds: float, said: 
 
 def test_a_pipe_is_not(capfd: pytest.CaptureFixture[str]) -> None:
     program = (
-        "import time; from savepoint_cli import progress; progress._PATIENCE_SECONDS = 0.0;\n"
+        "import time; from savepoint_cli.terminal import progress; progress._PATIENCE_SECONDS = 0.0;\n"
         "with progress.compiling(): time.sleep(0.5)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

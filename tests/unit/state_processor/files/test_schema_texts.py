@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from support.sample_rows import Sample
 
-from savepoint_cli.cells import to_json
+from savepoint_cli.terminal.cells import to_json
 from savepoint_formats.errors import StateTypeError
 from state_processor import schema_text
 from state_processor.files.exported_table import export_table

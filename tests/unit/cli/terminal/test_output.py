@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from savepoint_cli.cells import person_cell, plain_cell
-from savepoint_cli.folded_table import TextTable, folded, vertical
-from savepoint_cli.output import Output, OutputFormat
+from savepoint_cli.terminal.cells import person_cell, plain_cell
+from savepoint_cli.terminal.folded_table import TextTable, folded, vertical
+from savepoint_cli.terminal.output import Output, OutputFormat
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,7 +20,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from savepoint_cli.output import escape
+from savepoint_cli.terminal.output import escape
 from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:

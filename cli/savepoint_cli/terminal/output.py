@@ -16,8 +16,8 @@ import click
 from rich import markup
 from rich.cells import cell_len
 
-from savepoint_cli.cells import person_cell, person_field, plain_cell, plain_field, to_json
-from savepoint_cli.folded_table import TextTable, folded, vertical
+from savepoint_cli.terminal.cells import person_cell, person_field, plain_cell, plain_field, to_json
+from savepoint_cli.terminal.folded_table import TextTable, folded, vertical
 from savepoint_formats.printable import json_printable, printable
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 from support.sample_rows import Sample
 
-from savepoint_cli import progress
 from savepoint_cli.main import main
+from savepoint_cli.terminal import progress
 from state_processor.snapshot.session import TaskCount, task_count
 
 if TYPE_CHECKING:

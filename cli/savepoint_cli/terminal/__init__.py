@@ -1,0 +1,1 @@
+"""What a terminal, or a pipe, is shown: cells, tables, progress."""
