@@ -16,7 +16,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PICTURE = Path(__file__).with_name("house.svg")
-SOURCES = {"savepoint_formats": "formats", "state_processor": "state_processor"}
+SOURCES = {
+    "savepoint_formats": "formats",
+    "state_processor": "state_processor",
+    "savepoint_cli": "cli",
+}
 
 _WIDTH, _BOX_HEIGHT, _FLOOR_HEIGHT, _GAP, _MARGIN, _TITLE = 1180, 46, 84, 14, 20, 34
 
@@ -96,7 +100,7 @@ def _imported(text: str) -> list[str]:
     found = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and node.module:
-            found.append(node.module)
+            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
     return found
