@@ -28,8 +28,9 @@ font-size:1.25em;font-variant-numeric:tabular-nums}.savepoint-report dt{color:va
 .savepoint-report .wide{overflow-x:auto}.savepoint-report svg{width:100%;max-width:52em;height:auto}
 .savepoint-report table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 .savepoint-report th,.savepoint-report td{padding:.2em .7em;text-align:left;vertical-align:top;
-overflow-wrap:anywhere;background:none}
-.savepoint-report td.number,.savepoint-report th.number{text-align:right;white-space:nowrap}
+background:none}
+.savepoint-report td{max-width:32em;overflow-wrap:break-word}
+.savepoint-report .number{text-align:right}.savepoint-report td.number{white-space:nowrap}
 .savepoint-report tbody tr:nth-child(even){background:var(--stripe)}
 .savepoint-report .problem{color:var(--second)}
 @media (prefers-color-scheme:dark){.savepoint-report{--ink:#e4ebf2;--faint:#5d7890;--first:#6fb1ee;

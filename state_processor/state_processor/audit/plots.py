@@ -7,6 +7,7 @@ replaced by a variable of the page's style, so that the page may be light or dar
 from __future__ import annotations
 
 import io
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.errors import MissingPackageError
@@ -32,7 +33,7 @@ def plots(report: SavepointStatistics) -> list[tuple[str, str]]:
     Raises:
         MissingPackageError: Matplotlib is not installed.
     """
-    found = [("Bytes by state", _states(report))]
+    found = [("Bytes by operator", _operators(report)), ("Bytes by state", _states(report))]
     found += [(f"Timers of {_name(one)}", _timers(one, report.at)) for one in report.timers]
     for operator in dict.fromkeys(one.operator for one in report.key_groups):
         found.append((f"Key groups of {operator}", _key_groups(report, operator)))
@@ -43,18 +44,29 @@ def _name(timers: TimerStatistics) -> str:
     return f"{timers.operator}: {timers.service}, {timers.time_domain}"
 
 
+def _operators(report: SavepointStatistics) -> str:
+    """Bars of the operators with the most bytes, if there are several."""
+    sizes: Counter[str] = Counter()
+    for one in report.states:
+        sizes[one.operator] += one.size
+    return _bars("operators", list(sizes.items())) if len(sizes) > 1 else ""
+
+
 def _states(report: SavepointStatistics) -> str:
     """Bars of the states with the most bytes."""
-    largest = sorted(report.states, key=lambda one: -one.size)[:_MOST_BARS]
+    return _bars("states", [(f"{one.operator}.{one.state}", one.size) for one in report.states])
+
+
+def _bars(name: str, sizes: list[tuple[str, int]]) -> str:
+    largest = sorted(sizes, key=lambda one: -one[1])[:_MOST_BARS]
     if not largest:
         return ""
-    figure, axes = _figure("states", height=0.8 + _ROW * len(largest))
-    names = [_short(f"{one.operator}.{one.state}") for one in largest]
+    figure, axes = _figure(name, height=0.8 + _ROW * len(largest))
     positions = range(len(largest), 0, -1)
-    axes.barh(positions, [one.size for one in largest], color=_FIRST)
-    axes.set_yticks(positions, names, parse_math=False)
+    axes.barh(positions, [size for _, size in largest], color=_FIRST)
+    axes.set_yticks(positions, [_short(one) for one, _ in largest], parse_math=False)
     axes.set_xlabel("bytes")
-    return _svg(figure, "states")
+    return _svg(figure, name)
 
 
 def _timers(timers: TimerStatistics, at: str) -> str:
@@ -68,6 +80,7 @@ def _timers(timers: TimerStatistics, at: str) -> str:
     shown = sorted({0, len(counts) // 2, len(counts) - 1})
     axes.set_xticks(shown, [timers.spans[index].start for index in shown])
     axes.set_ylabel("timers")
+    axes.yaxis.get_major_locator().set_params(integer=True)
     return _svg(figure, f"timers {_name(timers)}")
 
 
@@ -81,9 +94,11 @@ def _key_groups(report: SavepointStatistics, operator: str) -> str:
     axes.set_ylabel("bytes")
     keys = axes.twinx()
     keys.plot(groups, [one.keys for one in own], ".", color=_SECOND)
-    keys.set_ylabel("keys", color=_SECOND)
+    keys.set_ylabel("keys")
     keys.set_ylim(bottom=0)
+    keys.yaxis.get_major_locator().set_params(integer=True)
     _plain(keys)
+    keys.yaxis.label.set_color(_SECOND)
     return _svg(figure, f"key groups {operator}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
@@ -15,6 +16,8 @@ from support.sample_rows import Sample
 from state_processor.audit.page import fragment, page
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from state_processor.audit.statistics import SavepointStatistics
     from state_processor.snapshot.description import SavepointDescription
 
@@ -78,7 +81,8 @@ def test_the_page_has_plots_and_tables_of_all_parts() -> None:
         assert f"{state.size:,}" in parsed.texts
     for key in told.largest_keys:
         assert key.key in parsed.texts
-    by_state, *timers, key_groups = svgs(text)
+    by_operator, by_state, *timers, key_groups = svgs(text)
+    assert {one.operator for one in told.states} <= texts(by_operator)
     named = {f"{one.operator}.{one.state}" for one in told.states}
     assert {one for one in texts(by_state) if "…" not in one} & named
     assert len(timers) == len(told.timers) == 2
@@ -89,25 +93,32 @@ def test_the_page_has_plots_and_tables_of_all_parts() -> None:
 
 def test_bars_are_as_long_as_what_they_stand_for() -> None:
     told, described = report()
-    by_state = svgs(page(told, described))[0]
+    by_operator, by_state, *_ = svgs(page(told, described))
+    sizes: Counter[str] = Counter()
+    for one in told.states:
+        sizes[one.operator] += one.size
+    assert_bars(by_operator, sizes.values(), bars=3)
+    assert_bars(by_state, [one.size for one in told.states], bars=20)
+
+
+def assert_bars(plot: ElementTree.Element, sizes: Iterable[int], bars: int) -> None:
+    """Has a plot so many bars, of these sizes, the largest first?"""
     filled = [
-        path.get("d", "")
-        for path in by_state.iter(f"{_SVG}path")
-        if "--first" in path.get("style", "")
+        path.get("d", "") for path in plot.iter(f"{_SVG}path") if "--first" in path.get("style", "")
     ]
     widths = []
     for path in filled:
         across = [float(x) for x, _ in re.findall(r"[ML] ([\d.]+) ([\d.]+)", path)]
         widths.append(max(across) - min(across))
-    sizes = sorted((one.size for one in told.states), reverse=True)[: len(widths)]
-    assert len(widths) == 20
-    for width, size in zip(widths, sizes, strict=True):
-        assert width / widths[0] == pytest.approx(size / sizes[0], abs=1e-3)
+    assert len(widths) == bars
+    largest = sorted(sizes, reverse=True)[:bars]
+    for width, size in zip(widths, largest, strict=True):
+        assert width / widths[0] == pytest.approx(size / largest[0], abs=1e-3)
 
 
 def test_overdue_timers_are_told_apart_by_colour() -> None:
     told, described = report()
-    plots = svgs(page(told, described))[1:3]
+    plots = svgs(page(told, described))[2:4]
     for plot, one in zip(plots, told.timers, strict=True):
         styles = " ".join(path.get("style", "") for path in plot.iter(f"{_SVG}path"))
         assert ("--second" in styles) == (one.overdue > 0)

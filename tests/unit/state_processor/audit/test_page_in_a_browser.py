@@ -1,0 +1,126 @@
+"""The page of ``savepoint stats --html`` in a real browser, without a window."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from PIL import Image, ImageStat
+from playwright.sync_api import sync_playwright
+from support.commands import run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, BrowserContext
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_PLOTS = 5
+_WIDTH = 1200
+
+_BOXES = """selector => [...document.querySelectorAll(selector)]
+    .map(one => one.getBoundingClientRect())
+    .map(({x, width, height}) => ({x, width, height}))"""
+# What is painted of all marks of plots that have a colour of the page: colour, width, height.
+_MARKS = """() => [...document.querySelectorAll('svg path')]
+    .filter(mark => /fill: var\\(--(first|second)\\)/.test(mark.getAttribute('style')))
+    .map(mark => [getComputedStyle(mark).fill, mark.getBBox().width, mark.getBBox().height])"""
+_COLOURS = """() => {
+    const style = getComputedStyle(document.querySelector('.savepoint-report'))
+    return [style.color, style.backgroundColor].map(text => text.match(/\\d+/g).map(Number))
+}"""
+
+
+@dataclass
+class Opened:
+    """What a browser made of a page."""
+
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+    plots: list[dict[str, float]] = field(default_factory=list)
+    labels: list[dict[str, float]] = field(default_factory=list)
+    marks: list[tuple[str, float, float]] = field(default_factory=list)
+    ink: list[int] = field(default_factory=list)
+    sheet: list[int] = field(default_factory=list)
+    scroll_width: int = 0
+    brightness: float = 0
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    path = next(filter(None, map(shutil.which, _NAMES)), None)
+    if path is None:
+        pytest.skip("no Chromium: apt-get install --no-install-recommends chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def context_of(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
+    context = browser.new_context(**options)
+    try:
+        yield context
+    finally:
+        context.close()
+
+
+def opened(browser: Browser, file: Path, scheme: str, width: int = _WIDTH) -> Opened:
+    """What is there to see of a file, for those who like it light or dark."""
+    seen = Opened()
+    viewport = {"width": width, "height": 900}
+    with context_of(browser, color_scheme=scheme, viewport=viewport) as context:
+        tab = context.new_page()
+        tab.on("request", lambda request: seen.requests.append(request.url))
+        tab.on("console", lambda message: seen.complaints.append(message.text))
+        tab.on("pageerror", lambda error: seen.complaints.append(str(error)))
+        tab.goto(file.as_uri(), wait_until="networkidle")
+        seen.plots = tab.evaluate(_BOXES, "svg")
+        seen.labels = tab.evaluate(_BOXES, "svg text")
+        seen.marks = tab.evaluate(_MARKS)
+        seen.ink, seen.sheet = tab.evaluate(_COLOURS)
+        seen.scroll_width = tab.evaluate("document.documentElement.scrollWidth")
+        shot = Image.open(io.BytesIO(tab.screenshot(full_page=True))).convert("L")
+        seen.brightness = ImageStat.Stat(shot).mean[0]
+    return seen
+
+
+def luminance(colour: list[int]) -> float:
+    """Of sRGB, as the guidelines for contrast (WCAG 2) say."""
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in (value / 255 for value in colour)
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(seen: Opened) -> float:
+    dark, light = sorted(map(luminance, (seen.ink, seen.sheet)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_a_browser_shows_the_page_light_and_dark(
+    browser: Browser, samples: Path, tmp_path: Path, slow: None
+) -> None:
+    file = tmp_path / "report.html"
+    assert run("stats", samples / "states-2.2.1-hashmap-canonical", "--html", file) == (0, "")
+    light, dark = opened(browser, file, "light"), opened(browser, file, "dark")
+    for seen in (light, dark):
+        assert seen.requests == [file.as_uri()], "nothing else is asked for"
+        assert seen.complaints == []
+        assert len(seen.plots) == _PLOTS
+        assert all(plot["width"] > 500 and plot["height"] > 80 for plot in seen.plots)
+        assert all(label["width"] > 0 and label["x"] >= 0 for label in seen.labels)
+        assert sum(width > 0 and height > 0 for _, width, height in seen.marks) > 40
+        assert contrast(seen) > 7
+        assert seen.scroll_width == _WIDTH, "wide tables scroll by themselves"
+    assert light.brightness > 200
+    assert dark.brightness < 80
+    assert {colour for colour, *_ in light.marks}.isdisjoint(colour for colour, *_ in dark.marks)
+    assert opened(browser, file, "light", width=480).scroll_width == 480
