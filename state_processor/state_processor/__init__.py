@@ -70,6 +70,7 @@ from state_processor.functions.process_functions import (
     KeyedStateBootstrapFunction,
     StateBootstrapFunction,
 )
+from state_processor.functions.side_outputs import OutputTag
 from state_processor.reading.functions import KeyedStateReaderFunction, WindowReaderFunction
 from state_processor.savepoint.savepoint import Savepoint
 from state_processor.savepoint.writer import SavepointWriter
@@ -133,6 +134,7 @@ __all__ = [
     "OperatorExistsError",
     "OperatorNotFoundError",
     "OperatorTransformation",
+    "OutputTag",
     "OverlappingWindowsError",
     "QueryError",
     "ReducingStateDescriptor",

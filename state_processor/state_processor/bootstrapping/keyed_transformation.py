@@ -16,10 +16,7 @@ from state_processor.bootstrapping.keyed_aggregation import (
     keyed_aggregation,
     keyed_reduction,
 )
-from state_processor.bootstrapping.process_transformation import (
-    FunctionStateTransformation,
-    KeyedRowsTransformation,
-)
+from state_processor.bootstrapping.process_transformation import KeyedRowsTransformation
 from state_processor.bootstrapping.windowed_transformation import WindowedStateTransformation
 from state_processor.functions.sorted_inputs import KeyedInput
 from state_processor.types.column_types import column_of, fitted
@@ -40,6 +37,10 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from state_processor.aggregating.aggregates import Aggregate
+    from state_processor.bootstrapping.function_result import (
+        FunctionResult,
+        FunctionStateTransformation,
+    )
     from state_processor.functions.batch_function import BatchFunction
     from state_processor.functions.execution_options import Setting
     from state_processor.functions.process_functions import KeyedFunction
@@ -162,6 +163,17 @@ class KeyedStateTransformation:
     def process(self, function: KeyedFunction, schema: StructType | str) -> DataFrame:
         """See ``KeyedRowsTransformation.process``."""
         return self.rows.process(function, schema)
+
+    def run(
+        self,
+        function: KeyedFunction,
+        schema: StructType | str | None = None,
+        *,
+        watermark: int | None = None,
+        max_parallelism: int = 128,
+    ) -> FunctionResult:
+        """See ``KeyedRowsTransformation.run``."""
+        return self.rows.run(function, schema, watermark=watermark, max_parallelism=max_parallelism)
 
     def aggregate(self, **aggregates: Aggregate) -> KeyedAggregation:
         """What the rows of each key are aggregated to, all of them in the task of the key.

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
+from state_processor.bootstrapping.function_result import (
+    FunctionResult,
+    FunctionStateTransformation,
+)
 from state_processor.functions.batch_function import BatchRows
 from state_processor.functions.execution_options import ExecutionOptions
 from state_processor.functions.function_rows import FunctionRows
@@ -14,7 +18,6 @@ from state_processor.functions.process_functions import (
     KeyedStateBootstrapFunction,
 )
 from state_processor.functions.state_runs import FunctionState
-from state_processor.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,42 +25,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-    from savepoint_formats.metadata import OperatorState
     from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
     from state_processor.functions.batch_function import BatchFunction
     from state_processor.functions.execution_options import Setting
     from state_processor.functions.process_functions import KeyedFunction
     from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.types.descriptors import StateDescriptor
-    from state_processor.writing.write_context import WriteContext
 
 
 NOT_CONNECTED = (
     "local keyed rows can't be connected: they stay in the partition of their input, where rows of"
     " another input with the same key need not be; use key_by(…) for both"
 )
-
-
-@dataclass(frozen=True, repr=False)
-class FunctionStateTransformation:
-    """What a function leaves of each key as state of a savepoint.
-
-    Attributes:
-        rows: The function, and what it is given.
-    """
-
-    rows: FunctionRows | BatchRows
-
-    def __repr__(self) -> str:
-        return f"FunctionStateTransformation(states {[one.new.name for one in self.rows.states]})"
-
-    def write(self, context: WriteContext) -> OperatorState:
-        """See ``StateTransformation``."""
-        return self.plan().write(context)
-
-    def plan(self) -> OperatorPlan:
-        """What is to be written."""
-        return OperatorPlan(self.rows.plan())
 
 
 @dataclass(frozen=True, repr=False)
@@ -203,6 +182,43 @@ class KeyedRowsTransformation:
         self._expect(function, KeyedProcessFunction)
         rows = FunctionRows.of(self.inputs, function, self.options, keeps_state=False)
         return rows.output(schema)
+
+    def run(
+        self,
+        function: KeyedFunction,
+        schema: StructType | str | None = None,
+        *,
+        watermark: int | None = None,
+        max_parallelism: int = 128,
+    ) -> FunctionResult:
+        """Runs a function once, and keeps both its rows and its state.
+
+        Args:
+            function: As for ``transform``.
+            schema: The columns of the rows, as a schema of Spark or in its words; None if the
+                function gives none.
+            watermark: The event time in ms that the rows have reached: timers up to it fire at the
+                end of their key, and others become timers of the savepoint. By default none fires.
+            max_parallelism: The number of key groups, that of the savepoint of the state.
+
+        Returns:
+            The rows, the side outputs and the state. Spark keeps them on the disks of the executors.
+
+        Raises:
+            ValueError: A schema has no columns, two side outputs have one name, or there are timers
+                in namespaces, which nothing fires, and a watermark; and what ``transform`` raises.
+            SavepointError: What a task finds wrong.
+
+        Example:
+            >>> run = keyed.run(Counts(), "word STRING, count BIGINT")
+            >>> run.output.show()
+            >>> Savepoint.create(spark).with_operator("counts", run.state).write(path)
+        """
+        self._expect(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
+        rows = FunctionRows.of(self.inputs, function, self.options, keeps_state=True)
+        if watermark is not None:
+            rows.expect_no_internal_timers()
+        return FunctionResult.of(rows, schema, watermark, max_parallelism)
 
     def _expect(self, function: object, *of_one: type) -> None:
         kinds = (KeyedCoProcessFunction,) if len(self.inputs) > 1 else of_one

@@ -21,6 +21,7 @@ from state_processor.functions.process_functions import (
     KeyedCoProcessFunction,
     KeyedProcessFunction,
 )
+from state_processor.functions.side_outputs import SideOutputs
 from state_processor.reading.per_key import Place
 
 if TYPE_CHECKING:
@@ -64,12 +65,14 @@ class FunctionTask:
                     place = Place(run.backend.current_key)
                     yield from ((place, row) for row in run.given)
                     run.given.clear()
+                run.side_outputs.clear()
 
     def states(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Place, list[Any]]]:
         """The bytes of each key, and what it has in each state when it ends."""
         with self.running(FunctionRun) as run:
             for _ in run.steps(self.rows.spans(batches)):
                 run.given.clear()
+                run.side_outputs.clear()
                 yield from run.ended
                 run.ended.clear()
 
@@ -97,6 +100,7 @@ class FunctionRun:
         backend: Has the state.
         given: The rows that the function has given.
         ended: What keys had when they ended.
+        side_outputs: The rows that it has given to side outputs.
     """
 
     timer_service: ClassVar[type[TimerService]] = TimerService
@@ -110,7 +114,8 @@ class FunctionRun:
         self._is_sorted = task.options.is_sorted
         self._keeps_state = task.keeps_state
         self._timers = self.timer_service(backend)
-        self._context = KeyedContext(self._timers, self._switch_key)
+        self.side_outputs = SideOutputs(task.function)
+        self._context = KeyedContext(self._timers, self._switch_key, self.side_outputs)
         # The keys that the function has left by itself; emptied where that is seen.
         self._left: list[bytes | None] = []
         self._has_key_groups = task.rows.has_key_groups
@@ -118,7 +123,7 @@ class FunctionRun:
         self._key_groups: dict[bytes, int] = {}
 
     def steps(self, spans: Iterable[Span]) -> Iterator[None]:
-        """Calls the function for all rows; ``given`` and ``ended`` may be emptied after a step."""
+        """Calls the function for all rows; what it has made may be emptied after a step."""
         backend, call = self.backend, self._call()
         for span in spans:
             if span.key_bytes != backend.key_bytes:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from state_processor.functions.backends import OperatorStateStore, TimerService
     from state_processor.functions.backends.backend import Clock
     from state_processor.functions.keyed_runtime_context import KeyedRuntimeContext
+    from state_processor.functions.side_outputs import OutputTag, SideOutputs
     from state_processor.reading.functions import OutputRow
     from state_processor.reading.states import ListState, MapState
     from state_processor.types.descriptors import (
@@ -32,6 +33,7 @@ class KeyedContext:
     Args:
         timer_service: The timers of the current key.
         switch_key: Ends the current key and begins another one.
+        side_outputs: Takes rows of side outputs; None where there are none.
 
     Attributes:
         timestamp: That of the row in ms, None if it has none; that of the timer in ``on_timer``.
@@ -40,14 +42,48 @@ class KeyedContext:
         time_domain: ``EVENT_TIME`` or ``PROCESSING_TIME`` in ``on_timer``, None elsewhere.
     """
 
-    __slots__ = ("_switch_key", "current_key", "time_domain", "timer_service", "timestamp")
+    __slots__ = (
+        "_side_outputs",
+        "_switch_key",
+        "current_key",
+        "time_domain",
+        "timer_service",
+        "timestamp",
+    )
 
-    def __init__(self, timer_service: TimerService, switch_key: Callable[[Any], None]) -> None:
+    def __init__(
+        self,
+        timer_service: TimerService,
+        switch_key: Callable[[Any], None],
+        side_outputs: SideOutputs | None = None,
+    ) -> None:
         self.timestamp: int | None = None
         self.current_key: Any = None
         self.timer_service = timer_service
         self.time_domain: str | None = None
         self._switch_key = switch_key
+        self._side_outputs = side_outputs
+
+    def output(self, tag: OutputTag, row: OutputRow) -> None:
+        """Gives a row to a side output.
+
+        Args:
+            tag: One of the function's ``side_outputs``.
+            row: A row of its schema, as ``KeyedProcessFunction.process_element`` gives rows.
+
+        Raises:
+            ValueError: The function does not name the tag.
+            TypeError: The function runs over a stream, which has no side outputs.
+
+        Example:
+            >>> context.output(LATE, (context.current_key, value.cents))
+        """
+        if self._side_outputs is None:
+            raise TypeError(
+                f"side output {tag.name!r}: a stream has one output here; give its rows as rows of"
+                " the function"
+            )
+        self._side_outputs.add(tag, self.current_key, row)
 
     def set_current_key(self, key: Any) -> None:
         """Makes another key the current one.
@@ -83,9 +119,12 @@ class KeyedFunction:
     Attributes:
         is_internal_sorter_supported: Whether it sorts rows by itself where it has to: then they come
             as they are, in no order, and not key by key.
+        side_outputs: The tags that it gives rows to with ``context.output``. ``run`` keeps these
+            rows; where nobody can ask for them, as with ``process``, they are dropped.
     """
 
     is_internal_sorter_supported: ClassVar[bool] = False
+    side_outputs: ClassVar[tuple[OutputTag, ...]] = ()
 
     def open(self, runtime_context: KeyedRuntimeContext) -> None:
         """Registers the states of the function.

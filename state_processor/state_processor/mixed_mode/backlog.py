@@ -25,10 +25,13 @@ from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as F
 
+from state_processor.bootstrapping.function_result import FunctionStateTransformation
 from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
 from state_processor.functions.backends.timers import MIN_WATERMARK
 from state_processor.functions.function_rows import FunctionRows
 from state_processor.functions.process_functions import KeyedCoProcessFunction, KeyedProcessFunction
+from state_processor.functions.run_table import Outputs, StateInTable, state_ids
+from state_processor.functions.side_outputs import expect_one_output
 from state_processor.functions.sorted_inputs import milliseconds
 from state_processor.mixed_mode.backlog_progress import (
     BacklogTally,
@@ -36,28 +39,22 @@ from state_processor.mixed_mode.backlog_progress import (
     no_progress,
 )
 from state_processor.mixed_mode.backlog_result import BacklogFiles, BacklogResult
-from state_processor.mixed_mode.backlog_rows import BacklogRows, table_schema
+from state_processor.mixed_mode.backlog_rows import BacklogRows
 from state_processor.reading.per_key import row_types
 from state_processor.savepoint.savepoint import Savepoint
 from state_processor.snapshot.task_errors import typed_errors
 from state_processor.writing.arrow_batches import in_arrow_batches_of
-from state_processor.writing.handed_runs import RunSource
-from state_processor.writing.keyed_plan import KeyedPlan
-from state_processor.writing.operator_plan import OperatorPlan
-from state_processor.writing.run_encoding import RUNS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-    from savepoint_formats.metadata import OperatorState
     from state_processor.bootstrapping.process_transformation import KeyedRowsTransformation
     from state_processor.functions.process_functions import KeyedFunction
     from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.mixed_mode.backlog_progress import BacklogProgress
-    from state_processor.writing.write_context import WriteContext
 
 
 @dataclass(frozen=True)
@@ -95,7 +92,8 @@ class Backlog:
         Raises:
             TypeError: The function is of another kind.
             ValueError: An input is a stream; rows are to be run in stream mode all along; the schema
-                has no columns; or the out-of-orderness is negative.
+                has no columns; the function has side outputs, which the stream behind a backlog has
+                not; or the out-of-orderness is negative.
             UnstableKeyError: Equal keys may have different bytes, by which they would be sorted.
             ColumnTypeError: The keys of two inputs are of different types.
 
@@ -115,6 +113,7 @@ class Backlog:
                 " execution.checkpointing.interval-during-backlog=0"
             )
         _expect_bounded(keyed.inputs)
+        expect_one_output(function)
         row_types(schema, function)
         rows = FunctionRows.of(keyed.inputs, function, keyed.options, keeps_state=True)
         rows.expect_no_internal_timers()
@@ -166,8 +165,8 @@ class Backlog:
         watch = BacklogWatch(spark, tally, on_progress)
         with watch.watching():
             self._write_rows(files.rows, max_parallelism, tally)
-            state = _WrittenState(self.rows, spark.read.parquet(files.rows))
-            writer.with_operator(uid, state).write(files.savepoint)
+            state = StateInTable(self.rows, spark.read.parquet(files.rows), max_parallelism)
+            writer.with_operator(uid, FunctionStateTransformation(state)).write(files.savepoint)
         files.remove_others()
         result = BacklogResult(spark, files, uid)
         watch.tell_end(result.counts)
@@ -182,12 +181,18 @@ class Backlog:
 
     def _made(self, max_parallelism: int, tally: BacklogTally) -> DataFrame:
         """The table of ``backlog_rows``."""
-        names = (state.new.name for state in self.rows.states)
-        ids = {name: number for number, name in enumerate(names)}
-        schema, arrow_schema = row_types(self.schema, self.rows.task.function)
-        state = self.rows.state_runs(ids, max_parallelism)
-        rows = BacklogRows(self.rows.task, state, arrow_schema, self.watermark(), tally)
-        return self.rows.routed_rows(max_parallelism).mapInArrow(rows.run, table_schema(schema))
+        made = BacklogRows(
+            self.rows.task,
+            self.rows.state_runs(state_ids(self.rows.states), max_parallelism),
+            self._outputs,
+            greatest_watermark=self.watermark(),
+            tally=tally,
+        )
+        return self.rows.routed_rows(max_parallelism).mapInArrow(made.run, made.spark_schema)
+
+    @property
+    def _outputs(self) -> Outputs:
+        return Outputs.of(self.schema, self.rows.task.function)
 
     def _watermark_of(self, rows: KeyedInput) -> int:
         if rows.timestamps is None:
@@ -199,37 +204,6 @@ class Backlog:
             return MIN_WATERMARK
         # Flink: ``BoundedOutOfOrdernessWatermarks``.
         return max(greatest - self.out_of_orderness_ms - 1, MIN_WATERMARK)
-
-
-@dataclass(frozen=True)
-class _WrittenState:
-    """The state that a backlog has left, as what makes a savepoint's.
-
-    Attributes:
-        rows: What has made it.
-        table: The table of ``backlog_rows``.
-    """
-
-    rows: FunctionRows
-    table: DataFrame
-
-    def write(self, context: WriteContext) -> OperatorState:
-        """See ``StateTransformation``."""
-        return self.plan().write(context)
-
-    def plan(self) -> OperatorPlan:
-        """What is to be written."""
-        made = self.rows.plan()
-        return OperatorPlan(KeyedPlan(made.key, made.states, (self,)))
-
-    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:  # noqa: ARG002
-        """See ``RunRows``; that is how ``Backlog`` has numbered and spread them already."""
-        of_state = self.table.where(F.col("key_group").isNotNull())
-        return RunSource(of_state.select(*(part.split()[0] for part in RUNS.split(", "))), None)
-
-    def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
-        """None: a function ends each key once."""
-        return []
 
 
 def _expect_bounded(inputs: tuple[KeyedInput, ...]) -> None:

@@ -25,7 +25,8 @@ from savepoint_formats.errors import SavepointExistsError
 from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.locations.location import Location
 from state_processor.functions.backends.timers import MIN_WATERMARK
-from state_processor.mixed_mode.backlog_rows import COUNT_NAMES, COUNTS, OUTPUT
+from state_processor.functions.run_table import OUTPUT
+from state_processor.mixed_mode.backlog_rows import COUNT_NAMES, COUNTS
 from state_processor.savepoint.savepoint import Savepoint
 from state_processor.snapshot.task_errors import typed_errors
 

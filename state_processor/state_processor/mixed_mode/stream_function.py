@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from state_processor.functions.execution_options import ExecutionOptions
 from state_processor.functions.function_rows import FunctionRows
+from state_processor.functions.side_outputs import expect_one_output
 from state_processor.mixed_mode.keyed_processor import StreamTask
 from state_processor.mixed_mode.stored_rows import StoredTransformation, stored_keys
 from state_processor.mixed_mode.stream_query import StreamQuery
@@ -76,7 +77,8 @@ class StreamFunction:
         return FunctionRows.of(self.inputs, self.function, ExecutionOptions(), keeps_state=True)
 
     def check(self) -> None:
-        """Raises ``ValueError`` if it has state that a stream does not keep."""
+        """Raises ``ValueError`` if it has state that a stream does not keep, or side outputs."""
+        expect_one_output(self.function)
         for state in self.rows.states:
             if state.namespace is not None:
                 raise ValueError(
