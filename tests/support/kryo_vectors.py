@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.layout import Kryo, KryoRegistration
+from savepoint_formats.layout import Kryo, KryoRegistration, TypeArgument
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView
 from savepoint_formats.values.kryo.dialect import KryoClass, KryoDialect, KryoField, KryoVersion
 from savepoint_formats.values.kryo.graph import read_kryo
@@ -34,7 +34,7 @@ def layout_of(snapshot: str) -> Kryo:
 USER = KryoClass(
     "GenKryo$User",
     (
-        KryoField("tags", "java.util.List", (TEXT,)),
+        KryoField("tags", "java.util.List", (TypeArgument(TEXT),)),
         KryoField("age", "int"),
         KryoField("any", "java.lang.Object"),
         KryoField("arr", "[Ljava.lang.String;"),
@@ -46,7 +46,7 @@ USER = KryoClass(
         KryoField("f", "float"),
         KryoField("flag", "boolean"),
         KryoField("l", "long"),
-        KryoField("m", "java.util.Map", (TEXT, "java.lang.Integer")),
+        KryoField("m", "java.util.Map", (TypeArgument(TEXT), TypeArgument("java.lang.Integer"))),
         KryoField("name", TEXT),
         KryoField("next", "GenKryo$User"),
         KryoField("objs", "java.util.List"),

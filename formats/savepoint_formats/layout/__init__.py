@@ -34,6 +34,7 @@ from savepoint_formats.layout.general import (
     KryoField,
     KryoRegistration,
     Opaque,
+    TypeArgument,
 )
 from savepoint_formats.layout.node import (
     Layout,
@@ -146,6 +147,7 @@ __all__ = [
     "TimerTimestamp",
     "TimestampData",
     "Ttl",
+    "TypeArgument",
     "Utf8",
     "Variant",
     "Varying",

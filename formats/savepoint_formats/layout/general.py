@@ -17,6 +17,21 @@ class KryoRegistration:
 
 
 @node
+class TypeArgument:
+    """What stands between the brackets of a type: the ``List<String>`` of a ``Set<List<String>>``.
+
+    Attributes:
+        type: As ``Class.getName`` gives it.
+        arguments: Its own, or those of an array's components.
+        wildcard: ``extends`` or ``super`` of ``? extends T``; empty if it is none.
+    """
+
+    type: str
+    arguments: tuple[TypeArgument, ...] = ()
+    wildcard: str = ""
+
+
+@node
 class KryoField:
     """A field of a class.
 
@@ -25,12 +40,13 @@ class KryoField:
         type: The declared type as ``Class.getName`` gives it: ``int``, ``java.lang.String``,
             ``[B``, ``[Ljava.lang.String;``.
         arguments: Of a collection or map, the declared types of its elements, or of its keys and
-            values: ``("java.lang.String",)`` of a ``List<String>``.
+            values: ``(TypeArgument("java.lang.String"),)`` of a ``List<String>``, or of a
+            ``List<String>[]``.
     """
 
     name: str
     type: str
-    arguments: tuple[str, ...] = ()
+    arguments: tuple[TypeArgument, ...] = ()
 
 
 @node

@@ -32,7 +32,7 @@ from state_processor.writing.stored_types import StoredTypes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from savepoint_formats.layout import Layout
+    from savepoint_formats.layout import KryoField, Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_formats.values.kryo_collections import CollectionPlace
@@ -207,8 +207,15 @@ def _described(operator: Operator, places: tuple[CollectionPlace, ...]) -> dict[
             raise MigrationError(
                 f"{place} is described as {field.type}, but is a {place.class_name}"
             )
-        known[number] = field.arguments or None
+        known[number] = _elements(field)
     return known
+
+
+def _elements(field: KryoField) -> Elements:
+    """The types of elements; Flink leaves it to Kryo where one has arguments of its own."""
+    if any(one.arguments or one.wildcard for one in field.arguments):
+        return None
+    return tuple(one.type for one in field.arguments) or None
 
 
 def _observed(

@@ -5,6 +5,8 @@
 | array of primitives    | varint n + 1 (0 null), values        |
 | array of a final class | varint n + 1, objects without class  |
 | other array            | varint n + 1, objects                |
+
+2.24 takes what is declared of the lists in a ``List<String>[]`` from the field, 5.6 does not.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from savepoint_formats.values.kryo.body import Body, read_primitive, write_primitive
-from savepoint_formats.values.kryo.collections import read_objects, write_objects
+from savepoint_formats.values.kryo.lists import read_objects, write_objects
 
 if TYPE_CHECKING:
     from savepoint_formats.values.kinds.codec import Value
@@ -53,7 +55,7 @@ def _read(component: str, graph: KryoGraph) -> Value:
     element = _class_of(component)
     if graph.classes.is_final(element):
         return [graph.read_object_or_null(element) for _ in range(count)]
-    return read_objects(count, graph)
+    return read_objects(count, graph, () if graph.is_5 else graph.arguments)
 
 
 def _write(component: str, values: Value, writer: KryoWriter) -> None:
@@ -69,7 +71,7 @@ def _write(component: str, values: Value, writer: KryoWriter) -> None:
         return
     element = _class_of(component)
     if not writer.classes.is_final(element):
-        write_objects(values, writer)
+        write_objects(values, writer, () if writer.is_5 else writer.arguments)
         return
     for value in values:
         writer.write_object_or_null(element, value)

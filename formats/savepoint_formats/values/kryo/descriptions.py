@@ -7,16 +7,18 @@
      {"class": "com.acme.Color", "constants": ["RED", "GREEN"], "final": true}]
 
 A type is a primitive or the full name of a class, a nested one with ``$``. It may have arguments,
-which are full names without arguments of their own, and ``[]`` behind it.
+which are types of classes, and ``[]`` behind it: ``java.util.Map<java.lang.String, long[]>[]``.
+An argument may be a wildcard: ``? extends com.acme.Order``.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.layout import KryoClass, KryoField
+from savepoint_formats.layout import KryoClass, KryoField, TypeArgument
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -33,10 +35,12 @@ _CODES = {
 }
 _NAMES = {code: name for name, code in _CODES.items()}
 
-_CLASS = r"[\w$]+(?:\.[\w$]+)*"
-_PLAIN_TYPE = re.compile(rf"({_CLASS})((?:\[\])*)")
-_TYPE = re.compile(rf"({_CLASS})(?:<([^<>]*)>)?((?:\[\])*)")
+_TOKEN = re.compile(r"\s*([\w$]+(?:\.[\w$]+)*|\[\s*\]|[<>,?])\s*")
+_MARKS = frozenset("<>,?")
+_BOUNDS = ("extends", "super")
+_OBJECT = "java.lang.Object"
 _MOST_ARGUMENTS = 2
+_MOST_DEPTH = 20
 _MEMBERS = {"class", "fields", "final", "constants"}
 
 
@@ -106,29 +110,78 @@ def _plain(kryo_class: KryoClass) -> dict[str, Any]:
     if kryo_class.constants:
         plain["constants"] = kryo_class.constants
     else:
-        plain["fields"] = {field.name: _source_type(field) for field in kryo_class.fields}
+        plain["fields"] = {field.name: source_type(field) for field in kryo_class.fields}
     return plain | ({"final": True} if kryo_class.is_final else {})
 
 
 def _field(name: str, text: str) -> KryoField:
-    match = _TYPE.fullmatch(text.replace(" ", "")) if isinstance(text, str) else None
-    if match is None:
-        raise ValueError(
-            f"field {name!r} is {text!r}, expected a type such as long, java.lang.String,"
-            " java.util.List<java.lang.String> or byte[]"
-        )
-    class_name, arguments, dimensions = match.groups()
-    names = tuple(map(_argument, arguments.split(","))) if arguments is not None else ()
-    if len(names) > _MOST_ARGUMENTS or (names and dimensions):
-        raise ValueError(f"field {name!r} is {text!r}: a collection has one argument, a map two")
-    return KryoField(name, _class_name(class_name, len(dimensions) // 2), names)
+    try:
+        declared = declared_type(text)
+    except ValueError as error:
+        raise ValueError(f"field {name!r} is {text!r}, {error}") from error
+    return KryoField(name, declared.type, declared.arguments)
 
 
-def _argument(text: str) -> str:
-    match = _PLAIN_TYPE.fullmatch(text)
-    if match is None:
-        raise ValueError(f"{text!r} is no argument of a type, expected the full name of a class")
-    return _class_name(match[1], len(match[2]) // 2)
+def declared_type(text: str) -> TypeArgument:
+    """A type as Java's source has it.
+
+    Raises:
+        ValueError: It is none.
+    """
+    tokens, position = [], 0
+    while isinstance(text, str) and position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            break
+        tokens.append(match[1])
+        position = match.end()
+    if not tokens or position < len(text):
+        raise ValueError(_EXPECTED)
+    declared = _type(tokens, 0)
+    if tokens:
+        raise ValueError(_EXPECTED)
+    return declared
+
+
+_EXPECTED = (
+    "expected a type such as long, java.lang.String, java.util.List<java.lang.String> or byte[]"
+)
+
+
+def _type(tokens: list[str], depth: int) -> TypeArgument:
+    """The type that the tokens begin with, which are taken away."""
+    name = _take(tokens)
+    if name in _MARKS or name.startswith("[") or depth > _MOST_DEPTH:
+        raise ValueError(_EXPECTED)
+    arguments: list[TypeArgument] = []
+    if tokens[:1] == ["<"]:
+        while _take(tokens) in ("<", ","):
+            arguments.append(_argument(tokens, depth + 1))
+            if tokens[:1] not in (["<"], [","], [">"]):
+                raise ValueError(_EXPECTED)
+        if len(arguments) > _MOST_ARGUMENTS:
+            raise ValueError("a collection has one argument, a map two")
+    dimensions = 0
+    while tokens and tokens[0].startswith("["):
+        tokens.pop(0)
+        dimensions += 1
+    return TypeArgument(_class_name(name, dimensions), tuple(arguments))
+
+
+def _argument(tokens: list[str], depth: int) -> TypeArgument:
+    if tokens[:1] != ["?"]:
+        return _type(tokens, depth)
+    tokens.pop(0)
+    if tokens[:1] and tokens[0] in _BOUNDS:
+        wildcard = tokens.pop(0)
+        return replace(_type(tokens, depth), wildcard=wildcard)
+    return TypeArgument(_OBJECT, wildcard=_BOUNDS[0])
+
+
+def _take(tokens: list[str]) -> str:
+    if not tokens:
+        raise ValueError(_EXPECTED)
+    return tokens.pop(0)
 
 
 def _class_name(name: str, dimensions: int) -> str:
@@ -138,14 +191,16 @@ def _class_name(name: str, dimensions: int) -> str:
     return "[" * dimensions + _CODES.get(name, f"L{name};")
 
 
-def _source_type(field: KryoField) -> str:
-    arguments = ", ".join(map(_source_name, field.arguments))
-    return _source_name(field.type) + (f"<{arguments}>" if arguments else "")
-
-
-def _source_name(name: str) -> str:
-    element = name.lstrip("[")
-    dimensions = len(name) - len(element)
+def source_type(declared: TypeArgument | KryoField) -> str:
+    """The mirror of ``declared_type``."""
+    element = declared.type.lstrip("[")
+    dimensions = len(declared.type) - len(element)
     if dimensions:
         element = _NAMES.get(element) or element[1:-1]
-    return element + "[]" * dimensions
+    inside = ", ".join(map(_source_argument, declared.arguments))
+    return element + (f"<{inside}>" if inside else "") + "[]" * dimensions
+
+
+def _source_argument(argument: TypeArgument) -> str:
+    bound = f"? {argument.wildcard} " if argument.wildcard else ""
+    return bound + source_type(argument)

@@ -4,9 +4,10 @@
 |----------------------------------|-----------------------------------------------------|
 | primitive                        | the value                                           |
 | final class                      | the object or null, without class                   |
-| List of a final class            | class of the collection, then elements without class|
-| Map of final keys or values      | class of the map, then these without class          |
 | any other                        | class and object                                    |
+
+A list whose elements are declared as of a final class has them without their class, and so has a map
+such keys or values; see ``collections``.
 
 Kryo: ``FieldSerializer``.
 """
@@ -17,12 +18,6 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.values.kryo.body import read_primitive, write_primitive
 from savepoint_formats.values.kryo.classes import WRAPPERS
-from savepoint_formats.values.kryo.collections import (
-    read_generic_list,
-    read_generic_map,
-    write_generic_list,
-    write_generic_map,
-)
 from savepoint_formats.values.kryo.objects import KryoObject, plain
 
 if TYPE_CHECKING:
@@ -52,36 +47,18 @@ def _in_order(kryo_class: KryoClass) -> list[KryoField]:
 
 
 def _read_field(field: KryoField, graph: KryoGraph) -> Value:
-    is_final = graph.classes.is_final
     if field.type in _PRIMITIVES:
         return read_primitive(field.type, graph)
-    if is_final(field.type):
+    if graph.classes.is_final(field.type):
         return graph.read_object_or_null(field.type)
-    match field.arguments:
-        case (element,) if is_final(element):
-            return graph.read_collection(lambda: read_generic_list(element, graph))
-        case (key, value) if is_final(key) or is_final(value):
-            return graph.read_collection(lambda: read_generic_map(key, value, graph))
-        case _:
-            return graph.read_class_and_object()
+    return graph.read_class_and_object(field.arguments)
 
 
 def _write_field(field: KryoField, value: Value, writer: KryoWriter) -> None:
-    is_final = writer.classes.is_final
     if field.type in _PRIMITIVES:
         write_primitive(field.type, value, writer)
         return
-    if is_final(field.type):
+    if writer.classes.is_final(field.type):
         writer.write_object_or_null(field.type, value)
         return
-    match field.arguments:
-        case (element,) if is_final(element):
-            writer.write_collection(
-                value, lambda content: write_generic_list(element, content, writer)
-            )
-        case (key, item) if is_final(key) or is_final(item):
-            writer.write_collection(
-                value, lambda content: write_generic_map(key, item, content, writer)
-            )
-        case _:
-            writer.write_class_and_object(value)
+    writer.write_class_and_object(value, field.arguments)

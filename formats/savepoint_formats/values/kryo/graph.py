@@ -29,12 +29,12 @@ from savepoint_formats.values.kryo.known_classes import known_classes
 from savepoint_formats.values.kryo.objects import Detailed, KryoNode, KryoObject, KryoReference
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from savepoint_formats.bytes.data_view import DataInputView
-    from savepoint_formats.layout import Kryo
+    from savepoint_formats.layout import Kryo, TypeArgument
     from savepoint_formats.values.kinds.codec import Value
     from savepoint_formats.values.kryo.dialect import KryoDialect
+
+    Arguments = tuple[TypeArgument, ...]
 
 NULL = 0
 _BY_NAME = 1
@@ -61,11 +61,13 @@ class KryoGraph:
     """Reads one graph; names and references are numbered anew in each.
 
     Attributes:
+        arguments: What is declared of the object whose body is read next, as the element of a list.
         unknown: The class that the graph could not be read beyond; None if there is none.
     """
 
     view: DataInputView
     input: KryoInput
+    arguments: Arguments = ()
     unknown: str | None = None
 
     def __init__(self, layout: Kryo, view: DataInputView, dialect: KryoDialect) -> None:
@@ -98,32 +100,25 @@ class KryoGraph:
             raise self.view.error(f"class name {number} of {len(self._names)}")
         return self._names[number]
 
-    def read_class_and_object(self) -> Value:
-        """An object of any class, or null."""
+    def read_class_and_object(self, arguments: Arguments = ()) -> Value:
+        """An object of any class, or null, that was declared with these type arguments."""
         class_name = self.read_class()
-        return None if class_name is None else self.read_object(class_name)
+        return None if class_name is None else self.read_object(class_name, arguments)
 
-    def read_object(self, class_name: str) -> Value:
+    def read_object(self, class_name: str, arguments: Arguments = ()) -> Value:
         """An object of a known class, never null."""
         if not self.classes.has_references(class_name):
             return self._untracked(class_name)
-        return self._read_new_or_old(self.input.read_varint(), class_name)
+        return self._read_new_or_old(self.input.read_varint(), class_name, arguments)
 
-    def read_object_or_null(self, class_name: str) -> Value:
+    def read_object_or_null(self, class_name: str, arguments: Arguments = ()) -> Value:
         """An object of a known class, or null."""
         number = self.input.read_varint()
         if number == NULL:
             return None
         if not self.classes.has_references(class_name):
             return self._untracked(class_name)
-        return self._read_new_or_old(number, class_name)
-
-    def read_collection(self, read: Callable[[], Value]) -> Value:
-        """A collection or null, whose own way to read it is that of its declared type."""
-        class_name = self.read_class()
-        if class_name is None:
-            return None
-        return self._read_new_or_old(self.input.read_varint(), class_name, read)
+        return self._read_new_or_old(number, class_name, arguments)
 
     def with_detail(self, detail: Value, values: list[Value]) -> Value:
         """A collection, and what only its bytes tell."""
@@ -134,29 +129,29 @@ class KryoGraph:
         """An object that nothing refers to."""
         return self._read_body(class_name)
 
-    def _read_new_or_old(
-        self, number: int, class_name: str, read: Callable[[], Value] | None = None
-    ) -> Value:
+    def _read_new_or_old(self, number: int, class_name: str, arguments: Arguments = ()) -> Value:
         if number == _NEW:
-            return self._new(class_name, read)
+            return self._new(class_name, arguments)
         index = number - _FIRST_NUMBER
         if not 0 <= index < len(self._objects):
             raise self.view.error(f"a reference to object {index} of {len(self._objects)}")
         return self._objects[index]
 
-    def _new(self, class_name: str, read: Callable[[], Value] | None) -> Value:
+    def _new(self, class_name: str, arguments: Arguments) -> Value:
         """An object that gets the next number, and then is read."""
         index = len(self._objects)
         self._objects.append(KryoReference(index))
-        self._objects[index] = read() if read else self._read_body(class_name)
+        self._objects[index] = self._read_body(class_name, arguments)
         return self._objects[index]
 
-    def _read_body(self, class_name: str) -> Value:
+    def _read_body(self, class_name: str, arguments: Arguments = ()) -> Value:
         if self._depth >= MAX_DEPTH:
             raise self.undecodable(f"objects nested deeper than {MAX_DEPTH}")
         self._depth += 1
+        outer, self.arguments = self.arguments, arguments
         value = self._read_body_of(class_name)
         self._depth -= 1
+        self.arguments = outer
         return value
 
     def _read_body_of(self, class_name: str) -> Value:
@@ -216,8 +211,8 @@ class NodeGraph(KryoGraph):
     def _untracked(self, class_name: str) -> Value:
         return KryoNode(class_name, self._read_body(class_name))
 
-    def _new(self, class_name: str, read: Callable[[], Value] | None) -> Value:
+    def _new(self, class_name: str, arguments: Arguments) -> Value:
         node = KryoNode(class_name)
         self._objects.append(node)
-        node.content = read() if read else self._read_body(class_name)
+        node.content = self._read_body(class_name, arguments)
         return node

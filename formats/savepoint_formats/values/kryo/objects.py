@@ -55,6 +55,11 @@ class Detailed:
     values: list[Value]
 
 
+def detail_of(value: Value) -> tuple[Value, Value]:
+    """What only the bytes of a collection tell, and its values."""
+    return (value.detail, value.values) if isinstance(value, Detailed) else (None, value)
+
+
 def plain(value: Value) -> Value:
     """What is in a node; any other value as it is."""
     return value.content if isinstance(value, KryoNode) else value

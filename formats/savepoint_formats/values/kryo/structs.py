@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from savepoint_formats.layout import TypeArgument
 from savepoint_formats.values.kryo.classes import WRAPPERS
 from savepoint_formats.values.kryo.json import json_text
 from savepoint_formats.values.kryo.types import DECLARED_TYPES, KRYO_TYPES, KryoType
@@ -96,24 +97,35 @@ class _Columns:
     def __init__(self, classes: tuple[KryoClass, ...]) -> None:
         self._classes = {class_.class_name: class_ for class_ in classes}
 
-    def of_field(self, field: KryoField, around: tuple[str, ...]) -> KryoType:
-        """The column of a field, whose class is the last of those around it."""
-        match field.arguments:
+    def of_type(self, declared: KryoField | TypeArgument, around: tuple[str, ...]) -> KryoType:
+        """The column of a declared type, inside of these classes."""
+        if declared.type.startswith("["):
+            return self._array(declared, around)
+        match declared.arguments:
             case (element,):
-                return _listed(element, self.of_class(element, around))
+                return _listed(element.type, self.of_type(element, around))
             case (key, value):
-                pair = (key, self.of_class(key, around)), (value, self.of_class(value, around))
+                pair = (
+                    (key.type, self.of_type(key, around)),
+                    (value.type, self.of_type(value, around)),
+                )
                 return _mapped(*pair)
             case _:
-                return self.of_class(field.type, around)
+                return self.of_class(declared.type, around)
+
+    def _array(self, declared: KryoField | TypeArgument, around: tuple[str, ...]) -> KryoType:
+        if declared.type == "[B":
+            return _BYTES
+        name = declared.type[1:]
+        if not name.startswith("["):
+            name = _CODES.get(name) or name.removeprefix("L").removesuffix(";")
+        element = self.of_type(TypeArgument(name, declared.arguments), around)
+        return _listed(_WRAPPERS.get(name, name), element)
 
     def of_class(self, name: str, around: tuple[str, ...]) -> KryoType:
-        """The column of a class, primitive or array, inside of these classes."""
-        if name == "[B":
-            return _BYTES
+        """The column of a class or primitive, inside of these classes."""
         if name.startswith("["):
-            element = _CODES.get(name[1:]) or name[1:].removeprefix("L").removesuffix(";")
-            return _listed(_WRAPPERS.get(element, element), self.of_class(element, around))
+            return self._array(TypeArgument(name), around)
         described = self._classes.get(name)
         if described is None:
             return DECLARED_TYPES.get(_WRAPPERS.get(name, name), _JSON)
@@ -122,7 +134,7 @@ class _Columns:
         return _JSON if name in around else self._struct(described, (*around, name))
 
     def _struct(self, kryo_class: KryoClass, around: tuple[str, ...]) -> KryoType:
-        columns = {field.name: self.of_field(field, around) for field in kryo_class.fields}
+        columns = {field.name: self.of_type(field, around) for field in kryo_class.fields}
         classes = {field.name: _WRAPPERS.get(field.type, field.type) for field in kryo_class.fields}
         fields = [pa.field(name, column.arrow_type) for name, column in columns.items()]
         return KryoType(pa.struct(fields), _fields(columns, classes))

@@ -16,13 +16,12 @@ from savepoint_formats.values.kryo.objects import KryoNode
 from savepoint_formats.values.kryo.output import KryoOutput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from savepoint_formats.bytes.data_view import DataOutputView
     from savepoint_formats.layout import Kryo
     from savepoint_formats.values.kinds.codec import Value
     from savepoint_formats.values.kryo.body import Body
     from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.values.kryo.graph import Arguments
 
 _NULL = 0
 _BY_NAME = 1
@@ -48,10 +47,15 @@ def write_nodes(
 
 
 class KryoWriter:
-    """Writes one graph; names and references are numbered anew in each."""
+    """Writes one graph; names and references are numbered anew in each.
+
+    Attributes:
+        arguments: What is declared of the object whose body is written next.
+    """
 
     view: DataOutputView
     output: KryoOutput
+    arguments: Arguments = ()
 
     def __init__(self, layout: Kryo, view: DataOutputView, dialect: KryoDialect) -> None:
         self.view = view
@@ -76,60 +80,53 @@ class KryoWriter:
                 self._names[class_name] = number
                 self.output.write_class_name(class_name)
 
-    def write_class_and_object(self, node: KryoNode | None) -> None:
-        """An object of any class, or null."""
+    def write_class_and_object(self, node: KryoNode | None, arguments: Arguments = ()) -> None:
+        """An object of any class, or null, that was declared with these type arguments."""
         self.write_class(None if node is None else node.class_name)
         if node is not None:
-            self.write_object(node.class_name, node)
+            self.write_object(node.class_name, node, arguments)
 
-    def write_object(self, class_name: str, value: Value) -> None:
+    def write_object(self, class_name: str, value: Value, arguments: Arguments = ()) -> None:
         """An object of a known class, never null."""
         if self.classes.has_references(class_name):
-            self._write_new_or_old(self._node(class_name, value))
+            self._write_new_or_old(self._node(class_name, value), arguments)
         else:
             self._write_body(class_name, value)
 
-    def write_object_or_null(self, class_name: str, value: Value) -> None:
+    def write_object_or_null(
+        self, class_name: str, value: Value, arguments: Arguments = ()
+    ) -> None:
         """An object of a known class, or null."""
         if value is None:
             self.output.write_varint(_NULL)
         elif self.classes.has_references(class_name):
-            self._write_new_or_old(self._node(class_name, value))
+            self._write_new_or_old(self._node(class_name, value), arguments)
         else:
             self.output.write_varint(_PRESENT)
             self._write_body(class_name, value)
-
-    def write_collection(self, node: KryoNode | None, write: Callable[[Value], None]) -> None:
-        """A collection or null, whose own way to write it is that of its declared type."""
-        self.write_class(None if node is None else node.class_name)
-        if node is not None:
-            self._write_new_or_old(node, write)
 
     def _node(self, class_name: str, value: Value) -> KryoNode:
         """What the other version has within the bytes of another object is one here."""
         return value if isinstance(value, KryoNode) else KryoNode(class_name, value)
 
-    def _write_new_or_old(
-        self, node: KryoNode, write: Callable[[Value], None] | None = None
-    ) -> None:
+    def _write_new_or_old(self, node: KryoNode, arguments: Arguments = ()) -> None:
         number = self._objects.get(node)
         if number is not None:
             self.output.write_varint(number + _FIRST_NUMBER)
             return
         self._objects[node] = len(self._objects)
         self.output.write_varint(_PRESENT)
-        if write is None:
-            self._write_body(node.class_name, node)
-        else:
-            write(node.content)
+        self._write_body(node.class_name, node, arguments)
 
-    def _write_body(self, class_name: str, value: Value) -> None:
+    def _write_body(self, class_name: str, value: Value, arguments: Arguments = ()) -> None:
         if self._depth >= MAX_DEPTH:
             raise ValueError(f"objects nested deeper than {MAX_DEPTH}")
         self._depth += 1
+        outer, self.arguments = self.arguments, arguments
         content = value.content if isinstance(value, KryoNode) else value
         self._body(class_name).write(content, self)
         self._depth -= 1
+        self.arguments = outer
 
     def _body(self, class_name: str) -> Body:
         described = described_body(class_name, self.classes)

@@ -22,6 +22,7 @@ from savepoint_formats.layout import (
     Nullable,
     Repeated,
     Struct,
+    TypeArgument,
     with_kryo_classes,
 )
 from savepoint_formats.program.assembly import program
@@ -296,6 +297,7 @@ class TestDescriptions:
                         "a": "int[][]",
                         "b": "a.B[]",
                         "c": "java.util.Map<java.lang.String, byte[]>",
+                        "d": "java.util.List<java.util.Set<? extends a.B>>[]",
                     },
                     "final": True,
                 }
@@ -305,7 +307,11 @@ class TestDescriptions:
         assert [(one.type, one.arguments) for one in found.fields] == [
             ("[[I", ()),
             ("[La.B;", ()),
-            ("java.util.Map", ("java.lang.String", "[B")),
+            ("java.util.Map", (TypeArgument("java.lang.String"), TypeArgument("[B"))),
+            (
+                "[Ljava.util.List;",
+                (TypeArgument("java.util.Set", (TypeArgument("a.B", (), "extends"),)),),
+            ),
         ]
         assert found.is_final
         assert kryo_classes_of(kryo_classes_json([found])) == (found,)
@@ -320,7 +326,9 @@ class TestDescriptions:
             ('[{"class": "a.B", "fields": {"x": "List<"}}]', "field 'x' is 'List<'"),
             ('[{"class": "a.B", "fields": {"x": 7}}]', "field 'x' is 7"),
             ('[{"class": "a.B", "fields": {"x": "a.M<a,b,c>"}}]', "one argument, a map two"),
-            ('[{"class": "a.B", "fields": {"x": "a.M<?>"}}]', r"no argument of a type"),
+            ('[{"class": "a.B", "fields": {"x": "a.M<a b>"}}]', "field 'x' is 'a.M<a b>'"),
+            ('[{"class": "a.B", "fields": {"x": "? extends a"}}]', "expected a type such as"),
+            ('[{"class": "a.B", "fields": {"x": "a.M<a>>"}}]', "expected a type such as"),
             ('[{"class": "a.B", "fields": {"x": "int"}, "constants": ["A"]}]', "expected either"),
         ],
     )
