@@ -38,7 +38,8 @@ DIFFERENT = 3
     show_default=True,
     help="Look at files, sizes, headers and offsets only, or at every key and value too.",
 )
-def verify(output: Output, path: str, is_quick: bool, **uids: Any) -> None:
+@work_options
+def verify(output: Output, path: str, is_quick: bool, **options: Any) -> None:
     """Check that the savepoint at PATH is whole, and tell what is not, where, and what it costs.
 
     Every file that is referred to is there, with its size; headers, sections, end marks and offsets
@@ -49,7 +50,7 @@ def verify(output: Output, path: str, is_quick: bool, **uids: Any) -> None:
     \b
     savepoint verify s3://jobs/orders/savepoint-1a2b --quick
     """
-    found = _verified(path, "quick" if is_quick else "deep", uids)
+    found = _verified(path, "quick" if is_quick else "deep", options)
     output.page(found, ("Faults", [FaultLine.of(fault) for fault in found.faults]))
     if not found.is_whole:
         click.get_current_context().exit(DAMAGED)
@@ -169,9 +170,9 @@ class FaultLine:
         return cls(fault.severity, fault.check, where, fault.problem, fault.cost)
 
 
-def _verified(path: str, depth: Depth, uids: dict[str, Any]) -> Verification:
+def _verified(path: str, depth: Depth, options: dict[str, Any]) -> Verification:
     try:
-        savepoint = open_savepoint(path, **uids)
+        savepoint = opened_for(path, options)
     except DamagedError as error:
         return checks.Verification.of_unreadable(path, depth, error)
     return savepoint.verify(depth)

@@ -24,7 +24,7 @@ def checked_elements(
     subtask: SubtaskState,
     states: Iterable[State],
     kryo: KryoDialect | None,
-) -> Iterator[tuple[int, Fault | None]]:
+) -> Iterator[tuple[str, int, Fault | None]]:
     """Of each operator state of a subtask how many elements were decoded, and what is wrong.
 
     Args:
@@ -47,9 +47,9 @@ def checked_elements(
         except SavepointError as error:
             lost, cost = _cost(state, counts[state.name] - read)
             fault = Fault.of(Check.VALUES, error, cost=cost, lost_entries=lost)
-            yield read, replace(fault, subtask=subtask.index, state=state.name)
+            yield state.name, read, replace(fault, subtask=subtask.index, state=state.name)
         else:
-            yield read, None
+            yield state.name, read, None
 
 
 def _cost(state: State, left: int) -> tuple[int | None, str]:

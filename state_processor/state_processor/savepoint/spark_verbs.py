@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from state_processor.audit.weighing import statistics_of
+from state_processor.checks.verification import Verification
 from state_processor.savepoint.audit_verbs import AuditVerbs
+from state_processor.savepoint.spark_checks import SparkChecks
 from state_processor.savepoint.spark_counts import SparkCounts
 from state_processor.savepoint.spark_diff import SparkSavepointDiff
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from state_processor.audit.statistics import SavepointStatistics
+    from state_processor.checks.verification import Depth
     from state_processor.snapshot.snapshot import Snapshot
 
 
@@ -23,6 +26,15 @@ class SparkAuditVerbs(AuditVerbs):
     """The verbs whose work a session shares; the others of ``AuditVerbs`` run in the driver."""
 
     spark: SparkSession
+
+    def verify(self, depth: Depth = "deep") -> Verification:
+        """As ``Savepoint.verify``; tasks look at what lies behind the headers of files.
+
+        Example:
+            >>> savepoint.verify().is_whole
+            True
+        """
+        return Verification.of(self, depth, SparkChecks(self.spark))
 
     def stats(
         self,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from support.commands import run
 from support.longs_by_text import savepoint_of_longs
+from support.sample_rows import Sample, copy_of, file_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,3 +34,20 @@ def test_diff_by_spark_has_the_same_exit_code_counts_and_samples(
     assert run(*command, *SPARK) == expected
     assert (expected[0], "update_postimage" in expected[1]) == (3, True)
     assert run("diff", before, before, *SPARK)[0] == 0
+
+
+def test_verify_by_spark_has_the_same_exit_code_and_faults(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    damaged = copy_of(Sample("currency-2.2.1-hashmap-canonical"), tmp_path)
+    file = file_of(damaged, "summarize 0: keyed state")
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    command = ("verify", damaged.path, "--uid", "summarize", "--output", "json")
+    expected = run(*command)
+    assert run(*command, *SPARK) == expected
+    assert (expected[0], '"sections"' in expected[1]) == (1, True)
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none" / "_metadata").write_bytes(b"no savepoint")
+    assert run("verify", tmp_path / "none", *SPARK) == run("verify", tmp_path / "none")

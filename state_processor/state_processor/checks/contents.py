@@ -1,0 +1,223 @@
+"""The contents of operators, in parts that are looked at by themselves, in any process.
+
+What is looked at, and in which order faults are told, is the same wherever it happens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from savepoint_formats.checks.entry_faults import CheckedEntries, EntryChecks, key_group_faults
+from savepoint_formats.checks.faults import Check, Fault
+from savepoint_formats.checks.operator_state_faults import checked_elements
+from savepoint_formats.checks.rocksdb_faults import foreign_tables, rocksdb_faults
+from savepoint_formats.errors import SavepointError
+from savepoint_formats.metadata import IncrementalHandle
+from savepoint_formats.metadata.references import keyed_streams
+from savepoint_formats.scan.splits import pieces_of
+from savepoint_formats.sources.entry_source import SourceSettings
+from savepoint_formats.sources.subtask_sources import keyed_handles, stored_source
+from savepoint_formats.state_files.state import key_layout
+from savepoint_formats.tables.catalog import base_handles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.metadata import KeyedStateHandle, OperatorState, StreamHandle
+    from savepoint_formats.state_files.state import State
+    from savepoint_formats.state_files.state_piece import StoredSource
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+PART_SIZE = 64 << 20
+"""Bytes of keyed state that are looked at together; keys are compared within them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RocksDbFile:
+    """A file of RocksDB, whose checksums are looked at."""
+
+    name: str
+    stream: StreamHandle
+
+
+@dataclass(frozen=True, slots=True)
+class RocksDbTables:
+    """The tables of a RocksDB, which are to be those of its manifest."""
+
+    handle: IncrementalHandle
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """The operator state of a subtask."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedEntries:
+    """Some key groups of one of the handles that a subtask has of keyed state."""
+
+    handle: int
+    key_groups: KeyGroupRange
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Something that is looked at by itself.
+
+    Attributes:
+        contents: The operator that it is of.
+        subtask: The place of its subtask among those of the operator.
+        what: What is looked at.
+        size: About how many bytes are read for it.
+    """
+
+    contents: OperatorContents
+    subtask: int
+    what: RocksDbFile | RocksDbTables | Elements | KeyedEntries
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorContents:
+    """The state of an operator whose headers were looked at already.
+
+    Attributes:
+        directory: Where the savepoint is.
+        record: What ``_metadata`` says of the operator.
+        states: Its states.
+        kryo: How Kryo's bytes are to be read.
+        unreadable: The files that can't be read, which are told of already.
+    """
+
+    directory: SnapshotDirectory
+    record: OperatorState
+    states: tuple[State, ...]
+    kryo: KryoDialect | None
+    unreadable: frozenset[str]
+
+    def parts(self) -> Iterator[Part]:
+        """All that is to be looked at, in the order in which it is told."""
+        yield from self._rocksdb_parts()
+        for number, subtask in enumerate(self.record.subtasks):
+            handle = subtask.managed_operator_state
+            if handle is not None and self._is_readable([handle.stream]):
+                yield Part(self, number, Elements(), max(handle.stream.size, 0))
+        if self.keyed_states:
+            yield from self._keyed_parts()
+
+    def _rocksdb_parts(self) -> Iterator[Part]:
+        seen = set()
+        for number, subtask in enumerate(self.record.subtasks):
+            for handle in base_handles(subtask.managed_keyed_state):
+                if not isinstance(handle, IncrementalHandle):
+                    continue
+                for one in (*handle.shared, *handle.private):
+                    file = self.directory.file(one.stream)
+                    place = file.path, file.start
+                    if file.path not in self.unreadable and place not in seen:
+                        seen.add(place)
+                        what = RocksDbFile(one.name, one.stream)
+                        yield Part(self, number, what, max(one.stream.size, 0))
+                yield Part(self, number, RocksDbTables(handle), 0)
+
+    def _keyed_parts(self) -> Iterator[Part]:
+        for number, subtask in enumerate(self.record.subtasks):
+            for place, handle in enumerate(keyed_handles(subtask)):
+                streams = [stream for _, _, stream in keyed_streams(handle, "")]
+                if not self._is_readable(streams):
+                    continue
+                size = sum(max(stream.size, 0) for stream in streams)
+                for key_groups in pieces_of(handle, handle.key_groups, PART_SIZE):
+                    share = size * len(key_groups) // len(handle.key_groups)
+                    yield Part(self, number, KeyedEntries(place, key_groups), share)
+
+    def _is_readable(self, streams: Iterable[StreamHandle]) -> bool:
+        return self.unreadable.isdisjoint(self.directory.file(one).path for one in streams)
+
+    @cached_property
+    def keyed_states(self) -> tuple[State, ...]:
+        """Those of its states that are per key."""
+        return tuple(state for state in self.states if state.kind.is_keyed)
+
+    def faults(self, seen: Iterable[CheckedEntries]) -> tuple[int, list[Fault]]:
+        """How many entries were decoded, and what is wrong.
+
+        Args:
+            seen: What was seen of each of its ``parts``, in their order.
+        """
+        total = CheckedEntries()
+        for one in seen:
+            total.take(one)
+        parallelism = self.record.max_parallelism
+        belonging = key_group_faults(self.keyed_states, total, parallelism)
+        return total.entries.total(), [*total.faults, *belonging]
+
+
+def looked_at(parts: Iterable[Part]) -> Iterator[CheckedEntries]:
+    """What was seen of each of these parts."""
+    for contents, own in groupby(parts, attrgetter("contents")):
+        checks = _ContentChecks(contents)
+        for part in own:
+            seen = checks.look(part)
+            index = contents.record.subtasks[part.subtask].index
+            seen.faults[:] = [replace(one, subtask=index) for one in seen.faults]
+            yield seen
+
+
+class _ContentChecks:
+    """Looks at parts of one operator, and knows from one to the next how they are read."""
+
+    def __init__(self, contents: OperatorContents) -> None:
+        self._contents = contents
+        self._settings = SourceSettings(contents.record.max_parallelism, contents.kryo)
+        self._entries = EntryChecks(replace(self._settings, has_open_pojos=True))
+        self._names = frozenset(state.name for state in contents.keyed_states)
+        self._source: tuple[tuple[int, int], StoredSource] | None = None
+
+    def look(self, part: Part) -> CheckedEntries:
+        directory = self._contents.directory
+        match part.what:
+            case RocksDbFile(name, stream):
+                file = directory.file(stream)
+                return CheckedEntries(faults=list(rocksdb_faults(file, name, stream.size)))
+            case RocksDbTables(handle):
+                return CheckedEntries(faults=list(foreign_tables(directory, handle)))
+            case Elements():
+                return self._elements(part.subtask)
+            case KeyedEntries(place, key_groups):
+                return self._keyed(part.subtask, place, key_groups)
+
+    def _elements(self, number: int) -> CheckedEntries:
+        contents, seen = self._contents, CheckedEntries()
+        subtask = contents.record.subtasks[number]
+        for name, count, fault in checked_elements(
+            contents.directory, subtask, contents.states, contents.kryo
+        ):
+            seen.entries[name] += count
+            if fault is not None:
+                seen.faults.append(fault)
+        return seen
+
+    def _keyed(self, number: int, place: int, key_groups: KeyGroupRange) -> CheckedEntries:
+        handle = keyed_handles(self._contents.record.subtasks[number])[place]
+        paths = {self._contents.directory.file(one).path for _, _, one in keyed_streams(handle, "")}
+        try:
+            source = self._source_of(number, place, handle)
+        except SavepointError as error:
+            return CheckedEntries(faults=[Fault.of(Check.HEADERS, error)])
+        file = next(iter(paths)) if len(paths) == 1 else ""
+        return self._entries.check(source, self._names, key_groups, file)
+
+    def _source_of(self, number: int, place: int, handle: KeyedStateHandle) -> StoredSource:
+        if self._source is None or self._source[0] != (number, place):
+            contents = self._contents
+            subtask, key = contents.record.subtasks[number], key_layout(contents.keyed_states[0])
+            source = stored_source(contents.directory, subtask, handle, key, self._settings)
+            self._source = (number, place), source
+        return self._source[1]
