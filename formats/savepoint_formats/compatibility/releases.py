@@ -41,6 +41,11 @@ def target_release(text: str) -> Release:
     return found
 
 
+def is_flink_2(one: Release) -> bool:
+    """Whether it is a release of Flink 2, which has another Kryo than Flink 1."""
+    return one >= _FLINK_2
+
+
 def release_text(one: Release) -> str:
     """The release as people write it."""
     return ".".join(map(str, one))

@@ -76,11 +76,15 @@ class Kryo(Layout):
 
     ``registrations`` are the snapshot's, in order; their numbers follow the built-in ones.
     ``classes`` are the user's, if ``class_name`` is one of them: no snapshot has their fields.
+    ``version`` is that of the Kryo that new objects are written for, empty if none are. The struct of
+    a class that is described has a field for the bytes of what does not fit, if it ``is_open``.
     """
 
     class_name: str
     registrations: tuple[KryoRegistration, ...] = ()
     classes: tuple[KryoClass, ...] = ()
+    version: str = ""
+    is_open: bool = True
 
 
 FLINK_2_COLLECTIONS = {

@@ -42,7 +42,7 @@ from savepoint_formats.layout.scalars import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 def parts(layout: Layout) -> Iterator[Layout]:
@@ -70,19 +70,40 @@ def opaque_parts(layout: Layout) -> Iterator[Opaque]:
 ValueT = TypeVar("ValueT")
 
 
-def with_kryo_classes(value: ValueT, classes: tuple[KryoClass, ...]) -> ValueT:
-    """The layout, or tuple of layouts, with these classes wherever one of them is an object's."""
+def with_kryo(value: ValueT, change: Callable[[Kryo], Kryo]) -> ValueT:
+    """The layout, or tuple of layouts, with a change of all of Kryo's in it."""
     result: object = value
     if isinstance(value, tuple):
-        result = tuple(with_kryo_classes(item, classes) for item in value)
+        result = tuple(with_kryo(item, change) for item in value)
     elif isinstance(value, Kryo):
-        is_known = any(described.class_name == value.class_name for described in classes)
-        result = replace(value, classes=classes if is_known else ())
+        result = change(value)
     elif isinstance(value, Layout):
         names = [part.name for part in fields(value)]  # type: ignore[arg-type]  # as above
-        changed = {name: with_kryo_classes(getattr(value, name), classes) for name in names}
+        changed = {name: with_kryo(getattr(value, name), change) for name in names}
         result = replace(value, **changed)  # type: ignore[type-var]
     return result  # type: ignore[return-value]  # each is rebuilt as what it was
+
+
+def with_kryo_classes(value: ValueT, classes: tuple[KryoClass, ...]) -> ValueT:
+    """The layout, or tuple of layouts, with these classes wherever one of them is an object's."""
+
+    def change(kryo: Kryo) -> Kryo:
+        is_known = any(described.class_name == kryo.class_name for described in classes)
+        return replace(kryo, classes=classes if is_known else ())
+
+    return with_kryo(value, change)
+
+
+def written_kryo(layout: Layout) -> Kryo | None:
+    """The first of a layout's objects of Kryo that is written anew, if there is one."""
+    if isinstance(layout, Kryo) and layout.version:
+        return layout
+    return next(filter(None, map(written_kryo, parts(layout))), None)
+
+
+def with_open_kryo(layout: Layout, *, is_open: bool) -> Layout:
+    """The layout, in which structs of described classes have their bytes beside them, or not."""
+    return with_kryo(layout, lambda kryo: replace(kryo, is_open=is_open))
 
 
 def with_open_pojos(layout: Layout) -> Layout:
@@ -102,9 +123,17 @@ def with_open_pojos(layout: Layout) -> Layout:
             return layout
 
 
-def has_open_pojos(layout: Layout) -> bool:
-    """Whether one of a layout's POJOs is open."""
-    return (isinstance(layout, Pojo) and layout.is_open) or any(map(has_open_pojos, parts(layout)))
+def has_open_values(layout: Layout) -> bool:
+    """Whether one of a layout's POJOs, or of its described objects of Kryo, is open."""
+    match layout:
+        case Pojo(is_open=True):
+            return True
+        case Kryo():
+            return layout.is_open and any(
+                described.class_name == layout.class_name for described in layout.classes
+            )
+        case _:
+            return any(map(has_open_values, parts(layout)))
 
 
 def without_ttl(layout: Layout) -> Layout:

@@ -28,6 +28,7 @@ from savepoint_formats.program.source_columns import SourceColumns
 from savepoint_formats.values.collections import Collections
 from savepoint_formats.values.kinds.codec import NullError
 from savepoint_formats.values.kinds.equality import comparable
+from savepoint_formats.values.kryo.dialect import written_dialect
 from savepoint_formats.values.kryo.structs import OBJECT_TYPE, UNDECODED, UNDECODED_TYPE
 from savepoint_formats.values.plain_values import plain_values
 from savepoint_formats.values.state_entries import EntryWriter, knows_null
@@ -65,8 +66,8 @@ class Encoder:
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
-        self._program = program(layout)
-        self._is_open = layouts.has_open_pojos(layout)
+        self._program = program(layout, written_dialect(layout))
+        self._is_open = layouts.has_open_values(layout)
 
     @property
     def type(self) -> pa.DataType:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.snapshots.basic import BASE, RUNTIME, inner
 from savepoint_formats.snapshots.fields import OptionalEntry
+from savepoint_formats.snapshots.kryo import KRYO, NO_SERIALIZER, SERIALIZER_CLASS
 from savepoint_formats.snapshots.snapshot import KINDS, TypeSerializerSnapshot
+from savepoint_formats.snapshots.written_kryo import like_parts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,6 +28,9 @@ _POJO_VERSION = 2
 _TUPLES = "org.apache.flink.api.java.tuple.Tuple"
 _STATE = "org.apache.flink.runtime.state."
 _STREAMING = "org.apache.flink.streaming.api."
+_AVRO_ARRAY = "org.apache.avro.generic.GenericData$Array"
+_NO_AVRO = f"{RUNTIME}kryo.Serializers$DummyAvroRegisteredClass"
+_NO_AVRO_SERIALIZER = f"{RUNTIME}kryo.Serializers$DummyAvroKryoSerializerClass"
 _WINDOWS = f"{_STREAMING}windowing.windows."
 _PRIMITIVES = frozenset(["Boolean", "Byte", "Char", "Double", "Float", "Int", "Long", "Short"])
 _BOXES = {
@@ -196,17 +201,45 @@ def pojo(class_name: str, fields: Mapping[str, TypeSerializerSnapshot]) -> TypeS
     Its fields lie in the order of their names, as Flink's type extraction has it.
     """
     entries = tuple(
-        OptionalEntry(name, _field_key(class_name, name), _written(fields[name]))
+        OptionalEntry(name, _utf(class_name, name), _written(fields[name]))
         for name in sorted(fields)
     )
     own = {"pojo_class": class_name, "fields": entries, "registered": (), "unregistered": ()}
-    return snapshot_of(f"{RUNTIME}PojoSerializerSnapshot", own, version=_POJO_VERSION)
+    snapshot = snapshot_of(f"{RUNTIME}PojoSerializerSnapshot", own, version=_POJO_VERSION)
+    return like_parts(snapshot, fields.values())
 
 
-def _field_key(class_name: str, field: str) -> bytes:
+def kryo(class_name: str, registered: Sequence[str] = ()) -> TypeSerializerSnapshot:
+    """A class that is left to Kryo, with what jobs have registered; the same in 1.x and 2.x.
+
+    Flink: ``KryoSerializer.buildKryoRegistrations``, of a job without Avro.
+    """
+    names = dict.fromkeys((class_name, *registered))
+    entries = [OptionalEntry(name, _utf(name), _registration(name)) for name in names]
+    without_avro = _registration(_NO_AVRO, _NO_AVRO_SERIALIZER)
+    entries.append(OptionalEntry(_AVRO_ARRAY, _utf(_AVRO_ARRAY), without_avro))
+    own = {
+        "type_class": class_name,
+        "registrations": tuple(entries),
+        "default_serializers": (),
+        "default_serializer_classes": (),
+    }
+    return snapshot_of(KRYO, own, version=2)
+
+
+def _registration(class_name: str, serializer: str = "") -> bytes:
     view = DataOutputView()
     view.write_utf(class_name)
-    view.write_utf(field)
+    view.write_int(SERIALIZER_CLASS if serializer else NO_SERIALIZER)
+    if serializer:
+        view.write_utf(serializer)
+    return view.to_bytes()
+
+
+def _utf(*texts: str) -> bytes:
+    view = DataOutputView()
+    for text in texts:
+        view.write_utf(text)
     return view.to_bytes()
 
 

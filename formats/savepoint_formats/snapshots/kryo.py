@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 KRYO = f"{RUNTIME}kryo.KryoSerializerSnapshot"
 
-_NO_SERIALIZER, _SERIALIZER_CLASS, _SERIALIZER_OBJECT = range(3)
+NO_SERIALIZER, SERIALIZER_CLASS = 0, 1
 
 _TYPES = "org.apache.flink.types."
 _WELL_KNOWN: dict[str, Layout] = {

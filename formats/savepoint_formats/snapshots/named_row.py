@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.layout import BinaryRow, Framed, Layout, MaskedStruct, Struct
+from savepoint_formats.snapshots.shown import ShownSnapshot
 from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NamedRow(TypeSerializerSnapshot):
+class NamedRow(ShownSnapshot):
     """The snapshot of a row, equal to the same without names.
 
     Attributes:
@@ -37,17 +38,6 @@ class NamedRow(TypeSerializerSnapshot):
 
     def layout(self) -> Layout:
         return _renamed(TypeSerializerSnapshot.layout(self), self.fields)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, TypeSerializerSnapshot):
-            return NotImplemented
-        return self._content() == (other.class_name, other.version, other.values, other.names)
-
-    def __hash__(self) -> int:
-        return hash(self._content())
-
-    def _content(self) -> tuple[object, ...]:
-        return self.class_name, self.version, self.values, self.names
 
 
 def _renamed(layout: Layout, names: tuple[str, ...]) -> Layout:

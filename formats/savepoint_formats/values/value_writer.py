@@ -20,6 +20,8 @@ from savepoint_formats.values.arrow_types import (
 from savepoint_formats.values.kinds import moments, scalars
 from savepoint_formats.values.kinds.codec import NullError
 from savepoint_formats.values.kinds.scalars import SCALARS
+from savepoint_formats.values.kryo.structs import column_type
+from savepoint_formats.values.kryo.values import write_kryo_value
 from savepoint_formats.values.map_entries import pairs_of
 from savepoint_formats.values.masks import (
     write_masked_list,
@@ -65,7 +67,7 @@ class ValueWriter:
     def _write_composite(  # noqa: PLR0912, PLR0915 - the table of layouts
         self, layout: Layout, value: Value
     ) -> None:
-        if value is None and not isinstance(layout, _WITH_NULL):
+        if value is None and not isinstance(layout, _WITH_NULL) and not _is_typed(layout):
             raise NullError(f"null, which {type(layout).__name__} has not")
         view = self.view
         match layout:
@@ -120,6 +122,8 @@ class ValueWriter:
                 self._block(entry, [dict(zip(entry.names, pair, strict=True)) for pair in pairs])
             case layouts.IndexedUnion():
                 write_union(layout, value, self)
+            case layouts.Kryo() if _is_typed(layout):
+                self.is_lost = write_kryo_value(layout, value, view)
             case layouts.Kryo() | layouts.JavaObject() | layouts.Opaque():
                 self._raw(layout, value)
             case _:
@@ -206,6 +210,11 @@ _WITH_NULL = (
 )
 
 
+def _is_typed(layout: Layout) -> bool:
+    """Whether it is an object of Kryo that has a column of its own, and not just its bytes."""
+    return isinstance(layout, layouts.Kryo) and column_type(layout) is not None
+
+
 def has_null(layout: Layout) -> bool:
     """Whether null is a value of the layout."""
     match layout:
@@ -215,4 +224,5 @@ def has_null(layout: Layout) -> bool:
             return any(map(has_null, branches))
         case _:
             scalar = SCALARS.get(type(layout))
-            return isinstance(layout, _WITH_NULL) or (scalar is not None and scalar.is_nullable)
+            is_nullable = scalar is not None and scalar.is_nullable
+            return isinstance(layout, _WITH_NULL) or is_nullable or _is_typed(layout)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from savepoint_formats.layout import KryoClass, KryoField
+from savepoint_formats.layout import KryoClass, KryoField, Layout, written_kryo
 
-__all__ = ["KryoClass", "KryoDialect", "KryoField", "KryoVersion"]
+__all__ = ["KryoClass", "KryoDialect", "KryoField", "KryoVersion", "written_dialect"]
 
 
 class KryoVersion(enum.Enum):
@@ -40,3 +40,9 @@ class KryoDialect:
     def is_5(self) -> bool:
         """Whether it is Kryo 5."""
         return self.version is KryoVersion.V5_6
+
+
+def written_dialect(layout: Layout) -> KryoDialect | None:
+    """The Kryo that the objects in a layout are written for; None if none are."""
+    kryo = written_kryo(layout)
+    return None if kryo is None else KryoDialect(KryoVersion(kryo.version), kryo.classes)

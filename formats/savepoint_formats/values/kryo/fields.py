@@ -39,6 +39,8 @@ def write_fields(kryo_class: KryoClass, value: Value, writer: KryoWriter) -> Non
     """Writes the fields of an object."""
     values = plain(value).fields
     for field in _in_order(kryo_class):
+        if field.name not in values:
+            raise ValueError(f"a {kryo_class.class_name} without its {field.name}")
         _write_field(field, values[field.name], writer)
 
 

@@ -26,14 +26,20 @@ import pyarrow as pa
 from savepoint_formats.layout import TypeArgument
 from savepoint_formats.values.kryo.classes import WRAPPERS
 from savepoint_formats.values.kryo.json import json_text
-from savepoint_formats.values.kryo.types import DECLARED_TYPES, KRYO_TYPES, KryoType
+from savepoint_formats.values.kryo.objects import KryoObject
+from savepoint_formats.values.kryo.types import (
+    DECLARED_TYPES,
+    KRYO_TYPES,
+    WRITTEN_CLASSES,
+    KryoType,
+)
+from savepoint_formats.values.map_entries import pairs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from savepoint_formats.layout import Kryo, KryoClass, KryoField
     from savepoint_formats.values.kinds.codec import Value
-    from savepoint_formats.values.kryo.objects import KryoObject
 
 UNDECODED = "$undecoded"
 CONSTANT = "constant"
@@ -44,9 +50,31 @@ UNDECODED_TYPE = pa.struct([("bytes", pa.binary()), ("reason", pa.utf8())])
 OBJECT_TYPE = pa.struct([("json", pa.utf8()), *UNDECODED_TYPE])
 """An object of a class that nobody described: what is in it if its bytes tell, and the bytes."""
 
-_JSON = KryoType(pa.utf8(), json_text, is_open=True)
-_BYTES = KryoType(pa.binary(), bytes)
+
+def _refuse_json(value: Value) -> Value:
+    raise ValueError(
+        f"{value!r}, where objects of any class may be: nothing but null can be written there; give"
+        " the field a type that is described"
+    )
+
+
+_JSON = KryoType(pa.utf8(), json_text, _refuse_json, is_open=True)
+_BYTES = KryoType(pa.binary(), bytes, bytes)
 _WRAPPERS = {primitive: wrapper for wrapper, primitive in WRAPPERS.items()}
+_WRITTEN_SETS = frozenset(["java.util.HashSet", "java.util.LinkedHashSet"])
+_WRITTEN_LISTS = _WRITTEN_SETS | {
+    "java.util.ArrayList",
+    "java.util.LinkedList",
+    "java.util.ArrayDeque",
+    "java.util.Vector",
+}
+_WRITTEN_MAPS = frozenset(
+    [
+        "java.util.HashMap",
+        "java.util.LinkedHashMap",
+        "java.util.concurrent.ConcurrentHashMap",
+    ]
+)
 _CODES = {
     "Z": "boolean",
     "B": "byte",
@@ -67,8 +95,12 @@ def column_type(layout: Kryo) -> KryoType | None:
         return KRYO_TYPES.get(layout.class_name) or (struct if layout.classes else None)
     if not pa.types.is_struct(struct.arrow_type):
         struct = _in_struct(struct)
+    if not layout.is_open:
+        return struct
     fields = [*struct.arrow_type, pa.field(UNDECODED, UNDECODED_TYPE)]
-    return KryoType(pa.struct(fields), lambda value: struct.convert(value) | {UNDECODED: None})
+    return KryoType(
+        pa.struct(fields), lambda value: struct.convert(value) | {UNDECODED: None}, struct.content
+    )
 
 
 def is_described(layout: Kryo) -> bool:
@@ -79,7 +111,9 @@ def is_described(layout: Kryo) -> bool:
 def _in_struct(enum: KryoType) -> KryoType:
     """The column of an enum's constants, with room beside them for what is none."""
     return KryoType(
-        pa.struct([(CONSTANT, enum.arrow_type)]), lambda value: {CONSTANT: enum.convert(value)}
+        pa.struct([(CONSTANT, enum.arrow_type)]),
+        lambda value: {CONSTANT: enum.convert(value)},
+        lambda value: enum.content(value[CONSTANT]),
     )
 
 
@@ -103,13 +137,13 @@ class _Columns:
             return self._array(declared, around)
         match declared.arguments:
             case (element,):
-                return _listed(element.type, self.of_type(element, around))
+                return _listed(declared.type, element.type, self.of_type(element, around))
             case (key, value):
                 pair = (
                     (key.type, self.of_type(key, around)),
                     (value.type, self.of_type(value, around)),
                 )
-                return _mapped(*pair)
+                return _mapped(declared.type, *pair)
             case _:
                 return self.of_class(declared.type, around)
 
@@ -120,7 +154,7 @@ class _Columns:
         if not name.startswith("["):
             name = _CODES.get(name) or name.removeprefix("L").removesuffix(";")
         element = self.of_type(TypeArgument(name, declared.arguments), around)
-        return _listed(_WRAPPERS.get(name, name), element)
+        return _listed(declared.type, name, element)
 
     def of_class(self, name: str, around: tuple[str, ...]) -> KryoType:
         """The column of a class or primitive, inside of these classes."""
@@ -130,48 +164,95 @@ class _Columns:
         if described is None:
             return DECLARED_TYPES.get(_WRAPPERS.get(name, name), _JSON)
         if described.constants:
-            return KryoType(pa.utf8(), _constant(described.constants))
+            constant = _constant(described.constants)
+            return KryoType(pa.utf8(), constant, constant)
         return _JSON if name in around else self._struct(described, (*around, name))
 
     def _struct(self, kryo_class: KryoClass, around: tuple[str, ...]) -> KryoType:
         columns = {field.name: self.of_type(field, around) for field in kryo_class.fields}
-        classes = {field.name: _WRAPPERS.get(field.type, field.type) for field in kryo_class.fields}
+        types = {field.name: field.type for field in kryo_class.fields}
         fields = [pa.field(name, column.arrow_type) for name, column in columns.items()]
-        return KryoType(pa.struct(fields), _fields(columns, classes))
+
+        def convert(graph: KryoObject) -> dict[str, Value]:
+            return {
+                name: column.converted(_boxed(types[name]), graph.fields[name])
+                for name, column in columns.items()
+            }
+
+        def content(value: Mapping[str, Value]) -> KryoObject:
+            nodes = {
+                name: _in_field(name, column, types[name], value[name])
+                for name, column in columns.items()
+            }
+            return KryoObject(kryo_class.class_name, nodes)
+
+        return KryoType(pa.struct(fields), convert, content)
 
 
-def _fields(
-    columns: Mapping[str, KryoType], classes: Mapping[str, str]
-) -> Callable[[KryoObject], dict[str, Value]]:
-    def convert(graph: KryoObject) -> dict[str, Value]:
-        return {
-            name: column.converted(classes[name], graph.fields[name])
-            for name, column in columns.items()
-        }
-
-    return convert
+def _in_field(name: str, column: KryoType, class_name: str, value: Value) -> Value:
+    try:
+        return column.node(class_name, value)
+    except ValueError as error:
+        raise ValueError(f"field {name!r}: {error}") from error
 
 
-def _listed(class_name: str, element: KryoType) -> KryoType:
+def _boxed(class_name: str) -> str:
+    return _WRAPPERS.get(class_name, class_name)
+
+
+def _listed(class_name: str, element_class: str, element: KryoType) -> KryoType:
+    """The column of an array or a collection."""
+    is_written = class_name.startswith("[") or _written(class_name) in _WRITTEN_LISTS
+
     def convert(graph: list[Value]) -> list[Value]:
-        return [element.converted(class_name, part) for part in _instance(graph, list)]
+        return [element.converted(_boxed(element_class), part) for part in _instance(graph, list)]
 
-    return KryoType(pa.list_(element.arrow_type), convert)
+    def content(value: list[Value]) -> list[Value]:
+        if not is_written:
+            raise ValueError(f"a {class_name}, which is not written")
+        if _written(class_name) in _WRITTEN_SETS:
+            _expect_distinct(value, "elements")
+        return [element.node(element_class, part) for part in value]
+
+    return KryoType(pa.list_(element.arrow_type), convert, content)
 
 
-def _mapped(key: tuple[str, KryoType], value: tuple[str, KryoType]) -> KryoType:
+def _mapped(class_name: str, key: tuple[str, KryoType], value: tuple[str, KryoType]) -> KryoType:
     (key_class, key_type), (value_class, value_type) = key, value
 
     def convert(graph: list[tuple[Value, Value]]) -> list[tuple[Value, Value]]:
         pairs = [
-            (key_type.converted(key_class, key), value_type.converted(value_class, other))
+            (
+                key_type.converted(_boxed(key_class), key),
+                value_type.converted(_boxed(value_class), other),
+            )
             for key, other in _instance(graph, list)
         ]
         if any(key is None for key, _ in pairs):
             raise ValueError("a null key")
         return pairs
 
-    return KryoType(pa.map_(key_type.arrow_type, value_type.arrow_type), convert)
+    def content(value: Value) -> list[tuple[Value, Value]]:
+        if _written(class_name) not in _WRITTEN_MAPS:
+            raise ValueError(f"a {class_name}, which is not written")
+        pairs = pairs_of(value)
+        _expect_distinct([key for key, _ in pairs], "keys")
+        return [
+            (key_type.node(key_class, key), value_type.node(value_class, other))
+            for key, other in pairs
+        ]
+
+    return KryoType(pa.map_(key_type.arrow_type, value_type.arrow_type), convert, content)
+
+
+def _written(class_name: str) -> str:
+    return WRITTEN_CLASSES.get(class_name, class_name)
+
+
+def _expect_distinct(values: list[Value], what: str) -> None:
+    """Raises ``ValueError`` if what is alike would become one in Java."""
+    if len(set(map(repr, values))) < len(values):
+        raise ValueError(f"{what} of which two are the same")
 
 
 def _constant(constants: tuple[str, ...]) -> Callable[[Value], str]:

@@ -30,7 +30,9 @@ from savepoint_formats.errors import FormatError, UndecodableError, ValueOutOfRa
 from savepoint_formats.values.kinds import times, unbounded
 from savepoint_formats.values.kinds.precise_times import precise_type
 from savepoint_formats.values.kinds.times import NANOS_PER_DAY, NANOS_PER_SECOND
-from savepoint_formats.values.kryo.objects import KryoObject
+from savepoint_formats.values.kryo import contents
+from savepoint_formats.values.kryo.classes import WRAPPERS
+from savepoint_formats.values.kryo.objects import KryoNode, KryoObject
 from savepoint_formats.values.kryo.times import offset_text
 
 if TYPE_CHECKING:
@@ -41,6 +43,20 @@ if TYPE_CHECKING:
 
 
 _MOST_SHOWN = 100
+_PRIMITIVES = frozenset(WRAPPERS.values())
+_NEVER_NULL = frozenset(f"java.util.Optional{kind}" for kind in ("Int", "Long", "Double"))
+
+WRITTEN_CLASSES = {
+    "java.lang.Iterable": "java.util.ArrayList",
+    "java.util.Collection": "java.util.ArrayList",
+    "java.util.List": "java.util.ArrayList",
+    "java.util.Set": "java.util.HashSet",
+    "java.util.Queue": "java.util.LinkedList",
+    "java.util.Deque": "java.util.LinkedList",
+    "java.util.Map": "java.util.HashMap",
+    "java.util.concurrent.ConcurrentMap": "java.util.concurrent.ConcurrentHashMap",
+}
+"""Interface -> the class whose objects are written where it is declared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +66,14 @@ class KryoType:
     Attributes:
         arrow_type: The type.
         convert: The value of an object as ``read_kryo`` gives it.
+        content: The mirror: what an object of this value has in it, as ``write_nodes`` takes it.
         bits: Of the integer that Arrow keeps, if the value has to be checked against it.
         is_open: Whether objects of any class are at home in it.
     """
 
     arrow_type: pa.DataType
     convert: Callable[[Value], Value]
+    content: Callable[[Value], Value]
     bits: int = 0
     is_open: bool = False
 
@@ -93,6 +111,22 @@ class KryoType:
             raise
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise UnfitError(f"{_shown(graph)} where a {class_name} is expected") from error
+
+    def node(self, class_name: str, value: Value) -> Value:
+        """The mirror of ``converted``: a node, or a value of a primitive type.
+
+        Raises:
+            ValueError: The class has no object of this value.
+        """
+        if class_name in _PRIMITIVES:
+            if value is None:
+                raise ValueError(f"null where a {class_name} is expected")
+            return self.content(value)
+        if value is None and class_name not in _NEVER_NULL:
+            return None
+        if value is None:
+            raise ValueError(f"null, which may be an empty {class_name}, or none at all")
+        return KryoNode(WRITTEN_CLASSES.get(class_name, class_name), self.content(value))
 
 
 class UnfitError(ValueError):
@@ -202,51 +236,81 @@ def _sql_timestamp(graph: KryoObject) -> Value:
     return times.to_precise(count, is_utc=True)
 
 
-def _texts(*formats: tuple[str, Callable[[KryoObject], str]]) -> dict[str, KryoType]:
-    return {f"java.time.{name}": KryoType(pa.utf8(), convert) for name, convert in formats}
+def _texts(
+    *formats: tuple[str, Callable[[KryoObject], str], Callable[[Value], Value]],
+) -> dict[str, KryoType]:
+    return {
+        f"java.time.{name}": KryoType(pa.utf8(), convert, content)
+        for name, convert, content in formats
+    }
+
+
+def _plain(data_type: pa.DataType, kind: type, bits: int = 0) -> KryoType:
+    return KryoType(data_type, _of(kind), contents.same, bits)
+
+
+def _text(class_name: str) -> KryoType:
+    return KryoType(pa.utf8(), _of(str), contents.text_like(class_name))
+
+
+def _optional_of(kind: str, data_type: pa.DataType) -> dict[str, KryoType]:
+    class_name = f"java.util.Optional{kind}"
+    return {class_name: KryoType(data_type, _optional, contents.optional(class_name))}
 
 
 KRYO_TYPES: dict[str, KryoType] = {
-    "java.lang.Boolean": KryoType(pa.bool_(), _of(bool)),
-    "java.lang.Byte": KryoType(pa.int8(), _of(int), 8),
-    "java.lang.Short": KryoType(pa.int16(), _of(int), 16),
-    "java.lang.Integer": KryoType(pa.int32(), _of(int), 32),
-    "java.lang.Long": KryoType(pa.int64(), _of(int), 64),
-    "java.lang.Float": KryoType(pa.float32(), _of(float)),
-    "java.lang.Double": KryoType(pa.float64(), _of(float)),
-    "java.lang.Character": KryoType(pa.utf8(), _of(str)),
-    "java.lang.String": KryoType(pa.utf8(), _of(str)),
-    "java.util.UUID": KryoType(pa.utf8(), lambda graph: str(_of(UUID)(graph))),
-    "java.util.Currency": KryoType(pa.utf8(), _of(str)),
-    "java.net.URI": KryoType(pa.utf8(), _of(str)),
-    "java.net.URL": KryoType(pa.utf8(), _of(str)),
-    "java.time.Instant": KryoType(precise_type("UTC"), _instant),
-    "java.time.LocalDateTime": KryoType(precise_type(), _date_time),
-    "java.time.LocalDate": KryoType(pa.date32(), _days, 32),
-    "java.time.LocalTime": KryoType(pa.time64("ns"), _nanos_of_day),
-    "java.time.Duration": KryoType(pa.duration("ns"), _nanos, 64),
-    "java.time.Year": KryoType(pa.int32(), _field("year")),
-    "java.util.OptionalInt": KryoType(pa.int32(), _optional),
-    "java.util.OptionalLong": KryoType(pa.int64(), _optional),
-    "java.util.OptionalDouble": KryoType(pa.float64(), _optional),
+    "java.lang.Boolean": _plain(pa.bool_(), bool),
+    "java.lang.Byte": _plain(pa.int8(), int, 8),
+    "java.lang.Short": _plain(pa.int16(), int, 16),
+    "java.lang.Integer": _plain(pa.int32(), int, 32),
+    "java.lang.Long": _plain(pa.int64(), int, 64),
+    "java.lang.Float": _plain(pa.float32(), float),
+    "java.lang.Double": _plain(pa.float64(), float),
+    "java.lang.Character": KryoType(pa.utf8(), _of(str), contents.character),
+    "java.lang.String": _plain(pa.utf8(), str),
+    "java.util.UUID": KryoType(pa.utf8(), lambda graph: str(_of(UUID)(graph)), contents.uuid),
+    "java.util.Currency": _text("java.util.Currency"),
+    "java.net.URI": _text("java.net.URI"),
+    "java.net.URL": _text("java.net.URL"),
+    "java.time.Instant": KryoType(precise_type("UTC"), _instant, contents.instant),
+    "java.time.LocalDateTime": KryoType(precise_type(), _date_time, contents.local_date_time),
+    "java.time.LocalDate": KryoType(pa.date32(), _days, contents.local_date, 32),
+    "java.time.LocalTime": KryoType(pa.time64("ns"), _nanos_of_day, contents.local_time),
+    "java.time.Duration": KryoType(pa.duration("ns"), _nanos, contents.duration, 64),
+    "java.time.Year": KryoType(pa.int32(), _field("year"), contents.year),
+    **_optional_of("Int", pa.int32()),
+    **_optional_of("Long", pa.int64()),
+    **_optional_of("Double", pa.float64()),
     **_texts(
-        ("YearMonth", lambda graph: "{year:04}-{month:02}".format_map(graph.fields)),
-        ("MonthDay", lambda graph: "--{month:02}-{day:02}".format_map(graph.fields)),
-        ("Period", _period_text),
-        ("ZoneOffset", _offset_text),
-        ("OffsetTime", _offset_time_text),
-        ("OffsetDateTime", _offset_date_time_text),
-        ("ZonedDateTime", _zoned_text),
+        (
+            "YearMonth",
+            lambda graph: "{year:04}-{month:02}".format_map(graph.fields),
+            contents.year_month,
+        ),
+        (
+            "MonthDay",
+            lambda graph: "--{month:02}-{day:02}".format_map(graph.fields),
+            contents.month_day,
+        ),
+        ("Period", _period_text, contents.period),
+        ("ZoneOffset", _offset_text, contents.zone_offset),
+        ("OffsetTime", _offset_time_text, contents.offset_time),
+        ("OffsetDateTime", _offset_date_time_text, contents.offset_date_time),
+        ("ZonedDateTime", _zoned_text, contents.zoned_date_time),
     ),
 }
 
 DECLARED_TYPES: dict[str, KryoType] = {
     **KRYO_TYPES,
     "java.math.BigInteger": KryoType(
-        pa.utf8(), lambda graph: unbounded.integer_text(_of(int)(graph))
+        pa.utf8(),
+        lambda graph: unbounded.integer_text(_of(int)(graph)),
+        contents.big_integer,
     ),
-    "java.math.BigDecimal": KryoType(pa.utf8(), lambda graph: str(_of(Decimal)(graph))),
-    "java.util.Date": KryoType(pa.timestamp("ms", "UTC"), _millis),
-    "java.sql.Timestamp": KryoType(precise_type("UTC"), _sql_timestamp),
+    "java.math.BigDecimal": KryoType(
+        pa.utf8(), lambda graph: str(_of(Decimal)(graph)), contents.big_decimal
+    ),
+    "java.util.Date": KryoType(pa.timestamp("ms", "UTC"), _millis, contents.date("java.util.Date")),
+    "java.sql.Timestamp": KryoType(precise_type("UTC"), _sql_timestamp, contents.sql_timestamp),
 }
 """Beside those, classes that are not final: a field declared as one may hold a subclass."""

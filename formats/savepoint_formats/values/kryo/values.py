@@ -15,15 +15,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from savepoint_formats.errors import FormatError
-from savepoint_formats.values.kryo.graph import read_kryo
+from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
+from savepoint_formats.values.kryo.graph import NULL, read_kryo
 from savepoint_formats.values.kryo.json import json_text
-from savepoint_formats.values.kryo.structs import column_type, is_described, undecoded_struct
+from savepoint_formats.values.kryo.structs import (
+    UNDECODED,
+    column_type,
+    is_described,
+    undecoded_struct,
+)
+from savepoint_formats.values.kryo.writer import write_nodes
 
 if TYPE_CHECKING:
-    from savepoint_formats.bytes.data_view import DataInputView
+    from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
     from savepoint_formats.layout import Kryo
     from savepoint_formats.values.kinds.codec import Value
-    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
 class ObjectReader(Protocol):
@@ -91,6 +97,34 @@ def _read_undescribed(layout: Kryo, reader: ObjectReader) -> dict[str, Value]:
         return undecoded
     data = bytes(view.buffer[start : view.position])
     return {"json": text, "bytes": data, "reason": None}
+
+
+def write_kryo_value(layout: Kryo, value: Value, view: DataOutputView) -> bool:
+    """The mirror of ``read_kryo_value``, for columns that have no bytes.
+
+    Returns:
+        Whether it was one that was not decoded, so that its bytes may be those of others, too.
+
+    Raises:
+        ValueError: The class has no such object, or nobody knows which Kryo is to read it.
+    """
+    column = column_type(layout)
+    assert column is not None  # where it is, there are bytes
+    if value is None:
+        view.write_byte(NULL)
+        return False
+    if is_described(layout) and layout.is_open and value.get(UNDECODED) is not None:
+        view.write_bytes(value[UNDECODED]["bytes"])
+        return True
+    if not layout.version:
+        raise ValueError(f"a {layout.class_name} for a Kryo of which the version is not known")
+    try:
+        node = column.node(layout.class_name, value)
+    except ValueError as error:
+        raise ValueError(f"{layout.class_name}: {error}") from error
+    dialect = KryoDialect(KryoVersion(layout.version), layout.classes)
+    write_nodes(layout, node, view, dialect)
+    return False
 
 
 def take_rest(reader: ObjectReader) -> bool:

@@ -21,7 +21,7 @@ from savepoint_formats.layout import (
     Pojo,
     Repeated,
     Struct,
-    has_open_pojos,
+    has_open_values,
     with_open_pojos,
 )
 from savepoint_formats.program.assembly import program
@@ -161,7 +161,7 @@ def test_open_pojos_are_the_outermost_of_values() -> None:
     opened = replace(outer, is_open=True)
     wanted = layouts.MapOf(inner, Nullable(layouts.Ttl(Repeated(Struct(("o",), (opened,))))))
     assert with_open_pojos(layout) == wanted
-    assert (has_open_pojos(layout), has_open_pojos(wanted)) == (False, True)
+    assert (has_open_values(layout), has_open_values(wanted)) == (False, True)
 
 
 def test_subclasses_lie_among_their_superclass() -> None:
