@@ -10,12 +10,12 @@ from pyspark.sql import functions as F
 from savepoint_formats.errors import ColumnTypeError, StateNotFoundError
 from savepoint_formats.printable import alternatives
 from savepoint_formats.snapshots import constructed
+from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.state import StateKind
 from state_processor.bootstrapping.keyed_aggregation import (
     KeyedAggregation,
-    aggregated,
-    bound,
-    bound_reduction,
+    keyed_aggregation,
+    keyed_reduction,
 )
 from state_processor.bootstrapping.process_transformation import KeyedRowsTransformation
 from state_processor.bootstrapping.windowed_transformation import WindowedStateTransformation
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.state_files.header import StateMetaInfo
     from state_processor.aggregating.aggregates import Aggregate
-    from state_processor.aggregating.bound_aggregate import BoundAggregate
     from state_processor.bootstrapping.function_result import (
         FunctionResult,
         FunctionStateTransformation,
@@ -186,7 +186,7 @@ class KeyedStateTransformation:
         Example:
             >>> keyed.aggregate(count=Count(), total=Sum("amount")).rows().show()
         """
-        return self._aggregation(bound(self._input, aggregates))
+        return keyed_aggregation(self._input, aggregates)
 
     def reduce(self, function: Callable[[Any, Any], Any]) -> KeyedAggregation:
         """The rows of each key, reduced to one; see ``LocalKeyedTransformation.reduce``.
@@ -194,14 +194,7 @@ class KeyedStateTransformation:
         Example:
             >>> keyed.reduce(lambda one, other: max(one, other)).rows().show()
         """
-        return self._aggregation(bound_reduction(self._input, function))
-
-    def _aggregation(self, aggregates: tuple[BoundAggregate, ...]) -> KeyedAggregation:
-        """Rows that are aggregated after they were sent to the task of their key, all of them."""
-        whole = aggregated(self._input, aggregates, None)
-        return KeyedAggregation(
-            whole, whole.encoded(), is_partial=False, keyed_rows=KeyedStateTransformation
-        )
+        return keyed_reduction(self._input, function)
 
     def with_timers(
         self,
@@ -278,7 +271,8 @@ class KeyedStateTransformation:
     ) -> Self:
         """See ``OneInputStateTransformation.like``."""
         types, shown = StoredTypes.of(operator), operator.state_columns
-        known = {shown.get(info.name, info.name): info for info in types.states}
+        infos = (_written(operator, info) for info in types.states)
+        known = {shown.get(info.name, info.name): info for info in infos}
         has_windows = any(NewState(info, None).has_namespace for info in types.states)
         others = (KEY, NAMESPACE, KEY_GROUP) if has_windows else (KEY, KEY_GROUP)
         columns = [name for name in data.columns if name not in others]
@@ -368,3 +362,10 @@ class KeyedStateTransformation:
         times = {state.last_access for state in self.states if state.last_access}
         latest = [F.max(column_of(self.data, name)[0]).alias(name) for name in times]
         return Grouping.of(self.data, group).aggregated(*merged, *latest)
+
+
+def _written(operator: Operator, info: StateMetaInfo) -> StateMetaInfo:
+    """What a header says of a state whose values are written anew."""
+    snapshot = info.serializer(VALUE_SERIALIZER)
+    assert snapshot is not None  # every state has one
+    return info.with_serializer(VALUE_SERIALIZER, operator.written(snapshot))

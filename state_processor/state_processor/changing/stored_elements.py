@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -67,8 +67,10 @@ class StoredElements:
 
     @staticmethod
     def state_of(operator: Operator, name: str) -> NewOperatorState:
-        """The operator state of this name, which there is."""
-        return _states(operator)[name]
+        """The operator state of this name, which there is, as new elements are written."""
+        state = _states(operator)[name]
+        key = None if state.key is None else operator.written(state.key)
+        return replace(state, element=operator.written(state.element), key=key)
 
     def elements(self, index: int, parallelism: int) -> DataFrame:
         """The elements, in the subtasks that they were in if there are as many as before."""

@@ -174,6 +174,13 @@ class PlannedOperator:
         names = dict.fromkeys(state.name for state in self.source.catalog.states)
         return tuple(f"{self.source.name}.{name}" for name in names if name not in kept)
 
+    def kryo_versions(self) -> frozenset[str]:
+        """The versions of Kryo that its new objects are written for."""
+        made = self.transformation
+        if isinstance(made, PlannedTransformation):
+            return made.plan().kryo_versions()
+        return frozenset()
+
     @property
     def is_checked_by_spark(self) -> bool:
         """Whether ``check`` needs a session that no change has needed before."""

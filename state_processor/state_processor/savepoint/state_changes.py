@@ -150,11 +150,7 @@ class StateChanges:
             >>> savepoint.add_field("stateful", "customer", "vip", Types.BOOLEAN(), False)
         """
         return self._with_values(
-            uid,
-            state,
-            lambda values: values.with_field(name, field_type, value),
-            nanoseconds,
-            has_expressions=value is not None,
+            uid, state, lambda values: values.with_field(name, field_type, value), nanoseconds
         )
 
     def drop_field(
@@ -244,7 +240,6 @@ class StateChanges:
             lambda values: values.with_values(expression, where),
             nanoseconds,
             undescribed_subclasses,
-            has_expressions=True,
         )
 
     def delete_keys(
@@ -314,14 +309,12 @@ class StateChanges:
         change: Callable[[ValueChanges], ChangedOperator],
         nanoseconds: Nanoseconds,
         undescribed_subclasses: UndescribedSubclasses = "refuse",
-        *,
-        has_expressions: bool = False,
     ) -> SavepointWriter:
-        """The savepoint with a change of the values of a state; Spark alone knows expressions."""
+        """The savepoint with a change of the values of a state."""
         from state_processor.changing.value_changes import ValueChanges  # noqa: PLC0415  # Spark is slow
 
         writer = self.writer()
-        spark = writer.session() if has_expressions else writer.spark
+        spark = writer.session()
         shown = nanoseconds, undescribed_subclasses
         return writer.changed(
             uid, lambda operator: change(ValueChanges(operator, spark, state, *shown))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.errors import EmptySavepointError
+from savepoint_formats.errors import EmptySavepointError, MigrationError
 from savepoint_formats.metadata import (
     CheckpointMetadata,
     CheckpointProperties,
@@ -16,6 +16,7 @@ from savepoint_formats.metadata import (
 from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.new_snapshot.copying import CopyPlan
 from savepoint_formats.new_snapshot.directory import NewSnapshot, WriteMode
+from savepoint_formats.values.kryo.dialect import KryoVersion
 from state_processor.savepoint.written import PlannedSavepoint, WrittenOperator, WrittenSavepoint
 from state_processor.writing.write_context import WriteContext
 
@@ -55,6 +56,9 @@ class SavepointWrite:
     def plan(self, path: str, mode: WriteMode | str, *, check: bool) -> PlannedSavepoint:
         """See ``SavepointWriter.plan``."""
         self._expect_operators()
+        return self._of_one_kryo()._plan(path, mode, check=check)
+
+    def _plan(self, path: str, mode: WriteMode | str, *, check: bool) -> PlannedSavepoint:
         target, copies = NewSnapshot.at(path, mode), self._copies()
         operators = self.operators
         if check:
@@ -76,7 +80,8 @@ class SavepointWrite:
         start = perf_counter()
         self._expect_operators()
         operators = tuple(operator.with_hash_codes() for operator in self.operators)
-        return replace(self, operators=operators)._run(path, mode, on_progress, start)
+        whole = replace(self, operators=operators)._of_one_kryo()
+        return whole._run(path, mode, on_progress, start)
 
     def _run(
         self, path: str, mode: WriteMode | str, on_progress: Progress, start: float
@@ -108,16 +113,16 @@ class SavepointWrite:
     @property
     def metadata_version(self) -> int:
         """The version that its ``_metadata`` will have."""
-        if self.source is None:
-            return MetadataVersion.CHANNEL_STATE
         least = (
             MetadataVersion.OPERATOR_NAMES if self.is_of_flink_2 else MetadataVersion.CHANNEL_STATE
         )
-        return max(self.source.metadata.version, least)
+        return least if self.source is None else max(self.source.metadata.version, least)
 
     def _metadata(self, operators: tuple[OperatorState, ...]) -> CheckpointMetadata:
         if self.source is None:
-            return CheckpointMetadata(self.metadata_version, _FIRST_CHECKPOINT, operators)
+            version, is_of_flink_2 = self.metadata_version, self.is_of_flink_2
+            canonical = CheckpointProperties.of_canonical_savepoint() if is_of_flink_2 else None
+            return CheckpointMetadata(version, _FIRST_CHECKPOINT, operators, properties=canonical)
         metadata, properties = self.source.metadata, self.source.metadata.properties
         if self.is_canonical and properties is not None and not properties.is_canonical:
             properties = CheckpointProperties.of_canonical_savepoint()
@@ -129,6 +134,22 @@ class SavepointWrite:
             operators=operators,
             properties=properties,
         )
+
+    def _of_one_kryo(self) -> Self:
+        """The savepoint as one of the Flink whose Kryo is to read all of its objects.
+
+        Raises:
+            MigrationError: Some are for another Kryo than others, or than the source has.
+        """
+        versions = {one for operator in self.operators for one in operator.kryo_versions()}
+        if versions and self.source is not None and not self.is_of_flink_2:
+            versions.add(self.source.kryo.version.value)
+        if len(versions) > 1:
+            raise MigrationError(
+                f"objects for Kryo {' and for '.join(sorted(versions))}: Flink 1.x restores those of"
+                " 2.24, and Flink 2.x those of 5.6; write all of it for one of them"
+            )
+        return replace(self, is_of_flink_2=self.is_of_flink_2 or KryoVersion.V5_6.value in versions)
 
     def _expect_operators(self) -> None:
         if not self.operators:

@@ -3,7 +3,8 @@
 What is not changed is copied: its files as they are, byte for byte, and its handles. So state that
 nobody can decode survives, native formats do, and it costs no more than its bytes.
 
-A savepoint made from nothing has version 3 of ``_metadata``, which Flink reads from 1.11 on. One
+A savepoint made from nothing has version 3 of ``_metadata``, which Flink reads from 1.11 on, or 5 if it
+has objects that only the Kryo of Flink 2.x reads. One
 that is based on another has the version of that, for its handles, names of operators and properties
 are made for it: the Flink that wrote the one restores the other. Version 2 alone becomes 3, for
 before Flink 1.11 no file is named relative to its directory.
@@ -140,8 +141,8 @@ class SavepointWriter(SavepointChanges):
             path: As for ``write``.
             mode: As for ``write``.
             check: Reads the state of operators that change, so that what ``write`` would refuse
-                of it is refused now: keyed state that passes through, and values whose fields change,
-                without Spark; by Spark what expressions and DataFrames give. Hash codes are inferred where ``write`` infers them. It takes
+                of it is refused now: keyed state that passes through without Spark, and by Spark
+                what is encoded anew. Hash codes are inferred where ``write`` infers them. It takes
                 as long as reading it. Whether bytes of values hold the name of a class that is
                 renamed is looked at if the writer has a session. What is only copied is not read.
 

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.printable import did_you_mean
-from savepoint_formats.scan.scan import TableScan
+from savepoint_formats.snapshots.written_kryo import WrittenKryo
 from savepoint_formats.tables.catalog import OperatorCatalog
 from savepoint_formats.tables.tables import Table, tables_of
 from savepoint_formats.tables.unread import problems_by_table
+from savepoint_formats.values.recoding import holds_kryo
 
 if TYPE_CHECKING:
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.scan.read_options import ReadOptions
+    from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.tables.catalog_problem import CatalogProblem
     from savepoint_formats.values.kryo.dialect import KryoDialect
@@ -60,6 +62,12 @@ class Operator:
         """Its states. Reads the headers of its state files, once."""
         key = None if self.key_type is None else self.key_type.layout()
         return OperatorCatalog.of(self.directory, self.record, self.kryo, key)
+
+    def written(self, snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
+        """A serializer of the operator, as it writes new values into a savepoint of the same Flink."""
+        if self.kryo is None or not holds_kryo(snapshot.layout()):
+            return snapshot
+        return WrittenKryo.of(snapshot, self.kryo.classes, self.kryo.version.value)
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -108,4 +116,7 @@ class Operator:
 
     def scan(self, table: Table, options: ReadOptions) -> TableScan:
         """How one of its tables is read."""
+        # A hundred modules, which whoever only describes a savepoint does without.
+        from savepoint_formats.scan.scan import TableScan  # noqa: PLC0415
+
         return TableScan(self.directory, self.record, table, options, self.kryo, self.name)

@@ -29,7 +29,7 @@ from pyspark.sql.types import (
 )
 
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
-from savepoint_formats.layout import as_records, with_open_pojos, without_ttl
+from savepoint_formats.layout import as_records, with_open_kryo, with_open_pojos, without_ttl
 from savepoint_formats.printable import alternatives
 from savepoint_formats.values.arrow_types import ROW_KIND, arrow_type
 from savepoint_formats.values.kinds.precise_times import is_precise
@@ -132,13 +132,19 @@ def fitted(data: DataFrame, name: str, wanted: Layout, what: str) -> Column:
 
 
 def shown_layout(data: DataFrame, name: str, layout: Layout) -> Layout:
-    """The layout of a state as a column shows it, which may have the bytes of POJOs.
+    """The layout of a state as a column shows it: with the bytes of what was not decoded, or not.
 
     Raises:
         ColumnNotFoundError: There is no such column.
     """
-    opened, data_type = with_open_pojos(layout), column_of(data, name)[1]
-    return opened if opened != layout and _shows(data_type, opened) else layout
+    data_type = column_of(data, name)[1]
+    others = (
+        with_open_pojos(layout),
+        with_open_kryo(layout, is_open=False),
+        with_open_kryo(layout, is_open=True),
+    )
+    shown = (other for other in others if other != layout and _shows(data_type, other))
+    return next(shown, layout)
 
 
 def _shows(data_type: DataType, layout: Layout) -> bool:

@@ -10,11 +10,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from savepoint_formats.compatibility.releases import is_flink_2, release
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.snapshots.logical_type_text import parse_logical_type
 from savepoint_formats.snapshots.named_row import NamedRow
+from savepoint_formats.snapshots.written_kryo import WrittenKryo
 from savepoint_formats.values.arrow_types import arrow_type, spark_type_name
+from savepoint_formats.values.kryo.dialect import KryoVersion
+from savepoint_formats.values.kryo.structs import OBJECT_TYPE
 from state_processor.types.type_table import COMPOUND_TYPES, PLAIN_TYPES
 
 if TYPE_CHECKING:
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import DataType
 
-    from savepoint_formats.layout import Layout
+    from savepoint_formats.layout import KryoClass, Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
 
 
@@ -130,6 +134,7 @@ class Types:
     | TUPLE; ROW, ROW_NAMED; POJO       | STRUCT                                            |
     | EITHER                            | STRUCT of left and right, one of which is null    |
     | ROW_DATA                          | STRUCT                                            |
+    | KRYO                              | STRUCT, or the column of a class of the JDK       |
     | NULLABLE                          | as what is in it                                  |
     | TIME_WINDOW; GLOBAL_WINDOW        | STRUCT of start and end; VOID                     |
 
@@ -250,6 +255,38 @@ class Types:
             constructed.pojo(class_name, snapshots),
             f"Types.POJO({class_name!r}, {dict(field_types)})",
         )
+
+    @staticmethod
+    def KRYO(
+        class_name: str, *classes: KryoClass, flink: str, registered: Sequence[str] = ()
+    ) -> TypeInformation:
+        """A class that Flink leaves to Kryo, as it does with any that is no POJO.
+
+        Args:
+            class_name: The class that the state's type is of.
+            classes: What ``kryo_class`` makes of it, and of the classes of its fields. A final class
+                of the JDK that has a column of its own, such as ``java.util.UUID``, needs none.
+            flink: A release of Flink that is to restore the state: 1.x has another Kryo than 2.x,
+                and neither notices if it reads what is written for the other.
+            registered: The classes that the job registers, in its order.
+
+        Raises:
+            ValueError: No class tells what the values are; or no Flink is called so.
+
+        Example:
+            >>> order = kryo_class("com.acme.Order", {"id": "long", "since": "java.time.Instant"})
+            >>> Types.KRYO("com.acme.Order", order, flink="2.2")
+        """
+        version = KryoVersion.V5_6 if is_flink_2(release(flink)) else KryoVersion.V2_24
+        snapshot = constructed.kryo(class_name, registered)
+        whole = WrittenKryo.of(snapshot, classes, version.value, is_open=False)
+        if arrow_type(whole.layout()) == OBJECT_TYPE:
+            raise ValueError(
+                f"what is in a {class_name} is not known: describe it, as kryo_class({class_name!r},"
+                " {…}); a collection is written as the field of a class"
+            )
+        described = "".join(f", {one!r}" for one in classes)
+        return TypeInformation(whole, f"Types.KRYO({class_name!r}{described}, flink={flink!r})")
 
     @staticmethod
     def ENUM(class_name: str, constants: Sequence[str]) -> TypeInformation:

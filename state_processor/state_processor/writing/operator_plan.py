@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from savepoint_formats.layout import written_kryo
 from savepoint_formats.metadata import OperatorState, SubtaskState
 from state_processor.writing.operator_rows import OperatorFiles
 from state_processor.writing.run_through import run_through
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from state_processor.writing.keyed_plan import KeyedPlan
-    from state_processor.writing.operator_rows import ElementRows
+    from state_processor.writing.operator_rows import ElementRows, NewOperatorState
     from state_processor.writing.write_context import WriteContext
 
 
@@ -55,6 +56,20 @@ class OperatorPlan:
         return frozenset(info.name for info in keyed) | {
             state.state.name for state in self.operator_states
         }
+
+    def kryo_versions(self) -> frozenset[str]:
+        """The versions of Kryo that objects are written for."""
+        snapshots = [state.element for state in self._states()]
+        snapshots += [state.key for state in self._states() if state.key is not None]
+        if self.keyed is not None:
+            snapshots.append(self.keyed.key)
+            infos = self.keyed.states
+            snapshots += [entry.snapshot for info in infos for _, entry in info.serializers]
+        written = (written_kryo(snapshot.layout()) for snapshot in snapshots)
+        return frozenset(kryo.version for kryo in written if kryo is not None)
+
+    def _states(self) -> tuple[NewOperatorState, ...]:
+        return tuple(rows.state for rows in self.operator_states)
 
     def with_states(self, other: OperatorPlan) -> OperatorPlan:
         """The plan with what another one has for the same keys."""
