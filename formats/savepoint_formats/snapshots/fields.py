@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from savepoint_formats.java.stream import read_java_object
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from savepoint_formats.bytes.data_view import DataOutputView
     from savepoint_formats.snapshots.snapshot import SnapshotView
@@ -28,7 +28,20 @@ class Codec:
     write: Callable[[DataOutputView, Any], None]
 
 
-Field = tuple[str, Codec]
+@dataclass(frozen=True, slots=True)
+class Following:
+    """How a field lies that the fields before it tell, by their values."""
+
+    codec: Callable[[Sequence[Any]], Codec]
+
+
+Field = tuple[str, Codec | Following]
+
+
+def codec_of(field: Field, before: Sequence[Any]) -> Codec:
+    """How a field lies behind these values."""
+    _, kind = field
+    return kind.codec(before) if isinstance(kind, Following) else kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +127,20 @@ def _list_of(element: Codec, element_size: int) -> Codec:
         view.write_int(len(values))
         for value in values:
             element.write(view, value)
+
+    return Codec(read, write)
+
+
+def names_of(count: int) -> Codec:
+    """A bool, and if it is set so many names; None if it is not."""
+
+    def read(view: SnapshotView) -> tuple[str, ...] | None:
+        return tuple(view.read_utf() for _ in range(count)) if view.read_strict_bool() else None
+
+    def write(view: DataOutputView, names: tuple[str, ...] | None) -> None:
+        view.write_bool(names is not None)
+        for name in names or ():
+            view.write_utf(name)
 
     return Codec(read, write)
 

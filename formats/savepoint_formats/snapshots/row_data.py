@@ -2,7 +2,8 @@
 
 | class                   | body                                                           |
 |-------------------------|----------------------------------------------------------------|
-| RowDataSerializer       | i32 n, n Java objects (logical types), nested serializers      |
+| RowDataSerializer       | i32 n, n Java objects (logical types), nested serializers;     |
+|                         | from version 4 on bool, and if it is set n utf: the fields     |
 | BinaryRowDataSerializer | i32 number of fields; their types are not stored               |
 | DecimalDataSerializer   | i32 precision, i32 scale                                       |
 | TimestampDataSerializer | i32 precision                                                  |
@@ -11,7 +12,8 @@
 | SortedMapSerializer     | Java object: comparator; nested serializers                    |
 | RowDataKeySerializer    | two framed Java objects, the snapshot of the row               |
 
-Flink 1.9 and 1.10 had the same under older names (``BaseRowSerializer``...).
+Flink 1.9 and 1.10 had the same under older names (``BaseRowSerializer``...). Version 4 is that of the
+release behind 2.3 (FLINK-40120); before, no snapshot of a row has the names of its fields.
 """
 
 from __future__ import annotations
@@ -22,14 +24,21 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.layout import Framed, Layout, MapOf, Nullable, Opaque
 from savepoint_formats.snapshots.basic import inner, simple
 from savepoint_formats.snapshots.composite import numbered
-from savepoint_formats.snapshots.fields import FRAMED, JAVA, JAVA_LIST, number
+from savepoint_formats.snapshots.fields import (
+    FRAMED,
+    JAVA,
+    JAVA_LIST,
+    Following,
+    names_of,
+    number,
+)
 from savepoint_formats.snapshots.logical_type import logical_type
 from savepoint_formats.snapshots.snapshot import NESTED, SNAPSHOT, SnapshotKind, register
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_formats.snapshots.fields import Codec
+    from savepoint_formats.snapshots.fields import Codec, Field
     from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
 
 _TABLE = "org.apache.flink.table.runtime.typeutils."
@@ -53,7 +62,19 @@ def plain(
 
 def _row(snapshot: TypeSerializerSnapshot) -> Layout:
     types = tuple(logical_type(java.value) for java in snapshot["types"])
-    return Framed(layouts.BinaryRow(numbered("f", len(types)), types))
+    stored = snapshot["fields"] if "fields" in snapshot.names else None
+    # No table has two columns of one name.
+    names = stored if stored and len(set(stored)) == len(types) else numbered("f", len(types))
+    return Framed(layouts.BinaryRow(names, types))
+
+
+def _row_body(version: int) -> tuple[Field, ...]:
+    body: tuple[Field, ...] = (("types", JAVA_LIST), ("nested", NESTED))
+    return body if version < _FIRST_WITH_NAMES else (*body, ("fields", _ROW_FIELDS))
+
+
+_FIRST_WITH_NAMES = 4
+_ROW_FIELDS = Following(lambda before: names_of(len(before[0])))
 
 
 def _untyped_row(snapshot: TypeSerializerSnapshot) -> Layout:
@@ -84,7 +105,10 @@ def _sorted_map(snapshot: TypeSerializerSnapshot) -> Layout:
 
 
 _KINDS: dict[SnapshotKind, tuple[str, ...]] = {
-    plain(_row, types=JAVA_LIST, nested=NESTED): ("RowDataSerializer", "BaseRowSerializer"),
+    SnapshotKind(_row, _row_body, versions=range(_FIRST_WITH_NAMES + 1)): (
+        "RowDataSerializer",
+        "BaseRowSerializer",
+    ),
     plain(_untyped_row, arity=_ARITY): ("BinaryRowDataSerializer", "BinaryRowSerializer"),
     simple(layouts.Utf8()): ("StringDataSerializer", "BinaryStringSerializer"),
     plain(_timestamp, precision=_TIMESTAMP_PRECISION): (

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import UnknownSnapshotError
 from savepoint_formats.layout import Layout, Opaque
-from savepoint_formats.snapshots.fields import Codec
+from savepoint_formats.snapshots.fields import Codec, codec_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -136,13 +136,13 @@ class TypeSerializerSnapshot:
             return OpaqueSnapshot.read_body(class_name, version, view, "its class is not known")
         outer_version = kind.outer_version(version, view)
         if not kind.knows(version, outer_version):
-            reason = f"version {version}.{outer_version} of its class is not known"
+            reason = kind.unknown_version(version, outer_version)
             return OpaqueSnapshot.read_body(class_name, version, view, reason)
         fields = kind.fields(version, outer_version)
         values: list[Any] = []
         view.depth += 1
-        for _, codec in fields:  # no comprehension: it would double the depth of the stack
-            values.append(view.once(codec.read))
+        for field in fields:  # no comprehension: it would double the depth of the stack
+            values.append(view.once(codec_of(field, values).read))
         view.depth -= 1
         snapshot = cls(class_name, version, tuple(values), tuple(name for name, _ in fields))
         kind.check(snapshot, view)
@@ -155,8 +155,8 @@ class TypeSerializerSnapshot:
 
     def write_body(self, view: DataOutputView) -> None:
         fields = KINDS[self.class_name].fields(self.version, self.outer_version)
-        for (_, codec), value in zip(fields, self.values, strict=True):
-            codec.write(view, value)
+        for index, (field, value) in enumerate(zip(fields, self.values, strict=True)):
+            codec_of(field, self.values[:index]).write(view, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +234,14 @@ class SnapshotKind:
         """Whether a body of these versions can be read."""
         is_known_outer = not self.is_composite or 0 <= outer_version <= self.newest_outer
         return version in self.versions and is_known_outer
+
+    def unknown_version(self, version: int, outer_version: int) -> str:
+        """Why a body of these versions can't be read."""
+        known = self.versions[-1]
+        told = f"{version}.{outer_version}" if self.is_composite else str(version)
+        is_newer = version > known or (self.is_composite and outer_version > self.newest_outer)
+        newer = ", but a newer Flink's" if is_newer else ""
+        return f"version {told} of its class is not known{newer}"
 
     def fields(self, version: int, outer_version: int) -> tuple[Field, ...]:
         """All fields of a body of these versions."""

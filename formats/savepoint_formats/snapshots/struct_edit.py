@@ -97,6 +97,15 @@ def edited(snapshot: TypeSerializerSnapshot, path: str, change: StructChange) ->
             f"values of {snapshot.class_name} have no field {path!r} that could be changed: only"
             " POJOs and rows of SQL have"
         )
+    if (
+        "fields" in snapshot.names
+        and snapshot.class_name == _ROW
+        and snapshot["fields"] is not None
+    ):
+        raise SchemaChangeError(
+            f"field {path!r} of a row of SQL that names its fields, as releases behind Flink 2.3 do:"
+            " such rows can be read and copied, and not changed"
+        )
     field, _, rest = path.partition(".")
     if rest:
         return _nested(snapshot, field, rest, change)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.errors import FormatError, SavepointError, TruncatedError
+from savepoint_formats.errors import (
+    FormatError,
+    SavepointError,
+    SchemaChangeError,
+    TruncatedError,
+)
 from savepoint_formats.java.stream import (
     JavaArray,
     JavaClass,
@@ -14,8 +21,14 @@ from savepoint_formats.java.stream import (
     read_java_object,
 )
 from savepoint_formats.layout import BinaryRow, Framed, LogicalType, Opaque
-from savepoint_formats.snapshots import SerializerEntry, SnapshotView, TypeSerializerSnapshot
+from savepoint_formats.snapshots import (
+    SerializerEntry,
+    SnapshotView,
+    TypeSerializerSnapshot,
+    read_resynchronised,
+)
 from savepoint_formats.snapshots.logical_type import list_items, logical_type
+from savepoint_formats.snapshots.struct_edit import dropped_field
 
 # ROW<BIGINT>, as Flink 2.2.1 wrote it.
 BIGINT = (
@@ -64,6 +77,51 @@ def test_is_rewritten_byte_for_byte() -> None:
     view = DataOutputView()
     SerializerEntry.read(SnapshotView(GOLDEN)).write(view)
     assert view.to_bytes() == GOLDEN
+
+
+def of_version(version: int, behind: bytes = b"") -> bytes:
+    """The same snapshot as another version of its class, with more behind its serializers."""
+    at = GOLDEN.index(b"RowDataSerializerSnapshot") + len("RowDataSerializerSnapshot")
+    return GOLDEN[:at] + version.to_bytes(4, "big") + GOLDEN[at + 4 :] + behind
+
+
+@pytest.mark.parametrize(
+    ("behind", "names"), [(b"\1\0\2id", ("id",)), (b"\0", ("f0",))], ids=["names", "none"]
+)
+def test_version_4_has_the_names_of_its_fields(behind: bytes, names: tuple[str, ...]) -> None:
+    data = of_version(4, behind)
+    entry = SerializerEntry.read(SnapshotView(data))
+    types = (LogicalType("BIGINT", is_nullable=False),)
+    assert entry.snapshot.layout() == Framed(BinaryRow(names, types))
+    view = DataOutputView()
+    entry.write(view)
+    assert view.to_bytes() == data
+    for cut in range(len(data) - len(behind), len(data)):
+        with pytest.raises(TruncatedError):
+            SerializerEntry.read(SnapshotView(data[:cut]))
+
+
+def test_fields_of_one_name_go_by_their_positions() -> None:
+    row = SerializerEntry.read(SnapshotView(of_version(4, b"\1\0\2id"))).snapshot
+    two = {"types": row["types"] * 2, "nested": row.nested * 2, "fields": ("id", "id")}
+    layout = replace(row, values=tuple(two.values())).layout()
+    assert isinstance(layout, Framed)
+    assert isinstance(layout.inner, BinaryRow)
+    assert layout.inner.names == ("f0", "f1")
+
+
+def test_a_field_of_a_row_with_names_is_not_changed() -> None:
+    row = SerializerEntry.read(SnapshotView(of_version(4, b"\1\0\2id"))).snapshot
+    with pytest.raises(SchemaChangeError, match="field 'id' of a row of SQL that names its fields"):
+        dropped_field(row, "id")
+
+
+def test_a_version_of_a_newer_flink_is_bytes_with_that_reason() -> None:
+    view = SnapshotView(of_version(5, b"\1\0\2id and what nobody knows")[4:])
+    snapshot = read_resynchronised(TypeSerializerSnapshot.read, view)
+    layout = snapshot.layout()
+    assert isinstance(layout, Opaque)
+    assert layout.reason == "version 5 of its class is not known, but a newer Flink's"
 
 
 def test_every_cut_is_noticed() -> None:
