@@ -65,6 +65,8 @@ class YamlSection:
             raise section.error(f"it is {_said(node)}, expected a mapping of fields")
         fields: dict[str, yaml.Node] = {}
         for name, value in node.value:
+            if not isinstance(name, yaml.ScalarNode):
+                raise section.error(f"a field named by {_said(name)}, expected a name", name)
             if name.value in fields:
                 raise section.error(f"field {name.value!r} is there twice", value)
             fields[name.value] = value

@@ -108,6 +108,7 @@ def test_types_may_come_from_an_existing_operator() -> None:
         ("uid: a\nkeys: b", "line 2: there is no field 'keys', expected one of uid, max_para"),
         (KEYED.replace("uid: totals\n", ""), "line 1: field 'uid' is missing"),
         (KEYED + "uid: b\n", "line 16: field 'uid' is there twice"),
+        ("uid: a\n? [b]\n: c\n", "line 2: a field named by a list, expected a name"),
         (KEYED.replace("uid: totals", "uid: {a: b}"), "line 1, uid: it is a mapping, expected a"),
         (KEYED.replace(": 16", ": x"), "line 2, max_parallelism: it is 'x', expected a number of"),
         (KEYED.replace(": 16", ": 1"), "line 3, parallelism: it is more than max_parallelism 1"),
