@@ -1,0 +1,238 @@
+"""Readers of bytes in memory: metadata, snapshots, Java's streams, Kryo, values, Kafka, YAML."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from support import kafka_states, kryo_vectors, serializer_snapshots
+from support.stored_snapshots import snapshot_bytes, stored_snapshots
+
+from fuzz.guarded import GuardedMemory
+from fuzz.promises import BrokenPromiseError
+from fuzz.target import Seed, Target
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
+from savepoint_formats.errors import FormatError
+from savepoint_formats.java.stream import read_java_object
+from savepoint_formats.kafka.sink_state import KafkaWriter, pending_transactions
+from savepoint_formats.kafka.source_state import KafkaEnumerator, KafkaSplit
+from savepoint_formats.layout import Kryo, parts
+from savepoint_formats.metadata import CheckpointMetadata
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode
+from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, read_resynchronised
+from savepoint_formats.snapshots.logical_type import logical_type
+from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.values.kryo.graph import read_kryo
+from savepoint_formats.values.state_entries import EntryReader
+from state_processor.files.import_description import ImportDescription
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fuzz.samples import Inputs
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+
+def metadata(inputs: Inputs) -> Target:
+    """``_metadata``: what is read is written again so that it means the same."""
+
+    def read(data: bytes, _: Any) -> None:
+        read = CheckpointMetadata.read(DataInputView(data, "_metadata"))
+        view = DataOutputView()
+        read.write(view)
+        if CheckpointMetadata.read(DataInputView(view.to_bytes(), "written")) != read:
+            raise BrokenPromiseError("what is written is read as something else")
+
+    return Target("metadata", [Seed(path.read_bytes()) for path in inputs.metadata_files], read)
+
+
+def snapshots(inputs: Inputs) -> Target:
+    """Snapshots of serializers of every family: read, written again, laid out, shown as a type."""
+
+    def read(data: bytes, _: Any) -> None:
+        view = SnapshotView(data, "header")
+        snapshot = read_resynchronised(TypeSerializerSnapshot.read, view)
+        written = SnapshotView(snapshot_bytes(snapshot), "written")
+        if read_resynchronised(TypeSerializerSnapshot.read, written) != snapshot:
+            raise BrokenPromiseError("what is written is read as something else")
+        layout = snapshot.layout()
+        hash(layout)
+        arrow_type(layout)
+        program(layout)
+
+    stored = {snapshot_bytes(one) for folder in inputs.folders for one in stored_snapshots(folder)}
+    stored |= set(serializer_snapshots.DATA.values())
+    return Target("snapshots", [Seed(data) for data in sorted(stored)], read)
+
+
+def java_streams(inputs: Inputs) -> Target:
+    """Java's object streams, and the types of SQL that they spell."""
+
+    def read(data: bytes, _: Any) -> None:
+        view = DataInputView(data, "stream")
+        logical_type(read_java_object(view))
+
+    start = bytes.fromhex("aced0005")
+    streams: set[bytes] = set()
+    snapshots = (one for folder in inputs.folders for one in stored_snapshots(folder))
+    for data in map(snapshot_bytes, snapshots):
+        at = data.find(start)
+        while at >= 0:
+            view = DataInputView(data[at:])
+            read_java_object(view)
+            streams.add(data[at : at + view.position])
+            at = data.find(start, at + 1)
+    return Target("java", [Seed(data) for data in sorted(streams)], read)
+
+
+def _kryo_layouts(layout: Layout) -> Iterator[Kryo]:
+    if isinstance(layout, Kryo):
+        yield layout
+    for part in parts(layout):
+        yield from _kryo_layouts(part)
+
+
+def kryo(inputs: Inputs) -> Target:
+    """Object graphs of both versions of Kryo, with the classes of the user described and not."""
+
+    def read(data: bytes, context: tuple[Kryo, KryoDialect]) -> None:
+        layout, dialect = context
+        read_kryo(layout, DataInputView(data, "graph"), dialect)
+
+    seeds = [
+        Seed(bytes.fromhex(text.replace(" ", "")), (kryo_vectors.ANYTHING, dialect))
+        for dialect in kryo_vectors.DIALECTS.values()
+        for text in (
+            kryo_vectors.named("java.util.ArrayList") + "0100",
+            kryo_vectors.named("java.util.HashMap")
+            + "010101"
+            + kryo_vectors.named(kryo_vectors.TEXT),
+            kryo_vectors.named("GenKryo$Fin") + "01" + "03" * 8,
+            kryo_vectors.LIST + "0103" + "03" * 12,
+        )
+    ]
+    seeds += [
+        Seed(bytes.fromhex(one["data"]), (kryo_vectors.layout_of(one["snapshot"]), dialect))
+        for one in kryo_vectors.VECTORS
+        for dialect in (kryo_vectors.DIALECTS[str(one["flink"])[0]],)
+    ]
+    seeds += [
+        Seed(value.data, (layout, value.kryo))
+        for value in inputs.values
+        if value.kryo is not None
+        for layout in _kryo_layouts(value.layout)
+    ]
+    return Target("kryo", seeds, read)
+
+
+_INPUT = GuardedMemory(1 << 20)
+
+
+def stored_values(inputs: Inputs) -> Target:
+    """Keys and values: the kernel and the general path have the same value, or the same error."""
+
+    def read(data: bytes, context: tuple[Layout, KryoDialect | None, bool]) -> None:
+        layout, dialect, is_first = context
+        place = _INPUT.first(len(data)) if is_first else _INPUT.last(len(data))
+        place[:] = np.frombuffer(data, np.uint8)
+        chunk, ends = Chunk(place, "values"), np.array([len(data)], np.int64)
+        general: Any = _general(layout, dialect, data)
+        try:
+            bulk: Any = decode(program(layout, dialect), chunk, np.zeros(1, np.int64), ends)
+        except FormatError as error:
+            bulk = error
+        _expect_same(general, bulk, program(layout, dialect).type)
+        if isinstance(bulk, FormatError):
+            raise bulk
+        bulk.validate(full=True)
+
+    seeds = [
+        Seed(value.data, (value.layout, value.kryo, is_first))
+        for value in inputs.values
+        for is_first in (False, True)
+    ]
+    return Target("values", seeds, read)
+
+
+def _general(layout: Layout, dialect: KryoDialect | None, data: bytes) -> Any:
+    view = DataInputView(data, "values")
+    try:
+        value = EntryReader(view, dialect).read(layout)
+        view.expect_end()
+    except FormatError as error:
+        return error
+    return value
+
+
+def _expect_same(general: Any, bulk: Any, data_type: pa.DataType) -> None:
+    """Raises ``BrokenPromiseError`` if one path takes what the other refuses, or means another value."""
+    if isinstance(general, FormatError) != isinstance(bulk, FormatError):
+        raise BrokenPromiseError(f"the general path has {general!r}, the kernel {bulk!r}")
+    if isinstance(general, FormatError):
+        if (type(general), general.offset) != (type(bulk), bulk.offset):
+            raise BrokenPromiseError(f"the general path has {general!r}, the kernel {bulk!r}")
+        return
+    expected = pa.array([general], data_type)
+    if not bulk.equals(expected) and bulk.to_string() != expected.to_string():
+        raise BrokenPromiseError(f"the general path has {expected}, the kernel {bulk}")
+
+
+def kafka(_: Inputs) -> Target:
+    """What Kafka's connector keeps in lists of bytes."""
+    readers: dict[Any, tuple[bytes, ...]] = {
+        KafkaSplit.of: (
+            kafka_states.SPLIT,
+            kafka_states.BOUNDED_SPLIT,
+            kafka_states.EARLIEST_SPLIT,
+        ),
+        KafkaEnumerator.of: (kafka_states.coordinator(kafka_states.ENUMERATOR),),
+        KafkaWriter.of: tuple(kafka_states.WRITERS.values()),
+        pending_transactions: tuple(kafka_states.COLLECTORS.values()),
+    }
+    seeds = [Seed(data, reader) for reader, all_data in readers.items() for data in all_data]
+    return Target("kafka", seeds, lambda data, reader: reader(data, "an element"))
+
+
+DESCRIPTIONS = (
+    """\
+uid: totals
+max_parallelism: 16
+parallelism: 2
+base: old
+keyed_state:
+  key: [account, day]
+  key_type: TUPLE<LONG, INT>
+  states:
+    - {name: total, kind: value, type: DOUBLE, column: sum, ttl: true, last_access: seen}
+    - {name: parts, kind: list, type: "LIST<TUPLE<STRING, BIG_DEC>>", merge: concat}
+    - {name: rates, kind: map, type: "MAP<STRING, ROW<a INT, b LIST<LONG>>>"}
+  timers:
+    - {time_domain: event, column: expires_at, is_list: true, service: user-timers}
+  window: {column: window, is_merging: true, allowed_lateness_ms: 60000}
+""",
+    """\
+uid: 'f1a2'
+operator_state:
+  - {name: offsets, kind: union, type: LONG, column: offset}
+  - name: rates
+    kind: broadcast
+    type: MAP<INT, DOUBLE>
+    key: currency
+    value: rate
+""",
+    "uid: a\nlike: {savepoint: path, operator: b, state: rates, ttl_times: now}\n",
+    "a: &x [*x, !!binary aGk=, 2024-01-01, 0x1f, ~]\n? {b: c}\n: |\n  text\n--- \n...\n",
+)
+
+
+def descriptions(_: Inputs) -> Target:
+    """Descriptions of imports, in YAML."""
+
+    def read(data: bytes, _: Any) -> None:
+        ImportDescription.parse(data.decode("utf-8", "replace"), "import.yaml")
+
+    return Target("descriptions", [Seed(text.encode()) for text in DESCRIPTIONS], read)

@@ -1,0 +1,243 @@
+"""Files of state, and whole savepoints."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from support.kernel_ways import both_ways_of
+
+from fuzz.promises import BrokenPromiseError
+from fuzz.samples import InMemory, Inputs, rows
+from fuzz.structure import canonical_places, heap_places, metadata_places
+from fuzz.target import MEMORY_OF_ROCKSDB, Seed, Target
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
+from savepoint_formats.checks.rocksdb_manifest import live_tables
+from savepoint_formats.errors import SavepointError
+from savepoint_formats.key_groups.ranges import prefix_size
+from savepoint_formats.locations.file_io import StateFile
+from savepoint_formats.metadata import (
+    ChangelogHandle,
+    CheckpointMetadata,
+    InlineStream,
+    KeyGroupsHandle,
+)
+from savepoint_formats.metadata.references import FileKind
+from savepoint_formats.state_files.canonical_entries import is_canonical
+from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
+from savepoint_formats.state_files.rocksdb.checksum_kernel import NO_CHECKSUM, masked_crc32c
+from savepoint_formats.tables.catalog import base_handles
+from state_processor.checks.verification import Verification
+from state_processor.snapshot.operator import Operator
+from state_processor.snapshot.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_SST_FOOTER = 53
+_RECORD_HEAD, _RECORD_TYPE = 7, 6
+_MANIFEST_BLOCK = 32 << 10
+
+Context = tuple[InMemory, str]
+
+
+def _files(inputs: Inputs, kind: str) -> Iterator[tuple[Context, bytes]]:
+    """The files of a kind of all operators; equal bytes of operators of one name come once."""
+    seen = set()
+    for operator in inputs.operators:
+        for name, (data, of) in operator.files.items():
+            if _kind(operator, name, of) == kind and data and (data, of) not in seen:
+                seen.add((data, of))
+                yield (operator, name), data
+
+
+def _kind(operator: InMemory, name: str, kind: str) -> str:
+    if kind != FileKind.KEYED_STATE:
+        return "raw" if kind == FileKind.RAW else kind.rpartition(" ")[2].lower() or kind
+    handle = _key_groups_handle(operator, name)
+    if handle is None:
+        return "rocksdb header"
+    if "compressed" in operator.sample:
+        return "compressed"
+    file = StateFile(name, data=operator.files[name][0])
+    header = KeyedBackendHeader.parse(HeaderBytes.of_keyed_state(operator.directory, handle))
+    return "canonical" if is_canonical(file, handle, header) else "heap"
+
+
+def _key_groups_handle(operator: InMemory, name: str) -> KeyGroupsHandle | None:
+    """The handle whose sections lie in a stream of this name."""
+    for subtask in operator.record.subtasks:
+        for handle in base_handles(subtask.managed_keyed_state):
+            stream = handle.stream if isinstance(handle, KeyGroupsHandle) else None
+            if isinstance(stream, InlineStream) and stream.name == name:
+                return handle  # type: ignore[return-value]
+    return None
+
+
+def _read(data: bytes, context: Context) -> None:
+    """All rows of the operator, one of whose files is other bytes."""
+    operator, name = context
+    rows(operator.opened(operator.with_file(name, data)))
+
+
+def _verify(data: bytes, context: Context) -> None:
+    """``verify`` raises nothing, and has a fault for what reading refuses."""
+    operator, name = context
+    snapshot = operator.opened(operator.with_file(name, data))
+    verified = Verification.of(snapshot)
+    try:
+        rows(operator.opened(operator.with_file(name, data)))
+    except SavepointError as error:
+        if not verified.faults:
+            raise BrokenPromiseError(f"verify names no fault, and reading says {error}") from error
+        raise
+
+
+def _expect_told(snapshot: Snapshot, expected: list[str], reopened: Callable[[], Snapshot]) -> None:
+    """Raises ``BrokenPromiseError`` if rows are others than expected, and nobody says so."""
+    read = rows(snapshot)
+    if read != expected and not Verification.of(reopened()).faults:
+        raise BrokenPromiseError(
+            f"{len(read)} rows for {len(expected)}: {_example(read, expected)}"
+        )
+
+
+def _example(read: list[str], expected: list[str]) -> str:
+    """A row that is another one, in one line."""
+    others = [row for row in read if row not in expected] or [
+        row for row in expected if row not in read
+    ]
+    return " ".join("".join(others[:1]).split())
+
+
+@cache
+def _expected(operator: InMemory) -> list[str]:
+    return rows(operator.opened(operator.record))
+
+
+def _read_structure(data: bytes, context: Context) -> None:
+    operator, name = context
+    changed = operator.with_file(name, data)
+    snapshot = operator.opened(changed)
+    _expect_told(snapshot, _expected(operator), lambda: operator.opened(changed))
+
+
+def _state_files(name: str, kind: str) -> Callable[[Inputs], Target]:
+    def target(inputs: Inputs) -> Target:
+        return Target(name, [Seed(data, context) for context, data in _files(inputs, kind)], _read)
+
+    return target
+
+
+def verified(inputs: Inputs) -> Target:
+    """Files of every kind, looked at by ``verify``."""
+    kinds = ("canonical", "heap", "compressed", "state", "changelog", "raw", "rocksdb")
+    seeds = [Seed(data, context) for kind in kinds for context, data in _files(inputs, kind)]
+    return Target("verify", seeds, _verify, MEMORY_OF_ROCKSDB)
+
+
+def tables(inputs: Inputs) -> Target:
+    """RocksDB's files, with checksums and, so that damage comes further, without."""
+
+    def seeds() -> Iterator[Seed]:
+        for context, data in _files(inputs, "rocksdb"):
+            yield Seed(data, context)
+            if context[1].endswith(".sst"):
+                unchecked = bytearray(data)
+                unchecked[len(data) - _SST_FOOTER] = NO_CHECKSUM
+                yield Seed(bytes(unchecked), context)
+
+    return Target("tables", list(seeds()), _read, MEMORY_OF_ROCKSDB)
+
+
+def manifests(inputs: Inputs) -> Target:
+    """RocksDB's manifests, with checksums that are right."""
+
+    def read(data: bytes, _: Any) -> None:
+        live_tables(StateFile("MANIFEST", data=data))
+
+    seeds = [
+        Seed(data, mend=_signed)
+        for context, data in _files(inputs, "rocksdb")
+        if "MANIFEST" in context[1]
+    ]
+    return Target("manifests", seeds, read)
+
+
+def _signed(data: bytes) -> bytes:
+    """A manifest of which each record has the checksum of what it has."""
+    _, checksum = both_ways_of(masked_crc32c)
+    signed, position = bytearray(data), 0
+    while position + _RECORD_HEAD <= len(data):
+        size = int.from_bytes(data[position + 4 : position + 6], "little")
+        end = min(position + _RECORD_HEAD + size, len(data))
+        view = np.frombuffer(bytes(signed), np.uint8)
+        computed = int(checksum(view, position + _RECORD_TYPE, end))
+        signed[position : position + 4] = computed.to_bytes(4, "little")
+        position = end
+    return bytes(signed)
+
+
+def structure(inputs: Inputs) -> Target:
+    """Bytes of structure: what changes rows is told."""
+
+    def seeds() -> Iterator[Seed]:
+        for kind in ("canonical", "heap"):
+            for (operator, name), data in _files(inputs, kind):
+                handle = _key_groups_handle(operator, name)
+                assert handle is not None
+                if isinstance(operator.record.subtasks[0].managed_keyed_state, ChangelogHandle):
+                    continue
+                size = prefix_size(operator.record.max_parallelism)
+                is_heap = kind == "heap"
+                found = heap_places(handle) if is_heap else canonical_places(data, handle, size)
+                if places := tuple(sorted(set(found))):
+                    yield Seed(data, (operator, name), places, name=f"{operator.sample} {name}")
+        for kind in ("compressed", "rocksdb"):
+            for context, data in _files(inputs, kind):
+                yield Seed(
+                    data, context, tuple(range(len(data))), name=f"{context[0].sample} {context[1]}"
+                )
+
+    return Target("structure", list(seeds()), _read_structure, MEMORY_OF_ROCKSDB)
+
+
+def metadata_structure(inputs: Inputs) -> Target:
+    """Bytes of ``_metadata`` beside whole files: what changes rows is told."""
+
+    expected: dict[str, list[str]] = {}
+
+    def opened(data: bytes, original: Snapshot) -> Snapshot:
+        metadata = CheckpointMetadata.read(DataInputView(data, "_metadata"))
+        made = tuple(
+            Operator(record, None, original.directory, original.kryo)
+            for record in metadata.operators
+        )
+        return Snapshot(original.path, metadata, original.directory, original.kryo, made)
+
+    def read(data: bytes, original: Snapshot) -> None:
+        _expect_told(
+            opened(data, original), expected[original.path], lambda: opened(data, original)
+        )
+
+    def seeds() -> Iterator[Seed]:
+        for snapshot in inputs.snapshots:
+            view = DataOutputView()
+            snapshot.metadata.write(view)
+            data = view.to_bytes()
+            try:
+                expected[snapshot.path] = rows(opened(data, snapshot))
+            except SavepointError:
+                continue
+            yield Seed(data, snapshot, metadata_places(data, snapshot.metadata), name=snapshot.path)
+
+    return Target("metadata-structure", list(seeds()), read, MEMORY_OF_ROCKSDB)
+
+
+canonical_files = _state_files("canonical", "canonical")
+heap_files = _state_files("heap", "heap")
+compressed_files = _state_files("compressed", "compressed")
+operator_state_files = _state_files("operator-state", "state")
+changelogs = _state_files("changelogs", "changelog")
+raw_timers = _state_files("raw-timers", "raw")

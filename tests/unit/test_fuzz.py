@@ -1,0 +1,100 @@
+"""Some of the inputs that ``python -m fuzz`` tries, the same in each run; and what it has found."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from fuzz.guarded import guarded_buffers
+from fuzz.loop import run
+from fuzz.promises import watched
+from fuzz.samples import Inputs
+from fuzz.target import Seed, Target
+from fuzz.targets import TARGETS
+
+from savepoint_formats.errors import FormatError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FEW = ("currency-1.20.5-hashmap-canonical", "currency-2.2.1-hashmap-native")
+ROCKSDB = ("currency-2.2.1-rocksdb-native",)
+STATES = ("states-1.20.5-hashmap-compressed", "states-1.20.5-hashmap-changelog")
+HEAP_TIMERS = ("states-2.2.1-rocksdb-heaptimers",)
+
+# Target -> the samples that it takes inputs from, and how many it tries.
+SLICES = {
+    "metadata": (FEW, 200),
+    "snapshots": (FEW, 300),
+    "java": (("sql-2.2.1-hashmap-canonical",), 300),
+    "kryo": (("objects-2.2.1-hashmap-canonical",), 200),
+    "values": (FEW, 100),
+    "kafka": ((), 300),
+    "descriptions": ((), 100),
+    "manifests": (ROCKSDB, 200),
+    "canonical": (FEW, 50),
+    "heap": (FEW, 15),
+    "operator-state": (FEW, 50),
+    "compressed": (STATES, 10),
+    "changelogs": (STATES, 10),
+    "raw-timers": (HEAP_TIMERS, 4),
+    "tables": (ROCKSDB, 20),
+    "verify": (FEW, 8),
+    "structure": (FEW, 15),
+    "metadata-structure": (FEW, 25),
+}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_damaged_input_breaks_no_promise(name: str, samples: Path) -> None:
+    folders, inputs = SLICES[name]
+    target = TARGETS[name](Inputs(*(samples / folder for folder in folders)))
+    assert target.seeds
+    report = run(target, 1, inputs=inputs)
+    assert report.inputs == inputs
+    assert report.refused
+    assert [str(failure) for failure in report.failures.values()] == []
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_more_damaged_input_breaks_no_promise(name: str, samples: Path, slow: None) -> None:
+    target = TARGETS[name](Inputs(samples))
+    run(target, 0, inputs=20)  # compiles
+    with guarded_buffers(), watched(target.memory):
+        report = run(target, 2, inputs=2000, seconds=3)
+    assert [str(failure) for failure in report.failures.values()] == []
+
+
+def test_what_breaks_a_promise_is_shrunk_and_told() -> None:
+    def read(data: bytes, _: object) -> None:
+        if b"\x7f\xff" in data:
+            raise KeyError("a size that nobody expected")
+        if len(data) < 10:
+            raise FormatError("too short", "a file", len(data))
+
+    target = Target("made up", [Seed(bytes(50))], read)
+    report = run(target, 1, inputs=1000)
+    (failure,) = report.failures.values()
+    assert failure.data == b"\x7f\xff"
+    assert "KeyError" in str(failure)
+    assert sum(report.refused.values()) + report.accepted < report.inputs == 1000
+
+
+def test_a_run_is_the_same_again(samples: Path) -> None:
+    target = TARGETS["kafka"](Inputs())
+    first, again, other = (run(target, seed, inputs=200).refused for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_a_byte_behind_guarded_memory_ends_the_process(slow: None) -> None:
+    code = "from fuzz.guarded import GuardedMemory as M; import ctypes; m = M(10).last(10);"
+    code += "ctypes.string_at(m.ctypes.data, {})"
+    for size, is_crash in ((10, False), (11, True)):
+        command = [sys.executable, "-c", code.format(size)]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        ended = subprocess.run(command, env=environment, check=False, capture_output=True)
+        assert (ended.returncode == -signal.SIGSEGV) is is_crash
