@@ -34,10 +34,11 @@ OPENED_PACKAGES = (
 
 @dataclass(frozen=True, slots=True)
 class FlinkHome:
-    """A folder into which pip has put one version of ``apache-flink-libraries``."""
+    """A folder into which pip has put one version of ``apache-flink-libraries``, and more jars."""
 
     version: str
     folder: Path
+    more: tuple[Path, ...] = ()
 
     @classmethod
     def cached(cls, version: str) -> FlinkHome:
@@ -47,7 +48,8 @@ class FlinkHome:
     @property
     def jars(self) -> list[Path]:
         """Those of Flink, and others that lie in the folder."""
-        return sorted([*self.folder.glob("*.jar"), *self.folder.glob("pyflink/lib/*.jar")])
+        own = sorted([*self.folder.glob("*.jar"), *self.folder.glob("pyflink/lib/*.jar")])
+        return [*own, *self.more]
 
     def install(self) -> None:
         """Does nothing if Flink's jars are there."""

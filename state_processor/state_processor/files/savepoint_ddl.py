@@ -1,8 +1,9 @@
-"""``CREATE TABLE`` for Flink's connector ``savepoint``, which reads the keyed state of an operator.
+"""``CREATE TABLE`` for the connector ``savepoint`` of Flink 2.3, which reads keyed state.
 
-The connector infers the classes of plain types from the SQL types of columns; of others it is told
-the class, and shows what ``toString`` makes of it in a column ``STRING``. It has no words for
-reducing and aggregating state, and reads no state with a time to live.
+The connector takes serializers out of the savepoint. It shows POJOs as rows, and in a column ``STRING``
+what ``toString`` makes of an object; the classes of the job have to be there. It has no words for
+reducing and aggregating state, and reads no state with a time to live, no changelogs, and no files
+of RocksDB's own.
 """
 
 from __future__ import annotations
@@ -12,10 +13,9 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import StateTypeError
-from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated
-from savepoint_formats.metadata import IncrementalHandle
+from savepoint_formats.layout import Layout, MapOf, Nullable, Pojo, Repeated
+from savepoint_formats.metadata import KeyGroupsHandle
 from savepoint_formats.state_files.state import StateKind, key_layout
-from savepoint_formats.tables.catalog import base_handles
 from savepoint_formats.tables.tables import KEYED_STATE
 from state_processor.types.sql_names import unused
 
@@ -34,17 +34,11 @@ _SQL_TYPES: dict[type[Layout], str] = {
     layouts.Double: "DOUBLE",
     layouts.Text: "STRING",
 }
-_CLASSES: dict[type[Layout], str] = {
-    layouts.BigInteger: "java.math.BigInteger",
-    layouts.BigDecimal: "java.math.BigDecimal",
-    layouts.Instant: "java.time.Instant",
-    layouts.LocalDate: "java.time.LocalDate",
-    layouts.LocalTime: "java.time.LocalTime",
-    layouts.LocalDateTime: "java.time.LocalDateTime",
-    layouts.SqlTimestamp: "java.sql.Timestamp",
-    layouts.JavaDate: "java.util.Date",
-    layouts.Char: "java.lang.Character",
-}
+_SHOWN_AS_TEXT = (
+    *(layouts.BigInteger, layouts.BigDecimal, layouts.Char, layouts.Enum, layouts.Kryo),
+    *(layouts.Instant, layouts.LocalDate, layouts.LocalTime, layouts.LocalDateTime),
+    *(layouts.SqlTimestamp, layouts.JavaDate),
+)
 _KINDS = {StateKind.VALUE: "value", StateKind.LIST: "list", StateKind.MAP: "map"}
 
 
@@ -57,7 +51,8 @@ def create_table(path: str, operator: Operator, table: Table) -> str:
         table: The table.
 
     Raises:
-        StateTypeError: It is another table, or a key that SQL has no type for.
+        StateTypeError: It is another table, a key that SQL has no type for, or in files that the
+            connector does not read.
     """
     if table.name != KEYED_STATE:
         message = (
@@ -68,6 +63,7 @@ def create_table(path: str, operator: Operator, table: Table) -> str:
     if key is None:
         layout = type(key_layout(table.states[0])).__name__
         raise StateTypeError(f"keys are {layout}, expected a number or text as the connector has")
+    _check_handles(operator)
     columns = [f"  `k` {key}"]
     options: dict[str, str] = {}
     comments: list[str] = []
@@ -80,11 +76,13 @@ def create_table(path: str, operator: Operator, table: Table) -> str:
         name = unused(re.sub(r"\W", "_", state.name), taken)
         taken.append(name)
         columns.append(f"  `{name}` {_column_type(state)}")
-        options |= _column_options(state, name)
+        options[f"fields.{name}.state-type"] = _KINDS[state.kind]
+        if name != state.name:
+            options[f"fields.{name}.state-name"] = state.name
     named = {"operator.uid": operator.uid} if operator.uid else {"operator.uid.hash": operator.id}
     general = {
         "connector": "savepoint",
-        "state.backend.type": _backend(operator),
+        "state.backend.type": "hashmap",
         "state.path": path,
         **{option: str(value) for option, value in named.items()},
     }
@@ -100,14 +98,14 @@ def _text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _backend(operator: Operator) -> str:
-    """The backend that reads the files; canonical ones any can."""
-    handles = (
-        handle
-        for subtask in operator.record.subtasks
-        for handle in base_handles(subtask.managed_keyed_state)
-    )
-    return "rocksdb" if any(isinstance(one, IncrementalHandle) for one in handles) else "hashmap"
+def _check_handles(operator: Operator) -> None:
+    """Raises ``StateTypeError`` for files that the connector does not read."""
+    handles = [subtask.managed_keyed_state for subtask in operator.record.subtasks]
+    if any(one is not None and not isinstance(one, KeyGroupsHandle) for one in handles):
+        raise StateTypeError(
+            "Flink's connector reads canonical savepoints and files of the heap, no changelogs and"
+            " no files of RocksDB's own: `savepoint convert` makes a canonical one"
+        )
 
 
 def _reason_against(state: State) -> str:
@@ -116,9 +114,8 @@ def _reason_against(state: State) -> str:
         return f"the connector has no {state.kind.value} state"
     if state.has_ttl:
         return "its values have a time to live"
-    parts = _parts(state)
-    unnamed = [part for part in parts if _sql_type(part) is None]
-    return f"no class is known for {type(unnamed[0]).__name__}" if unnamed else ""
+    unnamed = [type(part).__name__ for part in _parts(state) if _sql_type(part) is None]
+    return f"the connector has no type for {unnamed[0]}" if unnamed else ""
 
 
 def _parts(state: State) -> tuple[Layout, ...]:
@@ -126,42 +123,48 @@ def _parts(state: State) -> tuple[Layout, ...]:
     match state.kind, state.stored:
         case StateKind.LIST, Repeated(element):
             return (element,)
-        case StateKind.MAP, MapOf(key, Nullable(value)) | MapOf(key, value):
+        case StateKind.MAP, MapOf(key, value):
             return key, value
         case _:
             return (state.stored,)
 
 
 def _column_type(state: State) -> str:
-    types = [_sql_type(part) or "STRING" for part in _parts(state)]
+    types = ", ".join(_sql_type(part) or "" for part in _parts(state))
     match state.kind:
         case StateKind.LIST:
-            return f"ARRAY<{types[0]}>"
+            return f"ARRAY<{types}>"
         case StateKind.MAP:
-            return f"MAP<{types[0]}, {types[1]}>"
+            return f"MAP<{types}>"
         case _:
-            return types[0]
+            return types
 
 
 def _sql_type(layout: Layout) -> str | None:
-    """The SQL type of a layout; ``STRING`` of one whose class has to be told."""
-    return _SQL_TYPES.get(type(layout)) or ("STRING" if _class_of(layout) else None)
+    """The type of a column, an element or a user key; None if there is none."""
+    match layout:
+        case Nullable(inner):
+            return _sql_type(inner)
+        case Pojo():
+            types = [_field_type(field) for field in layout.fields]
+            fields = zip(layout.names, types, strict=True)
+            named = ", ".join(f"`{name}` {type_}" for name, type_ in fields)
+            return None if None in types else f"ROW<{named}>"
+        case _ if isinstance(layout, _SHOWN_AS_TEXT):
+            return "STRING"
+        case _:
+            return _SQL_TYPES.get(type(layout))
 
 
-def _class_of(layout: Layout) -> str:
-    """The class of a layout whose SQL type does not tell it; empty if nothing does."""
-    if isinstance(layout, layouts.Pojo | layouts.Enum | layouts.Kryo):
-        return layout.class_name
-    return _CLASSES.get(type(layout), "")
-
-
-def _column_options(state: State, column: str) -> dict[str, str]:
-    options = {"state-type": _KINDS[state.kind]}
-    if column != state.name:
-        options["state-name"] = state.name
-    *keys, value = _parts(state)
-    for option, layout in zip(("key-class", "value-class"), (*keys, None, value)[-2:], strict=True):
-        name = _class_of(layout) if layout is not None else ""
-        if name:
-            options[option] = name
-    return {f"fields.{column}.{option}": text for option, text in options.items()}
+def _field_type(layout: Layout) -> str | None:
+    match layout:
+        case Nullable(inner):
+            return _field_type(inner)
+        case Repeated(element):
+            type_ = _field_type(element)
+            return type_ and f"ARRAY<{type_}>"
+        case MapOf(key, value):
+            types = _field_type(key), _field_type(value)
+            return None if None in types else f"MAP<{types[0]}, {types[1]}>"
+        case _:
+            return _sql_type(layout)

@@ -108,13 +108,19 @@ def test_ddl_names_every_state_or_says_why_not() -> None:
     )
 
 
-def test_ddl_tells_classes_that_no_sql_type_tells(savepoint: Savepoint) -> None:
+def test_ddl_shows_pojos_as_rows_and_leaves_out_what_the_connector_cannot_read() -> None:
+    savepoint = Sample("states-2.2.1-hashmap-canonical").open()
     text = schema_text(savepoint, "stateful.keyed_state", "ddl")
-    assert "'state.backend.type' = 'rocksdb'" in text
     assert "`by_currency` MAP<STRING, BIGINT>" in text
-    assert "'fields.customer.value-class' = 'shop.Customer'" in text
+    assert "`last_seen` STRING" in text
+    assert "`customer` ROW<`address` ROW<`city` STRING, `zip` INTEGER>, `adult` BOOLEAN" in text
     assert "-- cents_sum is left out: the connector has no reducing state" in text
     assert "-- recent_memo is left out: its values have a time to live" in text
+
+
+def test_ddl_of_files_that_the_connector_does_not_read_is_refused(savepoint: Savepoint) -> None:
+    with pytest.raises(StateTypeError, match="no files of RocksDB's own: `savepoint convert`"):
+        schema_text(savepoint, "stateful.keyed_state", "ddl")
 
 
 @pytest.mark.parametrize("form", ["ddl", "pyflink"])

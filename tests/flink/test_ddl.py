@@ -1,0 +1,83 @@
+"""Flink's own connector reads the tables that ``savepoint schema --as ddl`` declares."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flink_home import FlinkHome
+from support.maven_jars import fetched
+from support.sample_rows import SAMPLES
+
+from state_processor import Savepoint, schema_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FLINK = "2.3.0"
+SOURCES = Path(__file__).parent / "ddl_job"
+# Value, list and map state, of numbers, texts, times, enums and POJOs.
+TABLES = {
+    "states-2.2.1-hashmap-canonical": "stateful",
+    "states-1.20.5-hashmap-native": "stateful",
+    "currency-1.20.5-rocksdb-canonical": "summarize",
+}
+MAPS = ("by_currency", "memo_by_currency", "changes")
+
+
+def rows_of_flink(statements: Sequence[str], folder: Path) -> list[list[dict[str, Any]]]:
+    """The rows of the table that each statement makes."""
+    processor = fetched(f"processor-{FLINK}", {"flink-state-processor-api": FLINK}, is_alone=True)
+    home = replace(FlinkHome.cached(FLINK), more=tuple(processor.glob("*.jar")))
+    home.install()
+    home.compile([SOURCES, SAMPLES / "job"], folder)
+    files = []
+    for number, statement in enumerate(statements):
+        files.append(folder / f"{number}.sql")
+        files[-1].write_text(statement.removesuffix(";"), encoding="utf-8")
+    java = home.java(folder, ["-Xmx1g", "-XX:TieredStopAtLevel=1"])
+    shown = subprocess.run(
+        [*java, "ddl.TableRows", *map(str, files)], check=True, capture_output=True
+    )
+    found: list[list[dict[str, Any]]] = json.loads(shown.stdout)
+    return found
+
+
+def as_flink_shows(name: str, value: Any) -> Any:
+    """A value as the connector has it: what is not there is empty, a class what ``toString`` says."""
+    if name in MAPS:
+        return dict(value or ())
+    if name == "memos":
+        return value or []
+    if name in ("balance", "last_day", "last_kind") and value is not None:
+        return str(value)
+    return value
+
+
+def test_flink_reads_the_same_rows_by_our_statement(tmp_path: Path) -> None:
+    savepoints = {
+        name: Savepoint.open(str(SAMPLES / name), uids=[uid]) for name, uid in TABLES.items()
+    }
+    tables = {name: f"{uid}.keyed_state" for name, uid in TABLES.items()}
+    statements = [schema_text(savepoints[name], table, "ddl") for name, table in tables.items()]
+    found = rows_of_flink(statements, tmp_path)
+    columns = {column for rows in found for row in rows for column in row}
+    assert columns >= {"customer", "memos", "last_kind", "last_day", "balance", "total", *MAPS}
+    for (name, table), rows in zip(tables.items(), found, strict=True):
+        expected = {
+            row["key"]: row
+            for batch in savepoints[name].scan(table).batches()
+            for row in batch.to_pylist()
+        }
+        assert {row["k"] for row in rows} == set(expected)
+        assert len(rows) > 20
+        for row in rows:
+            own = expected[row.pop("k")]
+            if seen := row.pop("last_seen", None):
+                nanoseconds = timedelta(microseconds=own["last_seen"]["nanos"] // 1000)
+                assert datetime.fromisoformat(seen) == own["last_seen"]["seconds"] + nanoseconds
+            assert row == {column: as_flink_shows(column, own[column]) for column in row}

@@ -1,0 +1,41 @@
+"""Jars of Maven Central, which Maven fetches once."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+from flink_home import CACHE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+POM = """\
+<project><modelVersion>4.0.0</modelVersion>
+<groupId>jars</groupId><artifactId>jars</artifactId><version>1</version>
+<dependencies>{}</dependencies></project>
+"""
+DEPENDENCY = (
+    "<dependency><groupId>org.apache.flink</groupId><artifactId>{}</artifactId>"
+    "<version>{}</version></dependency>"
+)
+
+
+def fetched(name: str, wanted: Mapping[str, str], *, is_alone: bool = False) -> Path:
+    """A folder with jars of Flink.
+
+    Args:
+        name: Of the folder.
+        wanted: Artifact -> version.
+        is_alone: Without what these need themselves.
+    """
+    folder = CACHE / name
+    if not all(list(folder.glob(f"{artifact}-{wanted[artifact]}.jar")) for artifact in wanted):
+        folder.mkdir(parents=True, exist_ok=True)
+        pom = folder / "pom.xml"
+        pom.write_text(POM.format("".join(DEPENDENCY.format(*one) for one in wanted.items())))
+        command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"]
+        options = [f"-DoutputDirectory={folder}", f"-DexcludeTransitive={str(is_alone).lower()}"]
+        subprocess.run([*command, *options], check=True)
+    return folder
