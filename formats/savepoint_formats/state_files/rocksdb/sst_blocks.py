@@ -53,6 +53,13 @@ class Compression(IntEnum):
     ZSTANDARD = 7
 
 
+# By the byte of a compression: how many bytes one of the compressed can become. Three bytes of Snappy
+# copy 64; LZ4 counts lengths in bytes of 255; four bytes of Zstandard repeat one up to 128 KiB.
+_MOST_OF_A_BYTE = np.ones(256, np.int64)
+_MOST_OF_A_BYTE[Compression.SNAPPY] = 22
+_MOST_OF_A_BYTE[[Compression.LZ4, Compression.LZ4_HC]] = 256
+_MOST_OF_A_BYTE[Compression.ZSTANDARD] = 1 << 15
+
 # By the byte of a compression.
 _IS_KNOWN = np.zeros(256, np.bool_)
 _IS_KNOWN[list(Compression)] = True
@@ -182,10 +189,14 @@ class StoredBlocks:
         damaged = sst_kernel.read_content_sizes(self.data, kinds, starts, self.ends, sizes)
         if damaged >= 0:
             raise self.error(damaged, "a compressed block without its size")
-        too_big = np.flatnonzero(sizes > _MAX_CONTENT_SIZE)
+        stored = self.ends - self.starts
+        too_big = np.flatnonzero(
+            (sizes > _MAX_CONTENT_SIZE) | (sizes > stored * _MOST_OF_A_BYTE[kinds])
+        )
         if len(too_big):
             index = int(too_big[0])
-            raise self.error(index, f"a compressed block of {sizes[index]} bytes")
+            message = f"{stored[index]} bytes that say that they are a block of {sizes[index]}"
+            raise self.error(index, message)
         return sizes, starts
 
 
@@ -211,7 +222,11 @@ class Blocks:
         places = [blocks.content_sizes() for blocks in stored]
         nothing = np.zeros(1, np.int64)
         borders = np.concatenate([nothing, *(sizes for sizes, _ in places)]).cumsum()
-        data = np.empty(int(borders[-1]), np.uint8)
+        try:
+            data = np.empty(int(borders[-1]), np.uint8)
+        except MemoryError as error:
+            message = f"blocks of {borders[-1]} bytes, which this machine has no memory for"
+            raise stored[0].error(0, message) from error
         first = 0
         for blocks, (_, starts) in zip(stored, places, strict=True):
             last = first + len(blocks)
