@@ -17,6 +17,7 @@ from state_processor import local_session
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from playwright.sync_api import Browser
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[1]
@@ -117,6 +118,18 @@ def slow() -> None:
 def samples() -> Path:
     """The folder of the sample savepoints."""
     return ROOT / "sample_savepoints"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A real browser; its tests are skipped without one."""
+    from support.browser import launched, path_of_chromium  # noqa: PLC0415  # slow, and rarely used
+
+    path = path_of_chromium()
+    if path is None:
+        pytest.skip("no Chromium: apt-get install --no-install-recommends chromium")
+    with launched(path) as browser:
+        yield browser
 
 
 @pytest.fixture(scope="session")

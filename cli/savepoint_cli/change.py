@@ -1,7 +1,7 @@
 """Commands that change states, their types, values and keys: the verbs of ``StateChanges``.
 
 Names of operators, states and fields are looked up before Spark starts, so that a slip is told at
-once.
+once. Changes of fields are tried without Spark; expressions are tried by it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,10 @@ from state_processor import local_session
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyspark.sql import Column
-
     from savepoint_cli.terminal.output import Output
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor import SavepointWriter
-    from state_processor.changing.value_changes import ValueChanges
 
     Change = Callable[[SavepointWriter], SavepointWriter]
 
@@ -115,11 +112,8 @@ def rename_field(
     savepoint rename-field s3://jobs/savepoint-1a2b stateful customer address.zip code s3://jobs/new
     """
     changed = _Changed(output, options)
-    changed.by_spark(
-        operator,
-        state,
-        lambda writer: writer.rename_field(operator, state, old, new, nanoseconds=nanoseconds),
-        lambda values: values.with_renamed_field(old, new),
+    changed.by_fields(
+        lambda writer: writer.rename_field(operator, state, old, new, nanoseconds=nanoseconds)
     )
 
 
@@ -157,10 +151,13 @@ def add_field(
     changed = _Changed(output, options)
 
     def change(writer: SavepointWriter) -> SavepointWriter:
-        column = None if value is None else _column(value)
+        column = None if value is None else _pyspark().sql.functions.expr(value)
         return writer.add_field(operator, state, field, field_type, column, nanoseconds=nanoseconds)
 
-    changed.by_spark(operator, state, change)
+    if value is None:
+        changed.by_fields(change)
+    else:
+        changed.by_spark(operator, state, change)
 
 
 @click.command()
@@ -186,11 +183,8 @@ def drop_field(
     savepoint drop-field s3://jobs/savepoint-1a2b stateful customer tags s3://jobs/smaller
     """
     changed = _Changed(output, options)
-    changed.by_spark(
-        operator,
-        state,
-        lambda writer: writer.drop_field(operator, state, field, nanoseconds=nanoseconds),
-        lambda values: values.without_field(field),
+    changed.by_fields(
+        lambda writer: writer.drop_field(operator, state, field, nanoseconds=nanoseconds)
     )
 
 
@@ -219,13 +213,10 @@ def widen_field(
     savepoint widen-field s3://jobs/savepoint-1a2b stateful customer purchases LONG s3://jobs/new
     """
     changed = _Changed(output, options)
-    changed.by_spark(
-        operator,
-        state,
+    changed.by_fields(
         lambda writer: writer.widen_field(
             operator, state, field, field_type, nanoseconds=nanoseconds
-        ),
-        lambda values: values.with_widened_field(field, field_type),
+        )
     )
 
 
@@ -321,29 +312,22 @@ class _Changed:
         self._output, self._destination = output, {name: options.pop(name) for name in named}
         self.writer: SavepointWriter = open_savepoint(**options).writer()
 
-    def by_spark(
-        self,
-        operator: str,
-        state: str | None,
-        change: Change,
-        change_of_fields: Callable[[ValueChanges], object] | None = None,
-    ) -> None:
-        """Makes a change that Spark plans, and writes the savepoint.
+    def by_spark(self, operator: str, state: str | None, change: Change) -> None:
+        """Makes a change that has expressions, which Spark alone knows, and writes the savepoint.
 
-        What a change of fields tells without Spark is told before it starts.
+        What is wrong with names is told before Spark starts.
         """
         found = self.writer.operator(operator).change
         if found is not None and state is not None:
             found.state(state)
-            if change_of_fields is not None:
-                from state_processor.changing.value_changes import ValueChanges  # noqa: PLC0415  # Spark
+        self.writer = self.writer.with_session(local_session())
+        self.by_fields(change)
 
-                with usage_errors():
-                    change_of_fields(ValueChanges(found, None, state, "refuse"))
-        writer = self.writer.with_session(local_session())
+    def by_fields(self, change: Change) -> None:
+        """Makes a change, and writes the savepoint."""
         with _errors_of_spark():
             with usage_errors():
-                writer = change(writer)
+                writer = change(self.writer)
             self.write(writer)
 
     def write(self, writer: SavepointWriter) -> None:
@@ -351,22 +335,21 @@ class _Changed:
         write_savepoint(self._output, writer, **self._destination)
 
 
-def _column(expression: str) -> Column:
-    from pyspark.sql import functions as F  # noqa: PLC0415  # Spark is slow to import
+def _pyspark() -> Any:
+    import pyspark.sql.functions  # noqa: PLC0415  # Spark is slow to import
 
-    return F.expr(expression)
+    return pyspark
 
 
 @contextmanager
 def _errors_of_spark() -> Iterator[None]:
     """Tells of SQL that Spark can't make of the columns as of a wrong call, and of what then fails."""
-    from pyspark.errors import AnalysisException, PySparkException  # noqa: PLC0415  # as above
-
+    errors = _pyspark().errors
     try:
         yield
-    except AnalysisException as error:
+    except errors.AnalysisException as error:
         raise click.UsageError(_first_line(error)) from error
-    except PySparkException as error:
+    except errors.PySparkException as error:
         raise click.ClickException(_first_line(error)) from error
 
 

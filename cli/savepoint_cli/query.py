@@ -26,6 +26,7 @@ from state_processor import Savepoint, files
 from state_processor import sql as embedded_sql
 from state_processor.reading.rows import result_rows
 from state_processor.snapshot.sql_tables import SqlTables
+from state_processor.sql.sql_text import expect_spark_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -99,6 +100,9 @@ def query(output: Output, path: str, sql: str | None, **options: Any) -> None:
         sql = sys.stdin.read()
     if sql is not None and not sql.strip():
         raise click.UsageError("no SQL: give it in quotes, or by stdin")
+    if sql is not None and run_options["engine"] == "spark":
+        # Before Spark starts.
+        expect_spark_query(sql)
     with _engine(opened, run_options, options) as engine:
         if sql is not None:
             _answer(output, engine, sql, run_options)

@@ -41,11 +41,13 @@ class KeyedAggregation:
         aggregated: The rows before that, and the aggregates.
         encoded: Rows with values, or with accumulators.
         is_partial: Whether they have accumulators.
+        keyed_rows: What accumulators become for state to be made of them.
     """
 
     aggregated: AggregatedRows
     encoded: DataFrame
     is_partial: bool
+    keyed_rows: type[KeyedStateTransformation]
 
     def __repr__(self) -> str:
         return f"KeyedAggregation({self.encoded.columns})"
@@ -78,17 +80,12 @@ class KeyedAggregation:
         if key == self.aggregated.key:
             return self
         rows, encoded = self.aggregated.rekeyed(self._combined(), key)
-        return type(self)(rows, encoded, is_partial=True)
+        return type(self)(rows, encoded, is_partial=True, keyed_rows=self.keyed_rows)
 
     @property
     def keyed(self) -> KeyedStateTransformation:
         """The accumulators, each of a key, for state, windows or a function to be made of them."""
-        # Keyed rows are aggregated, and what that gives is keyed rows again.
-        from state_processor.bootstrapping.keyed_transformation import (  # noqa: PLC0415
-            KeyedStateTransformation,
-        )
-
-        return KeyedStateTransformation(self.accumulators(), self.aggregated.key)
+        return self.keyed_rows(self.accumulators(), self.aggregated.key)
 
     def with_state(
         self, descriptor: StateDescriptor, column: str | None = None
@@ -132,22 +129,6 @@ class KeyedAggregation:
 
     def _combined(self) -> DataFrame:
         return self.aggregated.combined(self.encoded, is_partial=self.is_partial)
-
-
-def keyed_aggregation(rows: KeyedInput, aggregates: Mapping[str, Aggregate]) -> KeyedAggregation:
-    """See ``KeyedStateTransformation.aggregate``."""
-    return _of_all(rows, bound(rows, aggregates))
-
-
-def keyed_reduction(rows: KeyedInput, function: Callable[[Any, Any], Any]) -> KeyedAggregation:
-    """See ``KeyedStateTransformation.reduce``."""
-    return _of_all(rows, bound_reduction(rows, function))
-
-
-def _of_all(rows: KeyedInput, aggregates: tuple[BoundAggregate, ...]) -> KeyedAggregation:
-    """Rows that are aggregated after they were sent to the task of their key, all of them."""
-    whole = aggregated(rows, aggregates, None)
-    return KeyedAggregation(whole, whole.encoded(), is_partial=False)
 
 
 def aggregated(

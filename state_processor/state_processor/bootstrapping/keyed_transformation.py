@@ -14,8 +14,9 @@ from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.state import StateKind
 from state_processor.bootstrapping.keyed_aggregation import (
     KeyedAggregation,
-    keyed_aggregation,
-    keyed_reduction,
+    aggregated,
+    bound,
+    bound_reduction,
 )
 from state_processor.bootstrapping.process_transformation import KeyedRowsTransformation
 from state_processor.bootstrapping.windowed_transformation import WindowedStateTransformation
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
     from state_processor.aggregating.aggregates import Aggregate
+    from state_processor.aggregating.bound_aggregate import BoundAggregate
     from state_processor.bootstrapping.function_result import (
         FunctionResult,
         FunctionStateTransformation,
@@ -186,7 +188,7 @@ class KeyedStateTransformation:
         Example:
             >>> keyed.aggregate(count=Count(), total=Sum("amount")).rows().show()
         """
-        return keyed_aggregation(self._input, aggregates)
+        return self._aggregation(bound(self._input, aggregates))
 
     def reduce(self, function: Callable[[Any, Any], Any]) -> KeyedAggregation:
         """The rows of each key, reduced to one; see ``LocalKeyedTransformation.reduce``.
@@ -194,7 +196,14 @@ class KeyedStateTransformation:
         Example:
             >>> keyed.reduce(lambda one, other: max(one, other)).rows().show()
         """
-        return keyed_reduction(self._input, function)
+        return self._aggregation(bound_reduction(self._input, function))
+
+    def _aggregation(self, aggregates: tuple[BoundAggregate, ...]) -> KeyedAggregation:
+        """Rows that are aggregated after they were sent to the task of their key, all of them."""
+        whole = aggregated(self._input, aggregates, None)
+        return KeyedAggregation(
+            whole, whole.encoded(), is_partial=False, keyed_rows=KeyedStateTransformation
+        )
 
     def with_timers(
         self,

@@ -18,6 +18,7 @@ from state_processor.bootstrapping.keyed_aggregation import (
     bound_reduction,
     fewer_columns,
 )
+from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
 from state_processor.bootstrapping.local_functions import LocalFunctionTransformation, local_rows
 from state_processor.bootstrapping.local_state_transformation import LocalStateTransformation
 from state_processor.bootstrapping.process_transformation import NOT_CONNECTED
@@ -191,7 +192,7 @@ class LocalAggregation:
         key = fewer_columns(rows, columns, key_type)
         if key != rows.key:
             rows, encoded = rows.keyed(encoded, key)
-        return KeyedAggregation(rows, encoded, is_partial=True)
+        return KeyedAggregation(rows, encoded, is_partial=True, keyed_rows=KeyedStateTransformation)
 
     def accumulators(self) -> DataFrame:
         """The accumulators as they leave their partitions: the key, the window, a column for each.

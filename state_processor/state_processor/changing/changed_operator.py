@@ -22,7 +22,12 @@ from savepoint_formats.scan.read_options import checked_subclasses
 from savepoint_formats.snapshots.class_names import class_names
 from savepoint_formats.state_files.local_state import as_keyed
 from state_processor.changing.canonical import expect_convertible
-from state_processor.changing.changed_table import ChangedTable, elements_after, info_after
+from state_processor.changing.changed_table import (
+    ChangedTable,
+    elements_after,
+    info_after,
+    with_tables,
+)
 from state_processor.changing.hash_codes import hash_code_of
 from state_processor.changing.header_changes import HeaderChanges
 from state_processor.changing.kept_state import (
@@ -41,6 +46,7 @@ from state_processor.changing.named_classes import (
 from state_processor.changing.rows_as_state import rows_as_state
 from state_processor.changing.stored_elements import StoredElements
 from state_processor.changing.stored_rows import StoredKeyedRows, check_passage
+from state_processor.changing.values_check import check_values
 from state_processor.local_state.local_merges import merged_instances
 from state_processor.local_state.local_write import LocalKeyedPlan, MergedPlan
 from state_processor.types.column_types import expect_frame
@@ -181,10 +187,9 @@ class ChangedOperator:
     ) -> ChangedTable:
         changed = {changed_table.table.name: changed_table for changed_table in self.tables}
         if table.name in changed:
-            return changed[table.name]
-        unchanged = ChangedTable(
-            spark, self.operator, table, undescribed_subclasses=checked_subclasses(subclasses)
-        )
+            return replace(changed[table.name], spark=spark)
+        shown = checked_subclasses(subclasses)
+        unchanged = ChangedTable(spark, self.operator, table, undescribed_subclasses=shown)
         return unchanged if self.deleted is None else unchanged.without_keys(self.deleted)
 
     def with_table(self, table: ChangedTable) -> Self:
@@ -244,8 +249,8 @@ class ChangedOperator:
     def check(self, spark: SparkSession | None, parallelism: int, max_parallelism: int) -> None:
         """Reads what changes and what passes through, as ``write`` does; writes nothing.
 
-        What is to be encoded anew is encoded, by Spark. Bytes that may hold the name of a class
-        that is renamed are looked through if there is a session.
+        What is to be encoded anew is encoded. Bytes that may hold the name of a class that is
+        renamed are looked through if there is a session.
 
         Raises:
             RescaleError: It is rescaled, but has state that only its operator can spread anew.
@@ -267,9 +272,13 @@ class ChangedOperator:
             check_passage(
                 self.operator, names, key, max_parallelism, hash_code, deleted, self._recoded
             )
-        if spark is not None:
+        added = self.added
+        if spark is None:
+            check_values(self.tables, max_parallelism)
+        else:
             expect_not_named(spark, self.operator, self._old_class_names())
-        self.headers.plan(self._added()).check(parallelism, max_parallelism)
+            added = with_tables(added, self.tables, spark)
+        self.headers.plan(added).check(parallelism, max_parallelism)
 
     def write(self, context: WriteContext) -> OperatorState:
         """See ``StateTransformation``.
@@ -281,14 +290,11 @@ class ChangedOperator:
         record = self.operator.record
         if self.is_canonical:
             expect_convertible(self.operator)
-        is_rescaled = (record.parallelism, record.max_parallelism) != (
-            context.parallelism,
-            context.max_parallelism,
-        )
+        target = context.parallelism, context.max_parallelism
+        is_rescaled = (record.parallelism, record.max_parallelism) != target
         if is_rescaled:
             expect_rescalable(self.operator)
-        kept = record
-        plan = OperatorPlan()
+        kept, plan = record, OperatorPlan()
         if is_rescaled or self._touches(is_keyed=True):
             kept = without_keyed_state(kept)
             plan = replace(plan, keyed=self._keyed(context.spark))
@@ -319,7 +325,7 @@ class ChangedOperator:
 
     def _keyed(self, spark: SparkSession) -> KeyedPlan | None:
         """The keyed state; None if there is none, nor was any."""
-        plan = self._added()
+        plan = with_tables(self.added, self.tables, spark)
         if not any(state.kind.is_keyed for state in self.operator.catalog.states):
             return plan.keyed
         types = StoredTypes.of(self.operator)
@@ -377,13 +383,6 @@ class ChangedOperator:
             return self.migration.infos.get(info.name, info)
         return info_after(self.tables, info)
 
-    def _added(self) -> OperatorPlan:
-        """What is encoded from rows."""
-        plan = self.added
-        for table in self.tables:
-            plan = plan.with_states(table.plan())
-        return plan
-
     def _written(self) -> frozenset[str]:
         """The states that do not pass through."""
         encoded = (state.name for table in self.tables for state in table.states)
@@ -392,7 +391,8 @@ class ChangedOperator:
     def _elements(self, spark: SparkSession) -> tuple[ElementRows, ...]:
         stored = StoredElements.all_of(spark, self.operator)
         kept = (elements for elements in stored if elements.state.name not in self._written())
-        return (*map(self._kept_elements, kept), *self._added().operator_states)
+        added = with_tables(self.added, self.tables, spark)
+        return (*map(self._kept_elements, kept), *added.operator_states)
 
     def _kept_elements(self, rows: StoredElements) -> ElementRows:
         if self.migration is not None:

@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.layout import as_records, with_open_pojos, without_ttl
 from savepoint_formats.scan.read_options import ReadOptions, checked_subclasses
-from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.values.kinds.nanoseconds import checked_nanoseconds
 from state_processor.changing.header_changes import RenamedElements
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from savepoint_formats.scan.read_options import UndescribedSubclasses
+    from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.struct_edit import StructEdit
     from savepoint_formats.state_files.header import StateMetaInfo
@@ -61,14 +61,17 @@ class TableChange:
     Attributes:
         state: The state that has other values after it; None if it is rows that go.
         apply: Makes it of the DataFrame.
-        snapshot: The new serializer of the state's values; None if it stays.
-        keeps_bytes: Whether the values lie as before.
+        edit: What becomes of fields, and of the serializer of the state's values; None if both stay.
     """
 
     state: str | None
     apply: Callable[[DataFrame], DataFrame]
-    snapshot: TypeSerializerSnapshot | None = None
-    keeps_bytes: bool = False
+    edit: StructEdit | None = None
+
+    @property
+    def keeps_bytes(self) -> bool:
+        """Whether the values lie as before."""
+        return self.edit is not None and self.edit.keeps_bytes
 
 
 @dataclass(frozen=True)
@@ -111,9 +114,9 @@ class ChangedTable:
     def snapshots(self) -> Mapping[str, TypeSerializerSnapshot]:
         """State -> the new serializer of its values."""
         return {
-            change.state: change.snapshot
+            change.state: change.edit.snapshot
             for change in self.changes
-            if change.state and change.snapshot
+            if change.state and change.edit
         }
 
     def column_name(self, state: State) -> str:
@@ -125,23 +128,26 @@ class ChangedTable:
         """The serializer of the state's values, as it is after the changes so far."""
         return self.snapshots.get(state.name) or _serializer(self.operator, state)
 
-    def data(self) -> DataFrame:
-        """The rows after all changes, as users see them; times of access are columns beside."""
+    @property
+    def scan(self) -> TableScan:
+        """How its rows are read, to be changed."""
         options = ReadOptions(
             with_key_group=self.is_keyed,
             with_times=self.is_keyed,
             undescribed_subclasses=self.undescribed_subclasses,
         )
-        record = self.operator.record
-        scan = TableScan(
-            self.operator.directory, record, self.table, options, self.operator.kryo,
-            self.operator.name,
-        )  # fmt: skip
-        exact = [name for name in scan.schema.names if name in (KEY, NAMESPACE)]
-        exact += [self.column_name(state) for state in self.states]
+        return self.operator.scan(self.table, options)
+
+    @property
+    def exact(self) -> frozenset[str]:
+        """The columns that are written again."""
+        return frozenset({KEY, NAMESPACE, *map(self.column_name, self.states)})
+
+    def data(self) -> DataFrame:
+        """The rows after all changes, as users see them; times of access are columns beside."""
         if self.spark is None:
             raise ValueError("the rows of a table are read by Spark, of which there is no session")
-        rows = TableRows.to_dataframe(self.spark, scan, frozenset(exact), self.nanoseconds)
+        rows = TableRows.to_dataframe(self.spark, self.scan, self.exact, self.nanoseconds)
         for state in self._timed():
             name = self.column_name(state)
             column = column_of(rows, name)[0]
@@ -228,8 +234,7 @@ class ChangedTable:
                 data = data.withColumn(name, without_times(column_of(data, whole)[0], stored))
             return data
 
-        change = TableChange(state.name, apply, edit.snapshot, edit.keeps_bytes)
-        return self.with_change(change)
+        return self.with_change(TableChange(state.name, apply, edit))
 
     def without_keys(self, keys: DataFrame) -> Self:
         """The table without the rows of some keys, which are the column ``key``."""
@@ -254,21 +259,33 @@ class ChangedTable:
         changed = replace(stored, element=self.snapshot(state))
         return OperatorPlan(operator_states=(OperatorRows.of(self.data(), changed, names),))
 
+    def info(self, state: State, types: StoredTypes) -> StateMetaInfo:
+        """What a header is to say of a keyed state."""
+        info = next(info for info in types.states if info.name == state.name)
+        return info.with_serializer(VALUE_SERIALIZER, self.snapshot(state))
+
     def _keyed_plan(self) -> KeyedPlan:
         types = StoredTypes.of(self.operator)
-        data, infos = self.data(), {info.name: info for info in types.states}
-        states = []
+        data, states = self.data(), []
         for state in self.states:
-            info = infos[state.name].with_serializer(VALUE_SERIALIZER, self.snapshot(state))
             name = self.column_name(state)
             column = _timed(name) if has_times(state.stored) else name
-            states.append(NewState(info, column))
+            states.append(NewState(self.info(state, types), column))
             states[-1].check(data)
         serializer = states[0].namespace
         namespace = None if serializer is None else (column_of(data, NAMESPACE)[0], serializer)
         key = Key((KEY,), types.key, KEY_GROUP)
         rows = KeyedRows(data, key, tuple(states), namespace, is_keyed_once=False)
         return KeyedPlan(types.key, tuple(state.info for state in states), (rows,))
+
+
+def with_tables(
+    plan: OperatorPlan, tables: Iterable[ChangedTable], spark: SparkSession
+) -> OperatorPlan:
+    """The plan with what a session is to write of tables."""
+    for table in tables:
+        plan = plan.with_states(replace(table, spark=spark).plan())
+    return plan
 
 
 def info_after(tables: Iterable[ChangedTable], info: StateMetaInfo) -> StateMetaInfo:

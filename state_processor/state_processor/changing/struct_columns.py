@@ -30,7 +30,7 @@ def edited_column(
         column: The values.
         wanted: The type that they are to have.
         edit: The change.
-        new: What new fields hold.
+        new: What new fields hold; null if they are not in it.
     """
     origins = dict(edit.origins)
 
@@ -40,7 +40,7 @@ def edited_column(
         for field in target:
             # Of a row of SQL the kind is no field.
             origin = origins.get(field.name, field.name)
-            found = new[field.name] if origin is None else one.getField(origin)
+            found = new.get(field.name, F.lit(None)) if origin is None else one.getField(origin)
             fields.append(found.cast(field.dataType).alias(field.name))
         return F.when(one.isNotNull(), F.struct(*fields))
 

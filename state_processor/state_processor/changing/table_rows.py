@@ -7,7 +7,7 @@ is written again must be what it was, or be refused.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
@@ -43,6 +43,13 @@ class TableRows:
     nanoseconds: Nanoseconds = "refuse"
 
     @classmethod
+    def of(
+        cls, scan: TableScan, written: frozenset[str], nanoseconds: Nanoseconds = "refuse"
+    ) -> Self:
+        """The rows, in pieces."""
+        return cls(scan, tuple(scan.splits()), written, nanoseconds)
+
+    @classmethod
     def to_dataframe(
         cls,
         spark: SparkSession,
@@ -51,10 +58,17 @@ class TableRows:
         nanoseconds: Nanoseconds = "refuse",
     ) -> DataFrame:
         """The rows; a task that meets a value that Spark would alter raises SchemaChangeError."""
-        splits = tuple(scan.splits())
-        numbers = spark.range(0, len(splits), 1, max(len(splits), 1))
-        rows = cls(scan, splits, written, nanoseconds)
+        rows = cls.of(scan, written, nanoseconds)
+        count = len(rows.splits)
+        numbers = spark.range(0, count, 1, max(count, 1))
         return numbers.mapInArrow(rows.run, spark_schema(scan.schema, nanoseconds))
+
+    def exact_batches(self) -> Iterator[pa.RecordBatch]:
+        """All rows as they are stored; raises SchemaChangeError as a task of ``to_dataframe``."""
+        for split in self.splits:
+            for batch in self.scan.read(split):
+                self._shown(batch)
+                yield batch
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of the splits whose numbers are the rows."""

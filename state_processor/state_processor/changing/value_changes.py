@@ -76,7 +76,6 @@ class ValueChanges:
         self, name: str, field_type: TypeInformation | str, value: Column | Any
     ) -> ChangedOperator:
         """See ``StateChanges.add_field``."""
-        column = value if isinstance(value, Column) else F.lit(value)
 
         def edit(values: TypeSerializerSnapshot) -> StructEdit:
             serializer = _serializer(values, name, field_type)
@@ -87,6 +86,9 @@ class ValueChanges:
                 )
             return added_field(values, name, serializer)
 
+        if value is None:
+            return self._edited(edit)
+        column = value if isinstance(value, Column) else F.lit(value)
         return self._edited(edit, {name.rpartition(".")[2]: column})
 
     def without_field(self, name: str) -> ChangedOperator:

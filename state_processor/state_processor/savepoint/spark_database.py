@@ -12,7 +12,7 @@ from savepoint_formats.scan.read_options import ReadOptions
 from state_processor.reading.spark_rows import all_batches, first_batches, query_errors
 from state_processor.savepoint.registered_views import RegisteredViews, unread_views
 from state_processor.sql import SqlResult
-from state_processor.sql.sql_text import Dialect, named_tables, rewritten
+from state_processor.sql.sql_text import Dialect, expect_spark_query, named_tables, rewritten
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,7 +52,7 @@ class SparkDatabase:
             limit: How many rows at most; without it, rows come partition by partition.
 
         Raises:
-            QueryError: It can't be understood, or fails.
+            QueryError: It is no query, can't be understood, or fails.
             TableNotFoundError: It names a table that there is not.
             NotFoundError: It names a table that can't be read.
             SavepointError: A file is damaged or missing, as the scan tells it.
@@ -87,6 +87,7 @@ class SparkDatabase:
                 ) from error
 
     def _frame(self, sql: str) -> DataFrame:
+        expect_spark_query(sql)
         tables = self._views.tables
         for table in named_tables(sql, tables, Dialect.SPARK):
             if table.spark_sql in self._shown:

@@ -150,7 +150,11 @@ class StateChanges:
             >>> savepoint.add_field("stateful", "customer", "vip", Types.BOOLEAN(), False)
         """
         return self._with_values(
-            uid, state, lambda values: values.with_field(name, field_type, value), nanoseconds
+            uid,
+            state,
+            lambda values: values.with_field(name, field_type, value),
+            nanoseconds,
+            has_expressions=value is not None,
         )
 
     def drop_field(
@@ -240,6 +244,7 @@ class StateChanges:
             lambda values: values.with_values(expression, where),
             nanoseconds,
             undescribed_subclasses,
+            has_expressions=True,
         )
 
     def delete_keys(
@@ -309,12 +314,14 @@ class StateChanges:
         change: Callable[[ValueChanges], ChangedOperator],
         nanoseconds: Nanoseconds,
         undescribed_subclasses: UndescribedSubclasses = "refuse",
+        *,
+        has_expressions: bool = False,
     ) -> SavepointWriter:
-        """The savepoint with a change of the values of a state."""
+        """The savepoint with a change of the values of a state; Spark alone knows expressions."""
         from state_processor.changing.value_changes import ValueChanges  # noqa: PLC0415  # Spark is slow
 
         writer = self.writer()
-        spark = writer.session()
+        spark = writer.session() if has_expressions else writer.spark
         shown = nanoseconds, undescribed_subclasses
         return writer.changed(
             uid, lambda operator: change(ValueChanges(operator, spark, state, *shown))

@@ -141,8 +141,8 @@ class SavepointWriter(SavepointChanges):
             path: As for ``write``.
             mode: As for ``write``.
             check: Reads the state of operators that change, so that what ``write`` would refuse
-                of it is refused now: keyed state that passes through without Spark, and by Spark
-                what is encoded anew. Hash codes are inferred where ``write`` infers them. It takes
+                of it is refused now: keyed state that passes through, and values whose fields change,
+                without Spark; by Spark what expressions and DataFrames give. Hash codes are inferred where ``write`` infers them. It takes
                 as long as reading it. Whether bytes of values hold the name of a class that is
                 renamed is looked at if the writer has a session. What is only copied is not read.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.printable import did_you_mean
+from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.snapshots.written_kryo import WrittenKryo
 from savepoint_formats.tables.catalog import OperatorCatalog
 from savepoint_formats.tables.tables import Table, tables_of
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.scan.read_options import ReadOptions
-    from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.tables.catalog_problem import CatalogProblem
     from savepoint_formats.values.kryo.dialect import KryoDialect
@@ -116,7 +116,4 @@ class Operator:
 
     def scan(self, table: Table, options: ReadOptions) -> TableScan:
         """How one of its tables is read."""
-        # A hundred modules, which whoever only describes a savepoint does without.
-        from savepoint_formats.scan.scan import TableScan  # noqa: PLC0415
-
         return TableScan(self.directory, self.record, table, options, self.kryo, self.name)

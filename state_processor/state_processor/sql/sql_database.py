@@ -137,8 +137,12 @@ class SqlDatabase:
         """Database and name of each table in a query, as DuckDB's parser finds them."""
         # Its own function that lists tables binds them, which fails for tables to come.
         query = _EXPLAIN.sub("", text)
-        (row,) = self._connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
-        return set(_base_tables(json.loads(row[0])))
+        ((row,),) = self._connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
+        tree = json.loads(row)
+        if tree.get("error_type") == "not implemented":
+            # EXPLAIN ANALYZE runs what it explains.
+            raise QueryError("EXPLAIN of what is no query, expected EXPLAIN SELECT ...")
+        return set(_base_tables(tree))
 
     def _register(self, database: str, name: str) -> None:
         found = self.tables.find(database, name)

@@ -11,9 +11,12 @@ import re
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from savepoint_formats.errors import QueryError
 from state_processor.types.sql_names import double_quoted, quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from state_processor.snapshot.sql_tables import SqlTable, SqlTables
 
 _NAME = r"""(?:"(?:[^"]|"")*"|`(?:[^`]|``)*`|[^\W\d][\w$]*)"""
@@ -35,6 +38,25 @@ class Dialect(Enum):
     def quoted(self, name: str) -> str:
         """A name in this dialect's quotes."""
         return double_quoted(name) if self is Dialect.DUCKDB else quoted(name)
+
+
+_SPARK_WORDS = re.compile(
+    rf"""{_COMMENTS}|[rR]?{_ESCAPED}|"(?:[^"\\]|\\.)*"|`[^`]*`|(?P<word>[^\W\d]\w*|[^\s\w])""",
+    re.DOTALL,
+)
+_SPARK_QUERIES = {
+    "(",
+    "SELECT",
+    "WITH",
+    "FROM",
+    "VALUES",
+    "TABLE",
+    "EXPLAIN",
+    "DESCRIBE",
+    "DESC",
+    "SHOW",
+}
+_CHANGES = {"INSERT", "DELETE", "UPDATE", "MERGE"}
 
 
 def rewritten(sql: str, tables: SqlTables, dialect: Dialect) -> str:
@@ -62,6 +84,32 @@ def named_tables(sql: str, tables: SqlTables, dialect: Dialect) -> list[SqlTable
     parts = ([unquoted(one) for one in _PARTS.findall(chain)] for chain in chains if chain)
     found = (tables.find(*names[:2]) for names in parts if len(names) > 1)
     return list({one.spark_sql: one for one in found if one is not None}.values())
+
+
+def expect_spark_query(sql: str) -> None:
+    """Raises ``QueryError`` if a statement of Spark's is no query; its parser is not needed for it."""
+    words = list(_outer_words(sql))
+    kind = words[0] if words else "nothing"
+    if kind in ("WITH", "FROM"):
+        changes = (
+            word
+            for before, word, behind in zip(words[:-1], words[1:], [*words[2:], ""], strict=True)
+            if word in _CHANGES and (before == ")" or behind in ("INTO", "OVERWRITE"))
+        )
+        kind = next(changes, kind)
+    if kind not in _SPARK_QUERIES:
+        raise QueryError(f"a statement of type {kind}, expected a query: SELECT ...")
+
+
+def _outer_words(sql: str) -> Iterator[str]:
+    """The words of a statement that stand in no parentheses, and the parentheses around those."""
+    depth = 0
+    for match in _SPARK_WORDS.finditer(sql):
+        word = (match["word"] or "").upper()
+        depth -= word == ")"
+        if word and depth == 0:
+            yield word
+        depth += word == "("
 
 
 def _rewritten_names(text: str, tables: SqlTables, dialect: Dialect) -> str:

@@ -105,9 +105,9 @@ def _fits_nanoseconds(array: pa.Array) -> bool:
 
 def flat_map(array: pa.MapArray) -> tuple[pa.Array, pa.Array]:
     """The keys and the values of all entries, without what lies under nulls."""
-    bounds = _bounds(array)
+    offsets = bounds(array)
     keys, items = (
-        pa.ListArray.from_arrays(bounds, part).flatten() for part in (array.keys, array.items)
+        pa.ListArray.from_arrays(offsets, part).flatten() for part in (array.keys, array.items)
     )
     return keys, items
 
@@ -213,11 +213,11 @@ def _casted(array: pa.Array, wanted: pa.DataType, cast_leaf: CastLeaf) -> pa.Arr
         return cast_leaf(array, wanted)
     if pa.types.is_list(wanted):
         elements = _casted(array.values, wanted.value_type, cast_leaf)
-        return pa.ListArray.from_arrays(_bounds(array), elements, type=wanted)
+        return pa.ListArray.from_arrays(bounds(array), elements, type=wanted)
     if pa.types.is_map(wanted):
         keys = _casted(array.keys, wanted.key_type, cast_leaf)
         items = _casted(array.items, wanted.item_type, cast_leaf)
-        return pa.MapArray.from_arrays(_bounds(array), keys, items, type=wanted)
+        return pa.MapArray.from_arrays(bounds(array), keys, items, type=wanted)
     if pa.types.is_struct(wanted):
         fields = [
             _casted(array.field(index), field.type, cast_leaf) for index, field in enumerate(wanted)
@@ -226,7 +226,7 @@ def _casted(array: pa.Array, wanted: pa.DataType, cast_leaf: CastLeaf) -> pa.Arr
     return cast_leaf(array, wanted)
 
 
-def _bounds(array: pa.ListArray | pa.MapArray) -> pa.Array:
+def bounds(array: pa.ListArray | pa.MapArray) -> pa.Array:
     """Offsets that are null where the value is."""
     is_null = pa.concat_arrays([array.is_null(), pa.array([False])])
     return pc.if_else(is_null, pa.scalar(None, pa.int32()), array.offsets)

@@ -175,8 +175,8 @@ class ElementEncoding:
         position = context.partitionId()
         for batch in batches:
             with within(f"state {self.name!r}"):
-                elements = _encoded(batch, "element", self.element)
-                keys = None if self.key is None else _encoded(batch, "key", self.key)
+                elements = encoded_elements(batch, "element", self.element)
+                keys = None if self.key is None else encoded_elements(batch, "key", self.key)
             if keys is None:
                 subtasks = np.arange(position, position + len(elements)) % self.parallelism
                 yield self._rows(subtasks, pa.nulls(len(elements), pa.binary()), elements)
@@ -193,7 +193,8 @@ class ElementEncoding:
         return pa.RecordBatch.from_arrays(columns, schema=ELEMENT_SCHEMA)
 
 
-def _encoded(batch: pa.RecordBatch, name: str, layout: Layout) -> pa.Array:
+def encoded_elements(batch: pa.RecordBatch, name: str, layout: Layout) -> pa.Array:
+    """A column as bytes."""
     values = from_spark(batch.column(name), arrow_type(layout))
     return Encoder(layout).encode(values).cast(pa.binary())
 

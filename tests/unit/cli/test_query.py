@@ -122,6 +122,8 @@ def test_writes_over_no_file_unless_asked_and_nothing_of_a_query_that_fails(tmp_
     ("arguments", "message"),
     [
         (["SELEKT 1"], "syntax error"),
+        (["DROP VIEW summarize.keyed_state"], "expected a query"),
+        (["SET a = 1", "--engine", "spark"], "a statement of type SET, expected a query"),
         (["SELECT totl FROM summarize.keyed_state"], "did you mean 'total'?"),
         (["FROM sumarize.keyed_state"], "did you mean 'summarize.keyed_state'?"),
         (["SELECT 1", "-o", "rows.xls"], "expected a name with one of .parquet"),

@@ -20,6 +20,7 @@ import numpy as np
 from savepoint_formats.entries.entry_chunk import EntryChunk, key_group_prefix
 from savepoint_formats.errors import FormatError
 from savepoint_formats.key_groups.ranges import KeyGroupRange, prefix_size
+from savepoint_formats.state_files.rocksdb.directory import RocksDbDirectory
 from savepoint_formats.state_files.rocksdb.sst import Sst
 from savepoint_formats.state_files.rocksdb.sst_blocks import UnsupportedSstError
 from savepoint_formats.state_files.rocksdb.sst_scan import SstScan
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import IncrementalHandle
-    from savepoint_formats.state_files.rocksdb.directory import RocksDbDirectory
 
 DEFAULT_CHUNK_SIZE = 1 << 24
 """Bytes of keys and values; large enough that the cost of a chunk does not count."""
@@ -195,9 +195,4 @@ class RocksDbState:
 
     @cached_property
     def _rocksdb(self) -> RocksDbDirectory:
-        # RocksDB is asked rarely, and takes longer to import than all else here.
-        from savepoint_formats.state_files.rocksdb.directory import (  # noqa: PLC0415
-            RocksDbDirectory,
-        )
-
         return self._resources.enter_context(RocksDbDirectory.open(self._directory, self._handle))

@@ -144,7 +144,13 @@ def test_a_value_that_spark_would_alter_is_not_written(spark: SparkSession, tmp_
     file.write_bytes(stored[:slot] + b"\x01" + stored[slot + 1 :])
     savepoint = Savepoint.load(spark, str(tmp_path / "first"), uids=["times"])
     changed = savepoint.add_field("times", "row", "f1", "INT")
-    for act in (partial(changed.plan, check=True), changed.write):
+    opened = Savepoint.open(savepoint.path, uids=["times"])
+    unaided = opened.add_field("times", "row", "f1", "INT")
+    for act in (
+        partial(changed.plan, check=True),
+        partial(unaided.plan, check=True),
+        changed.write,
+    ):
         with pytest.raises(SchemaChangeError, match="microseconds that Spark has"):
             act(str(tmp_path / "second"))
 

@@ -155,11 +155,14 @@ class TestFields:
         last = ValueStateDescriptor("last", order).with_ttl()
         keyed = keyed.with_state(last, last_access="used")
         Savepoint.create(spark).with_operator("shop", keyed).write(str(tmp_path / "first"))
-        writer = Savepoint.load(spark, str(tmp_path / "first"), uids=["shop"]).writer()
+        writer = Savepoint.open(str(tmp_path / "first"), uids=["shop"]).writer()
         for state in ("orders", "by_name", "last"):
             writer = writer.widen_field("shop", state, "cents", Types.LONG())
-            writer = writer.add_field("shop", state, "open", Types.BOOLEAN(), True)
             writer = writer.rename_field("shop", state, "item", "article")
+        writer.plan(str(tmp_path / "second"), check=True)
+        writer = writer.with_session(spark)
+        for state in ("orders", "by_name", "last"):
+            writer = writer.add_field("shop", state, "open", Types.BOOLEAN(), True)
         writer.write(str(tmp_path / "second"))
         after = Savepoint.load(spark, str(tmp_path / "second"), uids=["shop"])
         (row,) = after.read_keyed_state("shop", with_times=True).collect()

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import io
-import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from PIL import Image, ImageStat
-from playwright.sync_api import sync_playwright
 from support.commands import run
 
 if TYPE_CHECKING:
@@ -19,7 +16,6 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, BrowserContext
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
 _PLOTS = 5
 _WIDTH = 1200
 
@@ -49,17 +45,6 @@ class Opened:
     sheet: list[int] = field(default_factory=list)
     scroll_width: int = 0
     brightness: float = 0
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = next(filter(None, map(shutil.which, _NAMES)), None)
-    if path is None:
-        pytest.skip("no Chromium: apt-get install --no-install-recommends chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @contextmanager

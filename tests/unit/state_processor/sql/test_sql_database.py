@@ -218,6 +218,8 @@ class TestErrors:
             ("", "0 statements, expected one query"),
             ("DROP SCHEMA main", "DROP, expected a query"),
             ("COPY (SELECT 1) TO 'x.csv'", "COPY, expected a query"),
+            ("SET threads = 1", "SET, expected a query"),
+            ("EXPLAIN ANALYZE COPY (SELECT 1) TO 'x.csv'", "EXPLAIN of what is no query"),
         ],
     )
     def test_of_a_query_come_before_anything_is_read(

@@ -7,8 +7,9 @@ from typing import Any, cast
 
 import pytest
 
+from savepoint_formats.errors import QueryError
 from state_processor.snapshot.sql_tables import SqlTables
-from state_processor.sql.sql_text import Dialect, rewritten
+from state_processor.sql.sql_text import Dialect, expect_spark_query, rewritten
 
 
 def operator(uid: str, *tables: str, hash_: str = "0" * 32) -> Any:
@@ -110,3 +111,40 @@ class TestRewritten:
     )
     def test_for_spark(self, sql: str, spark: str) -> None:
         assert rewritten(sql, TABLES, Dialect.SPARK) == spark
+
+
+class TestQueriesOfSpark:
+    @pytest.mark.parametrize(
+        "sql",
+        [
+            "select 1",
+            "-- DROP\n /* SET */ SELECT 'DROP'",
+            "(SELECT 1) UNION (SELECT 2)",
+            "FROM summarize.keyed_state |> WHERE total > 1",
+            "WITH a AS (SELECT 1), b (n) AS (SELECT 2) SELECT * FROM a, b",
+            "WITH a AS (SELECT 'x) INSERT INTO') SELECT delete FROM a",
+            'WITH a AS (SELECT ") DELETE") SELECT * FROM a',
+            "VALUES (1)",
+            "EXPLAIN SELECT 1",
+            "DESCRIBE summarize.keyed_state",
+        ],
+    )
+    def test_are_taken(self, sql: str) -> None:
+        expect_spark_query(sql)
+
+    @pytest.mark.parametrize(
+        ("sql", "kind"),
+        [
+            ("DROP VIEW summarize.keyed_state", "DROP"),
+            ("/* SELECT */ insert into t SELECT 1", "INSERT"),
+            ("SET spark.sql.ansi.enabled = false", "SET"),
+            ("CREATE TABLE t AS SELECT 1", "CREATE"),
+            ("WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a", "INSERT"),
+            ("WITH a (n) AS (SELECT 1), b AS (SELECT 2) DELETE FROM t", "DELETE"),
+            ("FROM a INSERT OVERWRITE t SELECT *", "INSERT"),
+            ("-- nothing", "nothing"),
+        ],
+    )
+    def test_are_told_from_other_statements(self, sql: str, kind: str) -> None:
+        with pytest.raises(QueryError, match=f"of type {kind}, expected a query"):
+            expect_spark_query(sql)

@@ -1,0 +1,70 @@
+"""Values of Arrow after a change of their fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from savepoint_formats.snapshots.struct_edit import (
+    StructEdit,
+    added_field,
+    dropped_field,
+    renamed_field,
+    retyped_field,
+)
+from savepoint_formats.values.arrow_types import arrow_type
+from state_processor.changing.values_check import edited_values
+from state_processor.types.types import TypeInformation, Types
+
+ITEM = Types.POJO("a.Item", {"cents": Types.INT(), "name": Types.STRING()})
+CENTS = {"cents": 5, "name": "tea"}
+
+STATES: dict[str, tuple[TypeInformation, list[Any]]] = {
+    "a value": (ITEM, [CENTS, None, {"cents": None, "name": None}]),
+    "a list": (Types.LIST(ITEM), [[CENTS, CENTS], [], None, [None, CENTS]]),
+    "a map": (Types.MAP(Types.STRING(), ITEM), [[("x", CENTS), ("y", None)], None, []]),
+}
+
+
+def renamed(value: dict[str, Any]) -> dict[str, Any]:
+    return {"article": value["name"], "cents": value["cents"]}
+
+
+def changed(values: Any, change: Any) -> Any:
+    """Values with a change of the dicts in them."""
+    match values:
+        case dict():
+            return change(values)
+        case list():
+            return [changed(value, change) for value in values]
+        case (key, value):
+            return key, changed(value, change)
+    return values
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        (lambda one: renamed_field(one, "name", "article"), renamed),
+        (lambda one: dropped_field(one, "cents"), lambda value: {"name": value["name"]}),
+        (
+            lambda one: added_field(one, "big", Types.LONG().snapshot),
+            lambda value: {"big": None, **value},
+        ),
+        (lambda one: retyped_field(one, "cents", Types.LONG().snapshot), dict),
+    ],
+    ids=["renamed", "dropped", "added", "widened"],
+)
+def test_fields_change_wherever_they_are(state: str, edit: Any, expected: Any) -> None:
+    value_type, rows = STATES[state]
+    made: StructEdit = edit(value_type.snapshot)
+    wanted = arrow_type(made.snapshot.layout())
+    values = pa.array([*rows, *rows], arrow_type(value_type.layout))
+    for part, some in ((values, [*rows, *rows]), (values.slice(1, 3), [*rows, *rows][1:4])):
+        result = edited_values(part, wanted, made)
+        result.validate(full=True)
+        assert result.type == wanted
+        assert result.to_pylist() == changed(some, expected)
