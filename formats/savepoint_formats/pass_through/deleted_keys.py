@@ -50,7 +50,7 @@ class DeletedKeys:
         """
         for piece in pieces:
             with within(f"state {piece.state.name!r}"):
-                is_kept = pc.invert(pc.is_in(_keys(piece, kryo), self.keys))
+                is_kept = pc.invert(pc.is_in(encoded_keys(piece, kryo), self.keys))
             entries = StoredEntries(
                 piece.entries.keys.filter(is_kept), piece.entries.values.filter(is_kept)
             )
@@ -58,8 +58,13 @@ class DeletedKeys:
             yield replace(piece, entries=entries, key_groups=groups)
 
 
-def _keys(piece: StatePiece, kryo: KryoDialect | None) -> pa.LargeBinaryArray:
-    """The keys of the entries, encoded anew."""
+def encoded_keys(piece: StatePiece, kryo: KryoDialect | None) -> pa.LargeBinaryArray:
+    """The keys of entries, encoded anew.
+
+    Raises:
+        UnstableHashError: Nobody can tell where a key ends.
+        FormatError: A key is damaged.
+    """
     data, entries = spans_in(piece.entries.keys)
     chunk, layout = Chunk(data, "stored keys"), key_layout(piece.state)
     keys = KeyPlaces.of(piece.state, kryo).keys(chunk, entries)
