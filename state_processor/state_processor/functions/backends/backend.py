@@ -53,6 +53,9 @@ class Kept(Protocol):
     def snapshot(self) -> Any:
         """What the current key has, as ``KeyedStateBackend.snapshot_current_key`` says."""
 
+    def restore(self, contents: Any) -> None:
+        """Gives the current key, which has nothing, what ``snapshot`` gave."""
+
 
 class KeyedStateBackend(ABC):
     """The state of keys, of which one is the current one.
@@ -150,6 +153,12 @@ class KeyedStateBackend(ABC):
         | with a namespace layout      | a list of pairs of namespace and what it is     |
         """
         return [kept.snapshot() for kept in self._kept.values()]
+
+    def restore_current_key(self, snapshot: Snapshot) -> None:
+        """Gives the current key, which has nothing, what a snapshot has; None for nothing."""
+        for kept, contents in zip(self._kept.values(), snapshot, strict=True):
+            if contents is not None:
+                kept.restore(contents)
 
     @abstractmethod
     def keys(self) -> Iterator[tuple[Any, bytes]]:

@@ -83,6 +83,13 @@ class HeldState(State):
         contents = [(namespace, self.contents(held)) for namespace, held in found.items()]
         return [pair for pair in contents if pair[1] is not None] or None
 
+    def restore(self, contents: Any) -> None:
+        """See ``Kept``."""
+        if self.has_namespaces:
+            self.hold({namespace: self.held(found) for namespace, found in contents})
+        else:
+            self._value = self.held(contents)
+
     def taken(self) -> Any:
         """What is held for the key, and no longer is."""
         held, self._value = self._value, None

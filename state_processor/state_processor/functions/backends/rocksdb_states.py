@@ -81,6 +81,21 @@ class StoredState(State):
         """What a snapshot has of the current key and namespace; None for nothing."""
         raise NotImplementedError
 
+    def restore(self, contents: Any) -> None:
+        """See ``Kept``."""
+        if self._namespaces is None:
+            self.fill(contents)
+            return
+        current = self._prefix
+        for namespace, found in contents:
+            self._prefix = self._of(namespace)
+            self.fill(found)
+        self._prefix = current
+
+    def fill(self, contents: Any) -> None:
+        """Gives the current key and namespace, which have nothing, what a snapshot has."""
+        raise NotImplementedError
+
     def _entries(self, prefix: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
         """The entries behind a prefix, that of key and namespace by default."""
         lower = self._prefix if prefix is None else prefix
@@ -136,6 +151,9 @@ class StoredValueState(StoredState, ValueState):
     def contents(self) -> Any:
         return self.value()
 
+    def fill(self, contents: Any) -> None:
+        self.update(contents)
+
 
 class StoredListState(StoredState, ListState):
     """A list."""
@@ -167,6 +185,9 @@ class StoredListState(StoredState, ListState):
 
     def contents(self) -> Any:
         return self.get() or None
+
+    def fill(self, contents: Any) -> None:
+        self.add_all(contents)
 
 
 class StoredMapState(StoredState, MapState):
@@ -220,6 +241,9 @@ class StoredMapState(StoredState, MapState):
 
     def contents(self) -> Any:
         return self.items() or None
+
+    def fill(self, contents: Any) -> None:
+        self.put_all(contents)
 
     def _entry(self, key: Any) -> bytes:
         return self._prefix + self._key_codec.encode(key)

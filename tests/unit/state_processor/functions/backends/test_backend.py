@@ -384,3 +384,27 @@ def test_all_backends_have_the_same_in_the_end(steps: list[tuple[int, str, int]]
     found = contents("heap", steps)
     assert contents("rocksdb", steps) == found
     assert contents("single_key", sorted(steps, key=lambda step: step[0])) == found
+
+
+def test_a_key_is_restored_from_its_snapshot(backend: KeyedStateBackend) -> None:
+    states: list[Any] = [backend.state(descriptor) for descriptor in (*ALL_KINDS, AVERAGE)]
+    windows: Any = backend.state(ListStateDescriptor("windows", Types.LONG()), Types.LONG().layout)
+    switch(backend, 1)
+    snapshot = [
+        3,
+        ["b", "a"],
+        [("mon", 1), ("tue", None)],
+        7,
+        {"f0": 6, "f1": 3},
+        [(4, [1, 1]), (5, [2])],
+    ]
+    windows.set_current_namespace(5)
+    backend.restore_current_key(snapshot)
+    assert backend.snapshot_current_key() == snapshot
+    assert (states[0].value(), list(states[1]), states[2].get("mon")) == (3, ["b", "a"], 1)
+    assert (states[3].get(), states[4].get(), windows.get()) == (7, 2.0, [2])
+    switch(backend, 2)
+    assert backend.snapshot_current_key() == [None] * 6
+    backend.restore_current_key([None, ["c"], None, None, None, None])
+    states[1].add("d")
+    assert backend.snapshot_current_key() == [None, ["c", "d"], None, None, None, None]
