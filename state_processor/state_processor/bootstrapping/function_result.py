@@ -9,6 +9,8 @@ from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from state_processor.functions.backends import TimerService
+from state_processor.functions.batch_function import BatchRows
 from state_processor.functions.run_table import OUTPUT, Outputs, RunTable, StateInTable, state_ids
 from state_processor.snapshot.task_errors import typed_errors
 from state_processor.writing.operator_plan import OperatorPlan
@@ -18,9 +20,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from savepoint_formats.metadata import OperatorState
-    from state_processor.functions.batch_function import BatchRows
     from state_processor.functions.function_rows import FunctionRows
     from state_processor.functions.side_outputs import OutputTag
+    from state_processor.snapshot.operator import Operator
     from state_processor.writing.write_context import WriteContext
 
 
@@ -44,6 +46,12 @@ class FunctionStateTransformation:
     def plan(self) -> OperatorPlan:
         """What is to be written."""
         return OperatorPlan(self.rows.plan())
+
+    @property
+    def initial(self) -> Operator | None:
+        """The operator that the function goes on from, whose other state stays as it is."""
+        found = None if isinstance(self.rows, BatchRows) else self.rows.initial
+        return None if found is None else found.operator
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,10 +87,11 @@ class FunctionResult:
             raise ValueError(
                 f"max_parallelism={max_parallelism}, expected 1 <= max parallelism <= {MAX_PARALLELISM}"
             )
-        outputs = Outputs.of(schema, rows.task.function)
-        state = rows.state_runs(state_ids(rows.states), max_parallelism)
-        made = RunTable(rows.task, state, outputs, watermark)
-        table = rows.routed_rows(max_parallelism).mapInArrow(made.run, made.spark_schema)
+        outputs, ids = Outputs.of(schema, rows.task.function), state_ids(rows.states)
+        reached = {} if watermark is None else {TimerService.EVENT: watermark}
+        told = rows.told(max_parallelism, ids=ids, reached=reached)
+        made = RunTable(told.task, told.state_runs(ids, max_parallelism), outputs, watermark)
+        table = told.routed_rows(max_parallelism).mapInArrow(made.run, made.spark_schema)
         with typed_errors():
             # Not a cache: Spark would run the function again for what a lost executor has kept.
             kept = table.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)

@@ -154,9 +154,11 @@ class KeyedStateTransformation:
         """See ``KeyedRowsTransformation.connect``."""
         return self.rows.connect(other)
 
-    def transform(self, function: KeyedFunction) -> FunctionStateTransformation:
+    def transform(
+        self, function: KeyedFunction, *, initial: Operator | None = None
+    ) -> FunctionStateTransformation:
         """See ``KeyedRowsTransformation.transform``."""
-        return self.rows.transform(function)
+        return self.rows.transform(function, initial=initial)
 
     def transform_batches(
         self, function: BatchFunction, *descriptors: StateDescriptor
@@ -164,20 +166,33 @@ class KeyedStateTransformation:
         """See ``KeyedRowsTransformation.transform_batches``."""
         return self.rows.transform_batches(function, *descriptors)
 
-    def process(self, function: KeyedFunction, schema: StructType | str) -> DataFrame:
+    def process(
+        self,
+        function: KeyedFunction,
+        schema: StructType | str,
+        *,
+        initial: Operator | None = None,
+    ) -> DataFrame:
         """See ``KeyedRowsTransformation.process``."""
-        return self.rows.process(function, schema)
+        return self.rows.process(function, schema, initial=initial)
 
     def run(
         self,
         function: KeyedFunction,
         schema: StructType | str | None = None,
         *,
+        initial: Operator | None = None,
         watermark: int | None = None,
-        max_parallelism: int = 128,
+        max_parallelism: int | None = None,
     ) -> FunctionResult:
         """See ``KeyedRowsTransformation.run``."""
-        return self.rows.run(function, schema, watermark=watermark, max_parallelism=max_parallelism)
+        return self.rows.run(
+            function,
+            schema,
+            initial=initial,
+            watermark=watermark,
+            max_parallelism=max_parallelism,
+        )
 
     def aggregate(self, **aggregates: Aggregate) -> KeyedAggregation:
         """What the rows of each key are aggregated to, all of them in the task of the key.

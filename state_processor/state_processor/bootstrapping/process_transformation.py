@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from state_processor.functions.execution_options import Setting
     from state_processor.functions.process_functions import KeyedFunction
     from state_processor.functions.sorted_inputs import KeyedInput
+    from state_processor.snapshot.operator import Operator
     from state_processor.types.descriptors import StateDescriptor
 
 
@@ -114,23 +115,32 @@ class KeyedRowsTransformation:
         options = next(iter(given), self.options)
         return replace(self, inputs=(*self.inputs, *rows.inputs), options=options)
 
-    def transform(self, function: KeyedFunction) -> FunctionStateTransformation:
+    def transform(
+        self, function: KeyedFunction, *, initial: Operator | None = None
+    ) -> FunctionStateTransformation:
         """State as a function leaves it; timers do not fire, but become timers of the savepoint.
 
         Args:
             function: A ``KeyedStateBootstrapFunction``; or a process function, whose rows are
                 dropped. Of two inputs a ``KeyedCoProcessFunction``.
+            initial: The operator of a savepoint with whose state the function begins. Keys that
+                have no rows, and states that the function does not register, stay as they are.
 
         Raises:
             TypeError: The function is of another kind.
             UnstableKeyError: Equal keys may have different bytes, by which they would be sorted.
             ColumnTypeError: The keys of two inputs are of different types.
+            KeyTypeError: The keys of the savepoint are of another type than those of the rows.
+            StateTypeError: A state is of another kind or type in the savepoint.
 
         Example:
             >>> totals = keyed.transform(Totals())
+            >>> totals = keyed.transform(Totals(), initial=yesterday.operator("totals"))
         """
         self._expect(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
-        rows = FunctionRows.of(self.inputs, function, self.options, keeps_state=True)
+        rows = FunctionRows.of(
+            self.inputs, function, self.options, keeps_state=True, initial=initial
+        )
         return FunctionStateTransformation(rows)
 
     def transform_batches(
@@ -164,7 +174,13 @@ class KeyedRowsTransformation:
         )
         return FunctionStateTransformation(BatchRows(rows, function, states))
 
-    def process(self, function: KeyedFunction, schema: StructType | str) -> DataFrame:
+    def process(
+        self,
+        function: KeyedFunction,
+        schema: StructType | str,
+        *,
+        initial: Operator | None = None,
+    ) -> DataFrame:
         """The rows that a function gives; nothing runs before they are asked for.
 
         At the end of a key its timers fire, those of event time in the order of their timestamps.
@@ -172,6 +188,7 @@ class KeyedRowsTransformation:
         Args:
             function: A ``KeyedProcessFunction``; of two inputs a ``KeyedCoProcessFunction``.
             schema: The columns of the rows, as a schema of Spark or in its words.
+            initial: The operator of a savepoint with whose state the function begins.
 
         Raises:
             ValueError: The schema has no columns; and what ``transform`` raises.
@@ -180,7 +197,9 @@ class KeyedRowsTransformation:
             >>> keyed.process(Counts(), "word STRING, count BIGINT").show()
         """
         self._expect(function, KeyedProcessFunction)
-        rows = FunctionRows.of(self.inputs, function, self.options, keeps_state=False)
+        rows = FunctionRows.of(
+            self.inputs, function, self.options, keeps_state=False, initial=initial
+        )
         return rows.output(schema)
 
     def run(
@@ -188,8 +207,9 @@ class KeyedRowsTransformation:
         function: KeyedFunction,
         schema: StructType | str | None = None,
         *,
+        initial: Operator | None = None,
         watermark: int | None = None,
-        max_parallelism: int = 128,
+        max_parallelism: int | None = None,
     ) -> FunctionResult:
         """Runs a function once, and keeps both its rows and its state.
 
@@ -197,9 +217,12 @@ class KeyedRowsTransformation:
             function: As for ``transform``.
             schema: The columns of the rows, as a schema of Spark or in its words; None if the
                 function gives none.
+            initial: As for ``transform``.
             watermark: The event time in ms that the rows have reached: timers up to it fire at the
-                end of their key, and others become timers of the savepoint. By default none fires.
-            max_parallelism: The number of key groups, that of the savepoint of the state.
+                end of their key, those of keys without rows as well, and others become timers of the
+                savepoint. By default none fires.
+            max_parallelism: The number of key groups, that of the savepoint of the state; by default
+                that of ``initial``, or 128.
 
         Returns:
             The rows, the side outputs and the state. Spark keeps them on the disks of the executors.
@@ -215,9 +238,13 @@ class KeyedRowsTransformation:
             >>> Savepoint.create(spark).with_operator("counts", run.state).write(path)
         """
         self._expect(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
-        rows = FunctionRows.of(self.inputs, function, self.options, keeps_state=True)
+        rows = FunctionRows.of(
+            self.inputs, function, self.options, keeps_state=True, initial=initial
+        )
         if watermark is not None:
             rows.expect_no_internal_timers()
+        if max_parallelism is None:
+            max_parallelism = 128 if rows.initial is None else rows.initial.max_parallelism
         return FunctionResult.of(rows, schema, watermark, max_parallelism)
 
     def _expect(self, function: object, *of_one: type) -> None:

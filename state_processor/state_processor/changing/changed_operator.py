@@ -342,8 +342,8 @@ class ChangedOperator:
         key_serializer = (self.migration and self.migration.key) or types.key
         if plan.keyed is None:
             return KeyedPlan(key_serializer, kept, (passed,)) if kept else None
-        rows = (passed, *plan.keyed.rows)
-        return KeyedPlan(types.key, (*kept, *plan.keyed.states), rows)
+        rows = (passed, *plan.keyed.rows) if kept else plan.keyed.rows
+        return KeyedPlan(types.key, (*plan.keyed.states, *kept), rows)  # some are numbered already
 
     @property
     def _recoded(self) -> RecodedStates | None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 from pyspark import cloudpickle
 
 from savepoint_formats.errors import ColumnTypeError
+from state_processor.functions.backends import TimerService
+from state_processor.functions.backends.timers import MAX_WATERMARK
 from state_processor.functions.function_task import FunctionTask, registered
+from state_processor.functions.initial_state import InitialState, with_marks
 from state_processor.functions.key_spans import RowTypes
-from state_processor.functions.sorted_inputs import KeyedInput, routed
+from state_processor.functions.sorted_inputs import KeyedInput, routed, task_borders
 from state_processor.functions.state_runs import FunctionState, StateRuns
 from state_processor.reading.per_key import row_types
 from state_processor.types.python_values import OutputRows
@@ -28,6 +32,10 @@ if TYPE_CHECKING:
 
     from state_processor.functions.execution_options import ExecutionOptions
     from state_processor.functions.process_functions import KeyedFunction
+    from state_processor.snapshot.operator import Operator
+
+END_OF_INPUT = {TimerService.EVENT: MAX_WATERMARK, TimerService.PROCESSING: MAX_WATERMARK}
+"""State of timers -> the time in ms that it reaches where there are no more rows."""
 
 _MAX_PARALLELISM = 128
 """The key groups by which rows are spread that are not to be written."""
@@ -41,11 +49,13 @@ class FunctionRows:
         inputs: The rows; keys of all of them have the same type.
         task: The function.
         states: The states that it registers, and timers.
+        initial: The state with which it begins, if not with nothing.
     """
 
     inputs: tuple[KeyedInput, ...]
     task: FunctionTask
     states: tuple[FunctionState, ...]
+    initial: InitialState | None = None
 
     @classmethod
     def of(
@@ -55,8 +65,16 @@ class FunctionRows:
         options: ExecutionOptions,
         *,
         keeps_state: bool,
+        initial: Operator | None = None,
     ) -> Self:
         """The function, after a copy of it has told which states it registers.
+
+        Args:
+            inputs: The rows.
+            function: The function.
+            options: How it is run.
+            keeps_state: As ``FunctionTask`` has it.
+            initial: The operator whose state it begins with.
 
         Raises:
             ColumnTypeError: The keys of two inputs are of different types.
@@ -79,7 +97,7 @@ class FunctionRows:
             layout,
             tuple(one.fields for one in inputs),
             any(one.timestamps is not None for one in inputs),
-            first.key_groups is not None,
+            first.key_groups is not None or initial is not None,
         )
         copy: KeyedFunction = cloudpickle.loads(cloudpickle.dumps(function))  # type: ignore[no-untyped-call]
         task = FunctionTask(function, rows, options.for_function(function), keeps_state)
@@ -88,6 +106,9 @@ class FunctionRows:
             for descriptor, namespace in registered(copy, layout)
         )
         made = cls(inputs, task, states)
+        if initial is not None:
+            found = InitialState.of(initial, first.snapshot, states)
+            made = replace(made, states=found.states, initial=found)
         if not keeps_state:
             made.expect_no_internal_timers()
         return made
@@ -109,8 +130,36 @@ class FunctionRows:
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """See ``RunRows``."""
-        state_runs = self.state_runs(ids, max_parallelism)
-        return RunSource(self.routed_rows(max_parallelism), state_runs.run)
+        told = self.told(max_parallelism, ids=ids)
+        return RunSource(
+            told.routed_rows(max_parallelism), told.state_runs(ids, max_parallelism).run
+        )
+
+    def told(
+        self,
+        max_parallelism: int,
+        *,
+        ids: Mapping[str, int] | None = None,
+        reached: Mapping[str, int] = MappingProxyType({}),
+    ) -> Self:
+        """The same, whose tasks know where the state lies with which they begin.
+
+        Args:
+            max_parallelism: The number of key groups.
+            ids: State -> its index in the header of the files; None if nothing is written.
+            reached: State of timers -> the time in ms with which its timers up to it fire, those of
+                keys without rows, too.
+
+        Raises:
+            RescaleError: The state has another number of key groups.
+        """
+        if self.initial is None:
+            return self
+        self.initial.expect(max_parallelism)
+        spark = self.inputs[0].data.sparkSession
+        borders = task_borders(spark, max_parallelism)
+        task = self.initial.task(borders, ids, reached)
+        return replace(self, task=replace(self.task, initial=task))
 
     def state_runs(self, ids: Mapping[str, int], max_parallelism: int) -> StateRuns:
         """How state becomes runs; arguments are those of ``runs``."""
@@ -131,9 +180,12 @@ class FunctionRows:
             ValueError: There is no schema, or it has no columns.
         """
         spark_schema, arrow_schema = row_types(schema, self.task.function)
-        rows = OutputRun(self.task, arrow_schema)
-        routed_rows = self.routed_rows(_MAX_PARALLELISM, is_stored=False)
-        return routed_rows.mapInArrow(rows.run, spark_schema)
+        if self.initial is not None:
+            told = self.told(self.initial.max_parallelism, reached=END_OF_INPUT)
+            routed_rows = told.routed_rows(self.initial.max_parallelism)
+        else:
+            told, routed_rows = self, self.routed_rows(_MAX_PARALLELISM, is_stored=False)
+        return routed_rows.mapInArrow(OutputRun(told.task, arrow_schema).run, spark_schema)
 
     def routed_rows(self, max_parallelism: int, *, is_stored: bool = True) -> DataFrame:
         """The rows of all inputs, as a task takes them.
@@ -147,6 +199,8 @@ class FunctionRows:
             for number, rows in enumerate(self.inputs)
         ]
         whole = reduce(lambda rows, other: rows.unionAll(other), frames)
+        if self.task.initial is not None:
+            whole = with_marks(whole, self.task.initial)
         return routed(whole, max_parallelism, is_sorted=self.task.options.is_sorted)
 
 

@@ -15,6 +15,7 @@ from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.values.value_writer import write_value
 from state_processor.functions.backends import TimerService, state_backend
 from state_processor.functions.execution_options import SORTED_INPUTS
+from state_processor.functions.initial_keys import InitialKeys
 from state_processor.functions.keyed_runtime_context import KeyedRuntimeContext
 from state_processor.functions.process_functions import (
     KeyedContext,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from state_processor.functions.backends import KeyedStateBackend
     from state_processor.functions.execution_options import ExecutionOptions
+    from state_processor.functions.initial_state import InitialTask
     from state_processor.functions.key_spans import RowTypes, Span
     from state_processor.functions.process_functions import KeyedFunction
     from state_processor.types.descriptors import StateDescriptor
@@ -50,17 +52,19 @@ class FunctionTask:
         options: How it is run.
         keeps_state: Whether a key leaves its state when it ends, timers among it, and not rows; if
             not, its timers fire.
+        initial: The state with which it begins, if not with nothing.
     """
 
     function: KeyedFunction
     rows: RowTypes
     options: ExecutionOptions
     keeps_state: bool
+    initial: InitialTask | None = None
 
     def outputs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Place, Any]]:
         """The rows that the function gives, each with its key."""
         with self.running(FunctionRun) as run:
-            for _ in run.steps(self.rows.spans(batches)):
+            for _ in run.steps(run.spans(batches)):
                 if run.given:
                     place = Place(run.backend.current_key)
                     yield from ((place, row) for row in run.given)
@@ -70,7 +74,7 @@ class FunctionTask:
     def states(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Place, list[Any]]]:
         """The bytes of each key, and what it has in each state when it ends."""
         with self.running(FunctionRun) as run:
-            for _ in run.steps(self.rows.spans(batches)):
+            for _ in run.steps(run.spans(batches)):
                 run.given.clear()
                 run.side_outputs.clear()
                 yield from run.ended
@@ -101,6 +105,7 @@ class FunctionRun:
         given: The rows that the function has given.
         ended: What keys had when they ended.
         side_outputs: The rows that it has given to side outputs.
+        initial: What keys begin with, if not with nothing.
     """
 
     timer_service: ClassVar[type[TimerService]] = TimerService
@@ -118,9 +123,22 @@ class FunctionRun:
         self._context = KeyedContext(self._timers, self._switch_key, self.side_outputs)
         # The keys that the function has left by itself; emptied where that is seen.
         self._left: list[bytes | None] = []
+        self._row_types = task.rows
         self._has_key_groups = task.rows.has_key_groups
-        # Those that a column gives, of keys that have not ended.
+        # Those that are given, of keys that have not ended.
         self._key_groups: dict[bytes, int] = {}
+        self.initial: InitialKeys | None = None
+        if task.initial is not None:
+            self.initial = InitialKeys(task.initial, task.rows, is_sorted=self._is_sorted)
+
+    def spans(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Span]:
+        """The rows of a partition."""
+        return (self.initial or self._row_types).spans(batches)
+
+    def passed(self) -> Iterator[pa.RecordBatch]:
+        """Runs of what keys began with that the function has not touched, as far as it is known."""
+        if self.initial is not None and self.initial.passed:
+            yield from self.initial.drained()
 
     def steps(self, spans: Iterable[Span]) -> Iterator[None]:
         """Calls the function for all rows; what it has made may be emptied after a step."""
@@ -176,6 +194,10 @@ class FunctionRun:
     def _begin(self, key: Any, key_bytes: bytes) -> None:
         self.backend.set_current_key(key, key_bytes)
         self._context.current_key = key
+        found = None if self.initial is None else self.initial.take(key_bytes)
+        if found is not None:
+            self.backend.restore_current_key(found)
+            self._timers.is_used = True
 
     def _switch_key(self, key: Any) -> None:
         """What ``KeyedContext.set_current_key`` does."""
@@ -185,8 +207,8 @@ class FunctionRun:
             return
         if self._has_key_groups and view.to_bytes() not in self._key_groups:
             raise TypeError(
-                f"the key group of key {key!r} is not known: where a column gives the key groups, a"
-                " function goes to no key that has had no row"
+                f"the key group of key {key!r} is not known: where a column gives the key groups, or"
+                " a function goes on from a savepoint, it goes to no key that has had no row"
             )
         self._left.append(self.backend.key_bytes)
         if self._is_sorted:

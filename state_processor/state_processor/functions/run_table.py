@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from state_processor.functions.backends import KeyedStateBackend
     from state_processor.functions.function_rows import FunctionRows
     from state_processor.functions.function_task import FunctionTask
+    from state_processor.functions.initial_state import InitialState
     from state_processor.functions.side_outputs import OutputTag
     from state_processor.functions.state_runs import FunctionState, StateRows, StateRuns
     from state_processor.writing.keyed_plan import KeyedPlan
@@ -151,10 +152,12 @@ class RunTable:
         """The table of a partition."""
         with self.task.running(self.kind) as run:
             made = _Made(self)
-            for _ in run.steps(self.task.rows.spans(batches)):
+            for _ in run.steps(run.spans(batches)):
                 made.take(run)
                 yield from made.full()
+                yield from self.of_runs(run.passed())
             yield from made.rest()
+            yield from self.of_runs(run.passed())
             yield from self.end(run, made.output_rows)
 
     @property
@@ -170,8 +173,12 @@ class RunTable:
 
     def of_state(self, columns: Iterable[StateRows]) -> Iterator[pa.RecordBatch]:
         """Rows of state."""
+        yield from self.of_runs(self.state.encoded(columns))
+
+    def of_runs(self, found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows of runs."""
         others = list(self.schema)[len(RUN_SCHEMA) :]
-        for runs in self.state.encoded(columns):
+        for runs in found:
             nothing = [pa.nulls(runs.num_rows, field.type) for field in others]
             yield pa.RecordBatch.from_arrays([*runs.columns, *nothing], schema=self.schema)
 
@@ -301,6 +308,11 @@ class StateInTable:
     def states(self) -> tuple[FunctionState, ...]:
         """The states that the function registers, and timers."""
         return self.rows.states
+
+    @property
+    def initial(self) -> InitialState | None:
+        """The state with which it has begun, if not with nothing."""
+        return self.rows.initial
 
     def plan(self) -> KeyedPlan:
         """What is to be written."""

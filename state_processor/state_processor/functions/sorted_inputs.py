@@ -38,6 +38,7 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.entries.stored_entries import distinct_hashes
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.hashing.key_hash import hashed_key_groups
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.functions.stable_keys import expect_stable
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.layout import Layout
@@ -237,11 +238,28 @@ def in_order(rows: DataFrame) -> DataFrame:
 
 def spread(rows: DataFrame, max_parallelism: int, key_group: Column | None = None) -> DataFrame:
     """The rows in the partition of their key group."""
-    setting = rows.sparkSession.conf.get("spark.sql.shuffle.partitions")
-    count = min(int(setting or 1), max_parallelism)
+    count = _partitions(rows.sparkSession, max_parallelism)
     of_row = F.col(KEY_GROUP) if key_group is None else key_group
     task = (of_row * F.lit(count) / F.lit(max_parallelism)).cast(IntegerType())
     return rows.repartitionById(count, task)
+
+
+def task_borders(spark: SparkSession, max_parallelism: int) -> tuple[int, ...]:
+    """The key groups with which partitions begin that ``spread`` makes."""
+    count = _partitions(spark, max_parallelism)
+    return tuple(
+        KeyGroupRange.of_subtask(index, count, max_parallelism).start for index in range(count)
+    )
+
+
+def _partitions(spark: SparkSession, max_parallelism: int) -> int:
+    setting = spark.conf.get("spark.sql.shuffle.partitions")
+    return min(int(setting or 1), max_parallelism)
+
+
+def order_of(key_group: int) -> int:
+    """The least ``order`` of a key group."""
+    return key_group << _ORDER_BITS
 
 
 def key_groups_in(order: pa.Array) -> NDArray[np.int64]:

@@ -17,6 +17,7 @@ from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.functions.backends import TimerService
 from state_processor.functions.backends.timers import TIMER_STATE_PREFIX
+from state_processor.functions.function_task import FunctionRun
 from state_processor.functions.key_spans import decoded_keys
 from state_processor.reading.per_key import Place
 from state_processor.types.python_values import BATCH_ROWS, OutputRows
@@ -205,7 +206,7 @@ class StateRuns:
             )
             layout = None if namespace is None else namespace.layout()
             columns = tuple(state.column(ids[state.new.name]) for _, state in of_table)
-            has_key_groups = key.key_groups is not None
+            has_key_groups = task.rows.has_key_groups
             encoding = RunEncoding(
                 key.snapshot.layout(),
                 layout,
@@ -221,14 +222,21 @@ class StateRuns:
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The runs of a partition."""
         pending: list[StateRows] = []
-        size = 0
-        for rows in self.columns(self.task.states(batches)):
-            pending.append(rows)
-            size += rows.batch.nbytes
-            if size >= BATCH_SIZE:
-                yield from self.encoded(pending)
-                pending, size = [], 0
-        yield from self.encoded(pending)
+        ended: list[Ended] = []
+        with self.task.running(FunctionRun) as run:
+            for _ in run.steps(run.spans(batches)):
+                run.given.clear()
+                ended += run.ended
+                run.ended.clear()
+                yield from run.passed()
+                if len(ended) >= BATCH_ROWS:
+                    pending += self.columns(ended)
+                    ended.clear()
+                    if sum(rows.batch.nbytes for rows in pending) >= BATCH_SIZE:
+                        yield from self.encoded(pending)
+                        pending.clear()
+            yield from self.encoded([*pending, *self.columns(ended)])
+            yield from run.passed()
 
     def columns(self, ended: Iterable[Ended]) -> Iterator[StateRows]:
         """What keys had when they ended, as rows of the tables."""

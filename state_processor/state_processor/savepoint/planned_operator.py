@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from state_processor import changing
-from state_processor.writing.write_context import NamedStates, PlannedTransformation
+from state_processor.writing.write_context import GoingOn, NamedStates, PlannedTransformation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -240,11 +240,11 @@ def combined(transformations: tuple[StateTransformation, ...]) -> StateTransform
                 " OperatorTransformation.bootstrap_with(data), and name states by with_state(…),"
                 " transform(…) or the like"
             )
-    match transformations:
-        case ():
-            raise ValueError("an operator needs a transformation that makes its state")
-        case (alone,):
-            return alone
+    if not transformations:
+        raise ValueError("an operator needs a transformation that makes its state")
+    initial = next(filter(None, map(initial_of, transformations)), None)
+    if len(transformations) == 1 and initial is None:
+        return transformations[0]
     plans = []
     for transformation in transformations:
         if not isinstance(transformation, PlannedTransformation):
@@ -252,4 +252,13 @@ def combined(transformations: tuple[StateTransformation, ...]) -> StateTransform
                 f"{type(transformation).__name__} can't be combined with other transformations"
             )
         plans.append(transformation.plan())
-    return plans[0].combined(plans)
+    plan = plans[0].combined(plans)
+    if initial is None:
+        return plan
+    known = {state.name for state in initial.catalog.states}
+    return changing.ChangedOperator(initial, plan.state_names() & known, plan)
+
+
+def initial_of(transformation: StateTransformation) -> Operator | None:
+    """The operator that a transformation goes on from, if it does."""
+    return transformation.initial if isinstance(transformation, GoingOn) else None

@@ -55,6 +55,15 @@ class NamedStates(Protocol):
 
 
 @runtime_checkable
+class GoingOn(Protocol):
+    """What may go on from an operator of a savepoint, of which it makes some states anew."""
+
+    @property
+    def initial(self) -> Operator | None:
+        """The operator; None if it begins with nothing."""
+
+
+@runtime_checkable
 class PlannedTransformation(StateTransformation, Protocol):
     """A transformation that says what it makes before it does, so that others may join it."""
 
