@@ -57,7 +57,6 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from savepoint_formats.errors import DescriptionError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
-from state_processor.files.yaml_section import YamlSection
 from state_processor.types.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -66,6 +65,7 @@ from state_processor.types.descriptors import (
     ValueStateDescriptor,
 )
 from state_processor.types.type_names import parse_parts, parse_type
+from state_processor.types.yaml_section import YamlSection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
