@@ -76,5 +76,7 @@ def opened_for(path: str, options: dict[str, Any]) -> Savepoint:
     if work["engine"] == "process":
         return opened
     names = tuple(operator.uid for operator in opened.operators() if operator.uid)
-    places = {name: options[name] for name in ("allow_paths", "strict_paths", "key_types")}
+    places = {
+        name: options[name] for name in ("allow_paths", "strict_paths", "key_types", "kryo_classes")
+    }
     return Savepoint.load(started_session(work), opened.path, uids=names, **places)

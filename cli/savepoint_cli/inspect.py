@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 import click
 
@@ -16,7 +16,7 @@ from savepoint_cli.terminal.output import output_option
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from savepoint_cli.terminal.output import Output
     from savepoint_formats.layout import KryoClass
@@ -33,6 +33,16 @@ def _uids(_context: click.Context, _parameter: click.Parameter, path: Path | Non
         raise click.BadParameter(f"{path} is no UTF-8: byte {error.start}") from error
     lines = (line.strip() for line in text.splitlines())
     return [line for line in lines if line and not line.startswith("#")]
+
+
+def _classes(
+    _context: click.Context, _parameter: click.Parameter, file: TextIO | None
+) -> tuple[KryoClass, ...]:
+    if file is None:
+        return ()
+    from state_processor.types.class_descriptions import described_classes  # noqa: PLC0415  # YAML is slow
+
+    return described_classes(file.read(), file.name)
 
 
 def _key_types(
@@ -95,6 +105,15 @@ def opening(command: Callable[..., None]) -> Callable[..., None]:
             callback=_key_types,
             help="The type of an operator's keys, where no file tells it: STRING. Repeatable.",
         ),
+        click.option(
+            "--classes",
+            "--kryo-classes",
+            "kryo_classes",
+            type=click.File(encoding="utf-8-sig"),
+            metavar="FILE",
+            callback=_classes,
+            help="Classes whose objects Kryo wrote, described in YAML as savepoint classes prints it.",
+        ),
         click.argument("path", shell_complete=completion.paths),
     ):
         command = decorate(command)
@@ -136,7 +155,7 @@ def open_savepoint(
     allow_paths: tuple[str, ...],
     strict_paths: bool,
     key_types: dict[str, str],
-    kryo_classes: Iterable[KryoClass] = (),
+    kryo_classes: tuple[KryoClass, ...],
 ) -> Savepoint:
     """The savepoint that the shared options are about."""
     return Savepoint.open(

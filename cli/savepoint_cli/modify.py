@@ -6,7 +6,7 @@ What is copied needs no Spark; a session is started where state is spread or fil
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, TextIO, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -15,7 +15,6 @@ from savepoint_cli.inspect import inspection, open_savepoint
 from savepoint_cli.terminal import progress
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
-from savepoint_formats.values.kryo.descriptions import kryo_classes_json, kryo_classes_of
 from state_processor import local_session
 from state_processor.savepoint.changes import FlinkRelease
 from state_processor.snapshot.session import task_count
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint_cli.terminal.output import Output
-    from savepoint_formats.layout import KryoClass
     from state_processor import SavepointWriter
     from state_processor.savepoint.changes import SnapshotFormat
 
@@ -246,32 +244,22 @@ def convert(
     write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
 
 
-_kryo_classes = click.option(
-    "--kryo-classes",
-    type=click.File(encoding="utf-8"),
-    metavar="FILE",
-    help="Classes whose objects Kryo wrote, and POJOs with collections, as a JSON list:"
-    ' [{"class": "shop.Order", "fields": {"id": "long"}, "final": true}].',
-)
-
-
 @click.command()
 @inspection
-@_kryo_classes
-def classes(output: Output, path: str, kryo_classes: TextIO | None, **uids: Any) -> None:
-    """Print the classes that Kryo wrote and that have to be described, as a JSON list to fill in.
+def classes(output: Output, path: str, **uids: Any) -> None:
+    """Print the classes that Kryo wrote and that have to be described, as YAML to fill in.
 
     All objects of Kryo in the savepoint at PATH are read. Behind one of an unknown class nothing can
-    be: give the list with its fields as --kryo-classes, and the next classes are added to it.
+    be: give the file with its fields as --classes, and the next classes are added to it.
 
     \b
     savepoint classes s3://jobs/flink-1.20
     """
-    described = () if kryo_classes is None else _classes(kryo_classes)
-    savepoint = open_savepoint(path, **uids, kryo_classes=described)
-    whole = (*described, *savepoint.classes_to_describe())
-    lines = (kryo_classes_json([one])[1:-1] for one in whole)
-    output.text({}, "[\n" + ",\n".join(f"  {line}" for line in lines) + "\n]")
+    from state_processor.types.class_descriptions import class_descriptions_text  # noqa: PLC0415  # YAML is slow
+
+    savepoint = open_savepoint(path, **uids)
+    text = class_descriptions_text(uids["kryo_classes"], savepoint.classes_to_describe())
+    output.text({}, text)
 
 
 @click.command()
@@ -284,7 +272,6 @@ def classes(output: Output, path: str, kryo_classes: TextIO | None, **uids: Any)
     show_default=True,
     help="The release of Flink that is to restore it; what is written is the same for all of 2.x.",
 )
-@_kryo_classes
 @click.option(
     "--skip-state",
     multiple=True,
@@ -296,7 +283,6 @@ def migrate(
     path: str,
     out: str,
     target: FlinkRelease,
-    kryo_classes: TextIO | None,
     skip_state: tuple[str, ...],
     overwrite: bool,
     dry_run: bool,
@@ -311,8 +297,7 @@ def migrate(
     \b
     savepoint migrate s3://jobs/flink-1.20 s3://jobs/flink-2.2 --target 2.2
     """
-    classes = () if kryo_classes is None else _classes(kryo_classes)
-    writer = open_savepoint(path, **uids, kryo_classes=classes).writer()
+    writer = open_savepoint(path, **uids).writer()
     for skipped in skip_state:
         operator, is_given, state = skipped.rpartition("/")
         if not is_given:
@@ -323,13 +308,6 @@ def migrate(
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
-
-
-def _classes(file: TextIO) -> tuple[KryoClass, ...]:
-    try:
-        return kryo_classes_of(file.read())
-    except ValueError as error:
-        raise click.UsageError(f"--kryo-classes {file.name}: {error}") from error
 
 
 def _hash_code(option: str) -> tuple[str, str]:

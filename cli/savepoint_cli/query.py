@@ -182,7 +182,9 @@ def _spark(
 
     spark = started_session(options)
     names = tuple(operator.uid for operator in opened.operators() if operator.uid)
-    paths = {name: where[name] for name in ("allow_paths", "strict_paths", "key_types")}
+    paths = {
+        name: where[name] for name in ("allow_paths", "strict_paths", "key_types", "kryo_classes")
+    }
     savepoint = Savepoint.load(spark, opened.path, uids=names, **paths)
     asked = {name: options[name] for name in ("nanoseconds", "undescribed_subclasses")}
     return SparkDatabase(savepoint, ReadOptions(**asked), times=options["times"])

@@ -43,6 +43,13 @@ SEEN = {
     "none": None,
 }
 """What a real job sees of the third object, where Java shows it otherwise than the row has it."""
+TRANSIENT = {
+    "1.20.5": {
+        "opens": "2024-03-01T10:00:00.000000001null",
+        "closes": "2024-07-01T10:00null[Europe/Berlin]",
+    }
+}
+"""Kryo 2 leaves transient fields out: any ZoneOffset that it has read has no text."""
 JOB = Operator(
     "vouchers",
     key="LONG",
@@ -92,7 +99,7 @@ def test_flink_sees_the_objects_of_rows(
             assert row["one"]["words"] == ["ß", None]
             assert row["many"][0]["id"] == row["key"] + 10
             assert row["named"]["x"]["id"] == row["key"] + 20
-        assert {name: seen[3]["one"][name] for name in SEEN} == SEEN
+        assert {name: seen[3]["one"][name] for name in SEEN} == SEEN | TRANSIENT.get(flink, {})
     again = Savepoint.load(spark, path, uids=["vouchers"], kryo_classes=CLASSES)
     table = again.read_keyed_state("vouchers")
     shown = table.selectExpr("key", "one.id", "one.`$undecoded`", "many[0].tags AS tags")

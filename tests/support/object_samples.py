@@ -8,10 +8,10 @@ from state_processor import Savepoint
 from support.sample_rows import SAMPLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from savepoint_formats.layout import KryoClass
+    from state_processor.types.described_classes import DescribedClasses
 
 OBJECTS = sorted(path.name for path in SAMPLES.glob("objects-*"))
 # Each of 40 keys keeps an object of its last transaction.
@@ -25,7 +25,7 @@ UIDS = (
 )
 
 
-def opened(path: str | Path, classes: Iterable[KryoClass] = ()) -> Savepoint:
+def opened(path: str | Path, classes: DescribedClasses = ()) -> Savepoint:
     """A sample, or a savepoint that was made of one."""
     return Savepoint.open(str(SAMPLES / path), uids=UIDS, kryo_classes=classes)
 

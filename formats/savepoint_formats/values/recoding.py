@@ -54,8 +54,7 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _ADVICE = (
-    ": describe the class with its fields, as kryo_class(…) or by --kryo-classes, or leave the state"
-    " out"
+    ": describe the class with its fields, as kryo_class(…) or by --classes, or leave the state out"
 )
 _KIND_BITS = 2
 _TIMESTAMP_SIZE = 8

@@ -181,7 +181,7 @@ def _migrated(
     if unknown:
         raise MigrationError(
             f"no value says what is in {', '.join(unknown)}: describe the class around it, with the"
-            " types of its fields, as kryo_class(…) or by --kryo-classes"
+            " types of its fields, as kryo_class(…) or by --classes"
         )
     for number, elements in known.items():
         _expect_serializers(places[number], elements)

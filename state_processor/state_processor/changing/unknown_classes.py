@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import within
@@ -19,11 +20,14 @@ if TYPE_CHECKING:
     from state_processor.snapshot.operator import Operator
 
 
-def classes_to_describe(operator: Operator) -> frozenset[str]:
-    """The classes in the states of an operator that have to be described.
+def classes_to_describe(operator: Operator) -> Counter[tuple[str, str]]:
+    """The classes in the states of an operator that have to be described, each with its state.
 
     Of each value it is the first one, behind which nothing can be read: what is described then may
     have others in it.
+
+    Returns:
+        Class and state -> the number of such values.
 
     Raises:
         SavepointError: A file can't be read.
@@ -31,11 +35,13 @@ def classes_to_describe(operator: Operator) -> frozenset[str]:
     kryo = operator.kryo
     assert kryo is not None  # as it is one of a savepoint
     with within(f"operator {operator.name}"):
-        names = (unknown_class(layout, data, kryo) for layout, data in _parts(operator))
-        return frozenset(name for name in names if name is not None)
+        found = (
+            (unknown_class(layout, data, kryo), state) for state, layout, data in _parts(operator)
+        )
+        return Counter((name, state) for name, state in found if name is not None)
 
 
-def _parts(operator: Operator) -> Iterator[tuple[Layout, bytes]]:
+def _parts(operator: Operator) -> Iterator[tuple[str, Layout, bytes]]:
     """All that may hold objects of Kryo, and how it lies."""
     for state in operator.catalog.states:
         if state.kind.is_raw or not state.kind.is_keyed:
@@ -47,11 +53,12 @@ def _parts(operator: Operator) -> Iterator[tuple[Layout, bytes]]:
             for layout, data in zip(
                 layouts, (piece.entries.keys, piece.entries.values), strict=True
             ):
-                yield from _of_kryo(layout, data)
+                yield from ((state.name, *part) for part in _of_kryo(layout, data))
     for elements in StoredElements.states_of(operator).values():
         layout = element_layout(elements)
         if holds_kryo(layout):
-            yield from ((layout, element) for element in stored_elements(operator, elements))
+            found = stored_elements(operator, elements)
+            yield from ((elements.name, layout, element) for element in found)
 
 
 def _of_kryo(layout: Layout | None, data: pa.LargeBinaryArray) -> Iterator[tuple[Layout, bytes]]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Literal, get_args
 from savepoint_formats.errors import MigrationError, OperatorExistsError
 from savepoint_formats.hashing.hash_shapes import HashShape
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
-from savepoint_formats.layout import KryoClass
 from savepoint_formats.metadata import MetadataVersion
 from state_processor import changing
 from state_processor.savepoint.planned_operator import PlannedOperator, combined, id_and_uid
 from state_processor.savepoint.state_changes import StateChanges
+from state_processor.types.described_classes import ClassToDescribe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -270,27 +270,30 @@ class SavepointChanges(StateChanges):
         operators = tuple(planned.converted() for planned in writer.operators)
         return replace(writer, operators=operators, is_canonical=True)
 
-    def classes_to_describe(self) -> tuple[KryoClass, ...]:
+    def classes_to_describe(self) -> tuple[ClassToDescribe, ...]:
         """The classes of the user in objects of Kryo, of which nobody has said what fields they have.
 
         All objects are read. Behind one of an unknown class nothing can be: once that is described,
         there may be others. What operators are removed or made anew has none.
 
         Returns:
-            Each class once, sorted by name, without fields: give it those, and open the savepoint
-            with it among ``kryo_classes``.
+            Each class once, sorted by name, and where it is: say what fields it has, and open the
+            savepoint with it among ``kryo_classes``.
 
         Raises:
             SavepointError: A file can't be read.
 
         Example:
-            >>> [unknown.class_name for unknown in savepoint.classes_to_describe()]
-            ['shop.Parcel', 'shop.Shape$Circle']
+            >>> [(unknown.class_name, unknown.values) for unknown in savepoint.classes_to_describe()]
+            [('shop.Parcel', {'crates/crate': 30})]
         """
         changes = (planned.change for planned in self.writer().operators)
         sources = (change.operator for change in changes if change is not None)
-        names = frozenset().union(*map(changing.classes_to_describe, sources))
-        return tuple(KryoClass(name) for name in sorted(names))
+        places: dict[str, dict[str, int]] = {}
+        for operator in sources:
+            for (name, state), count in changing.classes_to_describe(operator).items():
+                places.setdefault(name, {})[f"{operator.name}/{state}"] = count
+        return tuple(ClassToDescribe(name, places[name]) for name in sorted(places))
 
     def migrate(self, target: FlinkRelease = "2.2") -> SavepointWriter:
         """Makes a savepoint of Flink 1.x one that Flink 2.x restores with the same classes.

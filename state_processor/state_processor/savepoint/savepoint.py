@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from savepoint_formats.layout import KryoClass
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
     from state_processor.snapshot.key_types import GivenType
+    from state_processor.types.described_classes import DescribedClasses
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,7 +36,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
         path: str,
         *,
         uids: Iterable[str] = (),
-        kryo_classes: Iterable[KryoClass] = (),
+        kryo_classes: DescribedClasses = (),
         allow_paths: Iterable[str] = (),
         strict_paths: bool = False,
         key_types: Mapping[str, GivenType] | None = None,

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from savepoint_formats.layout import KryoClass
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.reading.functions import (
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
         WindowReaderFunction,
     )
     from state_processor.savepoint.merged_rows import ReadMerge
+    from state_processor.types.described_classes import DescribedClasses
     from state_processor.types.timer_dates import Times
 
 
@@ -62,7 +62,7 @@ class SparkSavepoint(SparkAuditVerbs, Savepoint):
         spark: SparkSession,
         path: str,
         uids: Iterable[str],
-        kryo_classes: Iterable[KryoClass] = (),
+        kryo_classes: DescribedClasses = (),
         options: Mapping[str, Any] | None = None,
     ) -> Self:
         """Opens a savepoint for a session; see ``Savepoint.load``."""

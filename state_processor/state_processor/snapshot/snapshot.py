@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.tables.tables import Table
     from state_processor.snapshot.key_types import GivenType
+    from state_processor.types.described_classes import DescribedClasses
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,7 +72,7 @@ class Snapshot:
         path: str,
         *,
         uids: Iterable[str] = (),
-        kryo_classes: Iterable[KryoClass] = (),
+        kryo_classes: DescribedClasses = (),
         allow_paths: Iterable[str] = (),
         strict_paths: bool = False,
         key_types: Mapping[str, GivenType] | None = None,
@@ -85,7 +87,8 @@ class Snapshot:
                 is given here is called by it. They may be all uids of a job, of which the
                 savepoint need not have each.
             kryo_classes: Classes of the job that Kryo wrote, as no savepoint knows their fields;
-                see ``kryo_class``. State of such a class is then a struct.
+                see ``kryo_class``. State of such a class is then a struct. Or a file of YAML or
+                JSON that describes them.
             allow_paths: Local directories and URIs. Files of the savepoint that lie on another
                 store (scheme and host, or bucket) are followed only below these.
             strict_paths: Follow nothing else out of the directories of the savepoint and of its
@@ -123,7 +126,7 @@ class Snapshot:
             data = directory.read_metadata()
         metadata = CheckpointMetadata.read(DataInputView(data, directory.metadata_path))
         names = _names_by_id(metadata, uids, path)
-        kryo = _kryo(metadata, tuple(kryo_classes))
+        kryo = _kryo(metadata, _described(kryo_classes))
         keys = key_serializers(key_types or {}, metadata.operators, path)
         operators = tuple(
             Operator(
@@ -273,6 +276,15 @@ def _kryo(metadata: CheckpointMetadata, classes: tuple[KryoClass, ...]) -> KryoD
     """The Kryo of the Flink that wrote the savepoint: 2.x has another one than 1.x."""
     is_flink_2 = metadata.version >= MetadataVersion.OPERATOR_NAMES
     return KryoDialect(KryoVersion.V5_6 if is_flink_2 else KryoVersion.V2_24, classes)
+
+
+def _described(classes: DescribedClasses) -> tuple[KryoClass, ...]:
+    """The classes, or those that a file describes."""
+    if isinstance(classes, str | os.PathLike):
+        from state_processor.types.class_descriptions import class_descriptions  # noqa: PLC0415  # YAML is slow
+
+        return class_descriptions(classes)
+    return tuple(classes)
 
 
 def _names_by_id(metadata: CheckpointMetadata, uids: Iterable[str], path: str) -> dict[bytes, str]:

@@ -45,18 +45,27 @@ class YamlSection:
         Raises:
             DescriptionError: It is no YAML, or no mapping.
         """
-        try:
-            _expect_flat(text, file)
-            node = yaml.compose(text, yaml.SafeLoader)
-        except yaml.MarkedYAMLError as error:
-            line = f" line {error.problem_mark.line + 1}" if error.problem_mark else ""
-            raise DescriptionError(f"{file}{line}: it is no YAML: {error.problem}") from error
-        except yaml.YAMLError as error:
-            reason = " ".join(str(error).split())
-            raise DescriptionError(f"{file}: it is no YAML: {reason}") from error
+        node = _composed(text, file)
         if node is None:
             raise DescriptionError(f"{file} is empty, expected at least the uid of an operator")
         return cls._of(node, file, "")
+
+    @classmethod
+    def list_of_text(cls, text: str, file: str) -> tuple[Self, ...]:
+        """The parts of a file that is a list; none of an empty one.
+
+        Raises:
+            DescriptionError: It is no YAML, or no list of mappings.
+        """
+        node = _composed(text, file)
+        if node is None:
+            return ()
+        if not isinstance(node, yaml.SequenceNode):
+            line = node.start_mark.line + 1
+            raise DescriptionError(f"{file} line {line}: it is {_said(node)}, expected a list")
+        return tuple(
+            cls._of(element, file, f"[{index}]") for index, element in enumerate(node.value)
+        )
 
     @classmethod
     def _of(cls, node: yaml.Node, file: str, place: str) -> Self:
@@ -178,6 +187,18 @@ class YamlSection:
     def _node(self, name: str) -> yaml.Node | None:
         node = self.fields.get(name)
         return None if node is None or node.tag == _NULL else node
+
+
+def _composed(text: str, file: str) -> yaml.Node | None:
+    try:
+        _expect_flat(text, file)
+        return yaml.compose(text, yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        line = f" line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise DescriptionError(f"{file}{line}: it is no YAML: {error.problem}") from error
+    except yaml.YAMLError as error:
+        reason = " ".join(str(error).split())
+        raise DescriptionError(f"{file}: it is no YAML: {reason}") from error
 
 
 def _said(node: yaml.Node) -> str:

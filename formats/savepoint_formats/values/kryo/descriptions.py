@@ -102,13 +102,14 @@ def _class_of(described: Any) -> KryoClass:
 
 def kryo_classes_json(classes: Iterable[KryoClass]) -> str:
     """The mirror of ``kryo_classes_of``."""
-    return json.dumps([_plain(class_) for class_ in classes])
+    return json.dumps([kryo_class_members(class_) for class_ in classes])
 
 
-def _plain(kryo_class: KryoClass) -> dict[str, Any]:
+def kryo_class_members(kryo_class: KryoClass) -> dict[str, Any]:
+    """What JSON and YAML have of a class."""
     plain: dict[str, Any] = {"class": kryo_class.class_name}
     if kryo_class.constants:
-        plain["constants"] = kryo_class.constants
+        plain["constants"] = list(kryo_class.constants)
     else:
         plain["fields"] = {field.name: source_type(field) for field in kryo_class.fields}
     return plain | ({"final": True} if kryo_class.is_final else {})

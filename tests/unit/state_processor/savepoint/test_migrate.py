@@ -13,6 +13,7 @@ from support.sample_rows import SAMPLES
 
 from savepoint_formats.values.kryo.descriptions import kryo_classes_json
 from state_processor import MigrationError, Savepoint, UndecodableError, kryo_class
+from state_processor.types.class_descriptions import described_classes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,15 +117,18 @@ def test_the_command_prints_classes_to_fill_in(tmp_path: Path) -> None:
     uids = [part for uid in ("baskets", "crates", "payments", "shapes") for part in ("--uid", uid)]
     code, output = run("classes", SAMPLES / OLD[0], *uids)
     assert code == 0
-    empty = json.loads(output)
-    assert [one["class"] for one in empty] == sorted(one.class_name for one in CLASSES)
+    unknown = described_classes(output, "printed")
+    assert [one.class_name for one in unknown] == sorted(one.class_name for one in CLASSES)
+    assert {one.fields for one in unknown} == {()}
+    assert output.startswith("# crates/crate: 30 values\n- class: shop.Parcel\n")
     described = tmp_path / "classes.json"
     described.write_text(kryo_classes_json(CLASSES[:1]), encoding="utf-8")
     code, output = run("classes", SAMPLES / OLD[0], *uids, "--kryo-classes", described)
     assert code == 0
-    first, *others = json.loads(output)
-    assert first["fields"] == {"id": "long", "content": "java.lang.String"}
-    assert [one["fields"] for one in others] == [{}, {}]
+    first, *others = described_classes(output, "printed")
+    assert first == CLASSES[0]
+    assert [one.class_name for one in others] == [one.class_name for one in CLASSES[1:]]
+    assert opened(OLD[0], described).kryo.classes == CLASSES[:1]
 
 
 def test_the_command_takes_classes_and_leaves_states_out(tmp_path: Path) -> None:

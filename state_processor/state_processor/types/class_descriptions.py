@@ -1,0 +1,106 @@
+"""Descriptions of classes as YAML, with what is known of each class in front of it.
+
+::
+
+    # crates/crate: 30 values
+    - class: shop.Parcel
+      fields:
+        id: long
+        content: java.lang.String
+      final: true
+    - class: shop.Colour
+      constants: [RED, GREEN]
+
+A JSON list of the same is one, too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+from savepoint_formats.errors import DescriptionError
+from savepoint_formats.values.kryo.descriptions import kryo_class, kryo_class_members
+from state_processor.types.yaml_section import YamlSection
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable
+
+    from savepoint_formats.layout import KryoClass
+    from state_processor.types.described_classes import ClassToDescribe
+
+_MEMBERS = ("class", "fields", "final", "constants")
+_TO_FILL_IN = "  fields: {}  # name: type, of all fields that are neither static nor transient"
+
+
+def class_descriptions(path: str | os.PathLike[str]) -> tuple[KryoClass, ...]:
+    """The classes that a file of YAML or JSON describes.
+
+    Args:
+        path: The file.
+
+    Raises:
+        DescriptionError: It describes none; the message names the line.
+
+    Example:
+        >>> Savepoint.open("s3://jobs/savepoint-1a2b", kryo_classes=class_descriptions("classes.yaml"))
+    """
+    try:
+        return described_classes(Path(path).read_text(encoding="utf-8-sig"), str(path))
+    except UnicodeDecodeError as error:
+        raise DescriptionError(f"{path} is no UTF-8: byte {error.start}") from error
+
+
+def described_classes(text: str, file: str) -> tuple[KryoClass, ...]:
+    """The classes that a text describes.
+
+    Raises:
+        DescriptionError: It describes none; the message names the line.
+    """
+    # JSON may have tabs between its parts, and YAML may not.
+    is_json = text.lstrip().startswith("[")
+    sections = YamlSection.list_of_text(text.expandtabs() if is_json else text, file)
+    classes = tuple(map(_class, sections))
+    for index, section in enumerate(sections):
+        if classes[index].class_name in (one.class_name for one in classes[:index]):
+            raise section.error(f"{classes[index].class_name} is described twice", "class")
+    return classes
+
+
+def _class(section: YamlSection) -> KryoClass:
+    section.expect_only(_MEMBERS)
+    name, is_final = section.text("class"), section.flag("final")
+    if "constants" in section.fields:
+        if "fields" in section.fields:
+            raise section.error("a class has fields or constants, not both", "fields")
+        return kryo_class(name, constants=section.texts("constants"), is_final=is_final)
+    fields = section.section("fields")
+    types = {}
+    for field in () if fields is None else fields.fields:
+        assert fields is not None  # as it has this one
+        types[field] = fields.text(field)
+        fields.parsed(field, lambda text, field=field: kryo_class(name, {field: text}))  # type: ignore[misc]  # the name of the moment
+    return kryo_class(name, types, is_final=is_final)
+
+
+def class_descriptions_text(
+    described: Iterable[KryoClass], unknown: Iterable[ClassToDescribe] = ()
+) -> str:
+    """The mirror of ``described_classes``, with classes to fill in behind those that are known."""
+    known = [_described(one) for one in described]
+    return "\n".join([*known, *map(_to_fill_in, unknown)]) or "[]"
+
+
+def _described(described: KryoClass) -> str:
+    text: str = yaml.safe_dump(
+        [kryo_class_members(described)], sort_keys=False, allow_unicode=True, width=100
+    )
+    return text.rstrip("\n")
+
+
+def _to_fill_in(unknown: ClassToDescribe) -> str:
+    places = (f"# {place}: {count} values" for place, count in unknown.values.items())
+    return "\n".join([*places, f"- class: {unknown.class_name}", _TO_FILL_IN])

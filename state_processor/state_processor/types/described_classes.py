@@ -1,0 +1,26 @@
+"""Classes of the user: those that somebody described, and those that nobody has."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from savepoint_formats.layout import KryoClass
+
+DescribedClasses = Iterable[KryoClass] | str | os.PathLike[str]
+"""Classes as ``kryo_class`` makes them, or the path of a file that describes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassToDescribe:
+    """A class of the user in objects of Kryo, of which nobody has said what fields it has.
+
+    Attributes:
+        class_name: Its full name.
+        values: State -> in how many values it is the first that is not known, behind which nothing
+            can be read; states are named ``operator/state``.
+    """
+
+    class_name: str
+    values: Mapping[str, int]
