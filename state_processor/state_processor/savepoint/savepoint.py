@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from state_processor.checks.kafka_state import with_offsets
+from state_processor.checks.kafka_offsets import with_offsets
 from state_processor.savepoint.audit_verbs import AuditVerbs
 from state_processor.savepoint.changes import SavepointChanges
 from state_processor.savepoint.writer import SavepointWriter
