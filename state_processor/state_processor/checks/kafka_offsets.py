@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+import struct
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_formats.errors import RefusedError, StateNotFoundError
-from savepoint_formats.kafka.source_state import KafkaSplit
+from savepoint_formats.kafka.consumer_state import LEGACY_STATE, stored_number
+from savepoint_formats.kafka.source_state import NO_STOPPING_OFFSET, KafkaSplit
 from savepoint_formats.metadata import InlineStream
 from savepoint_formats.state_files.header import OperatorBackendHeader
 from savepoint_formats.state_files.operator_state import read_elements
-from state_processor.checks.kafka_state import READER_STATE, STARTS, splits_of
+from state_processor.checks.kafka_state import READER_STATE, STARTS, consumed, splits_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     _Offsets = Mapping[tuple[str, int], tuple[int, int | None]]
 
 _SIZE_SIZE = 4
+_NUMBER = struct.Struct(">q")
 
 _OFFSETS = {name: offset for offset, name in STARTS.items()}
 
@@ -31,7 +34,7 @@ def with_offsets(
 ) -> tuple[Operator, ...]:
     """The operators of a savepoint whose Kafka sources go on elsewhere.
 
-    A split has as many bytes as before, so that nothing else of a file changes; the files of
+    An element has as many bytes as before, so that nothing else of a file changes; the files of
     these sources, which are small, lie in ``_metadata`` then.
 
     Args:
@@ -43,60 +46,91 @@ def with_offsets(
     Raises:
         OperatorNotFoundError: There is no such operator.
         StateNotFoundError: It is no Kafka source.
-        RefusedError: No source has a partition, or its state is compressed.
+        RefusedError: No source has a partition, or its state is compressed; or a
+            ``FlinkKafkaConsumer``, which never stops, is told where to.
         ValueError: A row lacks something, or has something that is no offset.
     """
     wanted = dict(map(_wanted, rows))
-    sources = _sources(snapshot, operator)
-    known = {(one.topic, one.partition) for splits in sources.values() for one in splits}
+    chosen = snapshot.operators() if operator is None else (snapshot.operator(operator),)
+    sources = {one.name: one for one in map(_Source.of, chosen) if one.splits}
+    if not sources:
+        where = snapshot.path if operator is None else f"operator {operator}"
+        raise StateNotFoundError(f"{where} has no Kafka source that has partitions")
+    known = {(split.topic, split.partition) for one in sources.values() for _, split in one.splits}
     if missing := sorted(f"{topic} {partition}" for topic, partition in set(wanted) - known):
         raise RefusedError(
             f"{snapshot.path} has no source that reads {', '.join(missing)}: a reader gets only"
             " what the coordinator has assigned to it"
         )
     return tuple(
-        _with_moved_splits(one, wanted) if one.name in sources else one
+        sources[one.name].moved(wanted) if one.name in sources else one
         for one in snapshot.operators()
     )
 
 
-def _with_moved_splits(operator: Operator, wanted: _Offsets) -> Operator:
-    subtasks = tuple(_subtask(operator, one, wanted) for one in operator.record.subtasks)
-    return replace(operator, record=replace(operator.record, subtasks=subtasks))
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """An operator that may be a Kafka source.
 
+    Attributes:
+        operator: The operator.
+        state: The state that has its splits.
+        splits: These, by subtask, in the order of its elements.
+    """
 
-def _subtask(operator: Operator, subtask: SubtaskState, wanted: _Offsets) -> SubtaskState:
-    handle = subtask.managed_operator_state
-    if handle is None or READER_STATE not in {one.name for one in handle.states if one.offsets}:
-        return subtask
-    if OperatorBackendHeader.of_handle(operator.directory, handle).is_compressed:
-        raise RefusedError(
-            f"the state of {operator.name} is compressed, so that offsets in it can't be set: take"
-            " a savepoint with execution.checkpointing.snapshot-compression off"
-        )
-    file = operator.directory.file(handle.stream)
-    data = bytearray(file.read())
-    for piece in read_elements(file, handle, READER_STATE, is_compressed=False, size=len(data)):
-        for start, end in zip(piece.starts + piece.base, piece.ends + piece.base, strict=True):
+    operator: Operator
+    state: str
+    splits: list[tuple[int, KafkaSplit]]
+
+    @classmethod
+    def of(cls, operator: Operator) -> Self:
+        if splits := consumed(operator):
+            return cls(operator, LEGACY_STATE, splits)
+        return cls(operator, READER_STATE, splits_of(operator) or [])
+
+    @property
+    def name(self) -> str:
+        return self.operator.name
+
+    def moved(self, wanted: _Offsets) -> Operator:
+        """The operator, whose splits go on elsewhere."""
+        record = self.operator.record
+        subtasks = tuple(self._subtask(one, wanted) for one in record.subtasks)
+        return replace(self.operator, record=replace(record, subtasks=subtasks))
+
+    def _subtask(self, subtask: SubtaskState, wanted: _Offsets) -> SubtaskState:
+        handle, operator = subtask.managed_operator_state, self.operator
+        if handle is None or self.state not in {one.name for one in handle.states if one.offsets}:
+            return subtask
+        if OperatorBackendHeader.of_handle(operator.directory, handle).is_compressed:
+            raise RefusedError(
+                f"the state of {operator.name} is compressed, so that offsets in it can't be set:"
+                " take a savepoint with execution.checkpointing.snapshot-compression off"
+            )
+        file = operator.directory.file(handle.stream)
+        data = bytearray(file.read())
+        splits = iter([split for index, split in self.splits if index == subtask.index])
+        pieces = read_elements(file, handle, self.state, is_compressed=False, size=len(data))
+        for piece in pieces:
+            places = zip(piece.starts + piece.base, piece.ends + piece.base, strict=True)
+            for start, end in places:
+                self._write(data, start, end, _moved(next(splits), wanted))
+        stream = InlineStream(f"{operator.id}-{subtask.index}", bytes(data))
+        moved = replace(handle, stream=stream, directories=None)
+        return replace(subtask, managed_operator_state=moved)
+
+    def _write(self, data: bytearray, start: int, end: int, split: KafkaSplit) -> None:
+        if self.state == READER_STATE:
             # The size of the bytes is in front of them.
-            split = KafkaSplit.of(bytes(data[start + _SIZE_SIZE : end]), file.path)
-            data[start + _SIZE_SIZE : end] = _moved(split, wanted).to_bytes()
-    stream = InlineStream(f"{operator.id}-{subtask.index}", bytes(data))
-    moved = replace(handle, stream=stream, directories=None)
-    return replace(subtask, managed_operator_state=moved)
-
-
-def _sources(snapshot: Snapshot, operator: str | None) -> dict[str, list[KafkaSplit]]:
-    chosen = snapshot.operators() if operator is None else (snapshot.operator(operator),)
-    sources = {}
-    for one in chosen:
-        splits = splits_of(one)
-        if splits:
-            sources[one.name] = [split for _, split in splits]
-    if not sources:
-        where = snapshot.path if operator is None else f"operator {operator}"
-        raise StateNotFoundError(f"{where} has no Kafka source that has partitions")
-    return sources
+            data[start + _SIZE_SIZE : end] = split.to_bytes()
+            return
+        if split.stopping_offset != NO_STOPPING_OFFSET:
+            raise RefusedError(
+                f"{self.name} is a FlinkKafkaConsumer, which has no stopping offsets:"
+                f" {split.topic} {split.partition} can't have one"
+            )
+        # The number is the last of the element.
+        data[end - _NUMBER.size : end] = _NUMBER.pack(stored_number(split.offset))
 
 
 def _wanted(row: Mapping[str, Any]) -> tuple[tuple[str, int], tuple[int, int | None]]:

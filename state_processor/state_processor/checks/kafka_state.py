@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from savepoint_formats.errors import FormatError
+from savepoint_formats.kafka.consumer_state import LEGACY_STATE, next_offset
 from savepoint_formats.kafka.sink_state import KafkaWriter, pending_transactions
 from savepoint_formats.kafka.source_state import (
     COMMITTED,
@@ -32,15 +33,15 @@ if TYPE_CHECKING:
     from state_processor.snapshot.snapshot import Snapshot
 
 READER_STATE = "SourceReaderState"
-LEGACY_STATE = "topic-partition-offset-states"
 WRITER_STATE = "writer_raw_states"
 COMMITTER_STATE = "streaming_committer_raw_states"
 
 STARTS = {EARLIEST: "earliest", LATEST: "latest", COMMITTED: "committed"}
 """Offset of a split that is none -> how it is told."""
 
+
 # Of a consumer that Flink has no more, and whose fields no savepoint knows.
-_LEGACY_CLASS = KryoClass(
+_TOPIC_PARTITION = KryoClass(
     "org.apache.flink.streaming.connectors.kafka.internals.KafkaTopicPartition",
     (
         KryoField("cachedHash", "int"),
@@ -166,18 +167,19 @@ def _table(kind: type, records: Sequence[Any]) -> pa.Table:
 
 
 def _offsets(operator: Operator) -> Iterator[KafkaOffset]:
-    for subtask, split in splits_of(operator) or ():
-        yield KafkaOffset(
-            operator.name,
-            subtask,
-            "KafkaSource",
-            split.topic,
-            split.partition,
-            None if split.offset in STARTS else split.offset,
-            STARTS.get(split.offset, ""),
-            None if split.stopping_offset == NO_STOPPING_OFFSET else split.stopping_offset,
-        )
-    yield from _legacy_offsets(operator)
+    readers = {"KafkaSource": splits_of(operator) or (), "FlinkKafkaConsumer": consumed(operator)}
+    for source, found in readers.items():
+        for subtask, split in found:
+            yield KafkaOffset(
+                operator.name,
+                subtask,
+                source,
+                split.topic,
+                split.partition,
+                None if split.offset in STARTS else split.offset,
+                STARTS.get(split.offset, ""),
+                None if split.stopping_offset == NO_STOPPING_OFFSET else split.stopping_offset,
+            )
 
 
 def splits_of(operator: Operator) -> list[tuple[int, KafkaSplit]] | None:
@@ -189,27 +191,24 @@ def splits_of(operator: Operator) -> list[tuple[int, KafkaSplit]] | None:
         return None
 
 
-def _legacy_offsets(operator: Operator) -> Iterator[KafkaOffset]:
+def consumed(operator: Operator) -> list[tuple[int, KafkaSplit]]:
+    """The same of a ``FlinkKafkaConsumer``, in the order of its elements; nothing of others.
+
+    Raises:
+        FormatError: It has something else than partitions and offsets.
+    """
     if operator.kryo is None or not _has_state(operator, LEGACY_STATE):
-        return
-    known = replace(operator.kryo, classes=(*operator.kryo.classes, _LEGACY_CLASS))
-    described = replace(operator, kryo=known)
-    for subtask, element in _values(described, LEGACY_STATE):
-        place, offset = element["f0"], element["f1"]
+        return []
+    known = replace(operator.kryo, classes=(*operator.kryo.classes, _TOPIC_PARTITION))
+    found = []
+    for subtask, element in _values(replace(operator, kryo=known), LEGACY_STATE):
+        place, number = element["f0"], element["f1"]
         if not isinstance(place, dict) or "topic" not in place:
             reason = "an offset of a class that is not known"
             raise FormatError(reason, LEGACY_STATE, -1).within(f"operator {operator.name}")
-        yield KafkaOffset(
-            operator.name,
-            subtask,
-            "FlinkKafkaConsumer",
-            place["topic"],
-            place["partition"],
-            # It has the last record that was read.
-            offset + 1 if offset >= 0 else None,
-            "" if offset >= 0 else "group offsets, or as the job says",
-            None,
-        )
+        split = KafkaSplit(place["topic"], place["partition"], next_offset(number))
+        found.append((subtask, split))
+    return found
 
 
 def _partitions(operator: Operator) -> Iterator[KnownPartition]:

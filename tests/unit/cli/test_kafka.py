@@ -9,6 +9,7 @@ import pytest
 from support.commands import run
 from support.kafka_states import (
     COLLECTORS,
+    CONSUMER,
     EARLIEST_SPLIT,
     ENUMERATOR,
     SPLIT,
@@ -155,3 +156,42 @@ def test_offsets_that_are_refused(job: Path) -> None:
 
 def test_wrong_calls(job: Path) -> None:
     assert run("kafka", job, "--out", "somewhere")[0] == 2
+
+
+@pytest.fixture
+def consumer(tmp_path: Path) -> Path:
+    (tmp_path / "consumer").mkdir()
+    (tmp_path / "consumer" / "_metadata").write_bytes(CONSUMER)
+    return tmp_path / "consumer"
+
+
+def consumed(path: Path) -> list[tuple[Any, ...]]:
+    return [
+        (one.source, one.topic, one.partition, one.offset, one.start)
+        for one in Savepoint.open(str(path)).kafka().offsets
+    ]
+
+
+def test_the_consumer_of_before_goes_on_elsewhere_too(consumer: Path, tmp_path: Path) -> None:
+    assert consumed(consumer) == [
+        ("FlinkKafkaConsumer", "orders", 0, 42, ""),
+        ("FlinkKafkaConsumer", "orders", 1, None, "earliest"),
+        ("FlinkKafkaConsumer", "payments", 0, None, "committed"),
+    ]
+    savepoint = Savepoint.open(str(consumer))
+    rows: list[dict[str, Any]] = [
+        {"topic": "orders", "partition": 0, "offset": "latest"},
+        {"topic": "payments", "partition": 0, "offset": 0},
+    ]
+    savepoint.set_kafka_offsets(rows).write(str(tmp_path / "moved"))
+    assert consumed(tmp_path / "moved") == [
+        ("FlinkKafkaConsumer", "orders", 0, None, "latest"),
+        ("FlinkKafkaConsumer", "orders", 1, None, "earliest"),
+        ("FlinkKafkaConsumer", "payments", 0, 0, ""),
+    ]
+    assert Savepoint.open(str(tmp_path / "moved")).verify().faults == ()
+    stopping = [{**rows[1], "stopping_offset": 9}]
+    with pytest.raises(RefusedError, match="no stopping offsets: payments 0"):
+        savepoint.set_kafka_offsets(stopping)
+    with pytest.raises(RefusedError, match="orders 2"):
+        savepoint.set_kafka_offsets([{**rows[0], "partition": 2}])
