@@ -106,14 +106,16 @@ class RuntimeContext:
 
     def _state(self, descriptor: StateDescriptor, kind: type[AnyState]) -> AnyState:
         name = descriptor.name
-        found = self._known.get(name)
-        if found is None or found.job_kind not in kind.kinds:
-            what = f"is a {found.job_kind.value} state" if found else "does not exist"
-            known = ", ".join(f"{one.name} ({one.job_kind.value})" for one in self._known.values())
+        stored = self._known.get(name)
+        if stored is None or stored.job_kind not in kind.kinds:
+            what = f"is a {stored.job_kind.value} state" if stored else "does not exist"
+            known = ", ".join(
+                f"{other.name} ({other.job_kind.value})" for other in self._known.values()
+            )
             raise StateNotFoundError(
                 f"{kind.__name__} {name!r} of {self._operator} {what}; it has: {known or 'none'}"
             )
-        new = read_state(kind, descriptor) if found.scope.is_local else kind(name)
+        new = read_state(kind, descriptor) if stored.scope.is_local else kind(name)
         state = self._registered.setdefault(name, new)
         assert isinstance(state, kind)  # a name has one kind, hence one class
         return state

@@ -136,8 +136,8 @@ class RowPages:
 
     def _keep(self, page: Page) -> None:
         self._kept[page.number] = page
-        size = sum(one.rows.nbytes for one in self._kept.values())
-        for number in [one for one in self._kept if one != page.number]:
+        size = sum(page.rows.nbytes for page in self._kept.values())
+        for number in [kept for kept in self._kept if kept != page.number]:
             if size <= self._kept_size:
                 return
             size -= self._kept.pop(number).rows.nbytes

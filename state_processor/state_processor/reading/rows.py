@@ -64,8 +64,8 @@ def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
 def _with_plain_types(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch without integers of 128 bits, which sums of DuckDB are, where 64 are enough."""
     columns = [
-        one.cast(pa.int64()) if one.type.equals(_HUGE) and _fits(one) else one
-        for one in batch.columns
+        column.cast(pa.int64()) if column.type.equals(_HUGE) and _fits(column) else column
+        for column in batch.columns
     ]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
@@ -76,8 +76,8 @@ _HUGE = pa.decimal128(38, 0)
 def _fits(column: pa.Array) -> bool:
     """Whether numbers of 128 bits have but 64."""
     extremes = pc.min_max(column)
-    found = [extremes[name].as_py() for name in ("min", "max")]
-    return all(one is None or -(1 << 63) <= one < 1 << 63 for one in found)
+    bounds = [extremes[name].as_py() for name in ("min", "max")]
+    return all(bound is None or -(1 << 63) <= bound < 1 << 63 for bound in bounds)
 
 
 def result_rows(
@@ -94,7 +94,7 @@ def result_rows(
         column to value, as ``first_rows`` has them.
     """
     names = distinct(schema.names)
-    renamed = (pa.RecordBatch.from_arrays(one.columns, names=names) for one in batches)
+    renamed = (pa.RecordBatch.from_arrays(batch.columns, names=names) for batch in batches)
     return names, _rows(renamed)
 
 

@@ -35,8 +35,8 @@ def first_batches(frame: DataFrame, limit: int) -> tuple[pa.Schema, Iterator[pa.
         SavepointError: A file is damaged or missing, as the scan tells it.
     """
     with query_errors():
-        found = frame.limit(limit).toArrow()
-    return found.schema, iter(found.to_batches())
+        table = frame.limit(limit).toArrow()
+    return table.schema, iter(table.to_batches())
 
 
 def all_batches(frame: DataFrame) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:

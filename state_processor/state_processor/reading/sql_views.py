@@ -41,8 +41,8 @@ class SqlViews:
         self._spark = spark
         self._databases: set[str] = set()
         self._ensure_database(_BASES)
-        found = spark.sql(f"SHOW TABLES IN {_BASES}").collect()
-        self._bases = {str(row["tableName"]) for row in found}
+        tables = spark.sql(f"SHOW TABLES IN {_BASES}").collect()
+        self._bases = {str(row["tableName"]) for row in tables}
 
     def create(
         self,
@@ -86,9 +86,9 @@ class SqlViews:
         own = _own_name(view)
         base = f"{own}_{_digest(columns)}"
         if base not in self._bases:
-            former = {one for one in self._bases if re.fullmatch(f"{own}_[0-9a-f]{{16}}", one)}
-            for one in former:
-                self._spark.sql(f"DROP TABLE IF EXISTS {_BASES}.{quoted(one)}")
+            former = {base for base in self._bases if re.fullmatch(f"{own}_[0-9a-f]{{16}}", base)}
+            for base in former:
+                self._spark.sql(f"DROP TABLE IF EXISTS {_BASES}.{quoted(base)}")
             self._spark.sql(
                 f"CREATE TABLE IF NOT EXISTS {_BASES}.{quoted(base)} ({columns}) USING {FORMAT}"
             )

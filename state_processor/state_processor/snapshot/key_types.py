@@ -40,7 +40,7 @@ def key_serializers(
         ValueError: A text is none of a type.
     """
     records = list(operators)
-    known = {name: one.operator_id for one in records for name in _names(one)}
+    known = {name: record.operator_id for record in records for name in _names(record)}
     serializers: dict[OperatorId, TypeSerializerSnapshot] = {}
     for uid, key_type in given.items():
         operator_id = known.get(uid, OperatorId.from_uid(uid))

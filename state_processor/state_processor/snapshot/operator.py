@@ -90,7 +90,7 @@ class Operator:
     def unread_tables(self) -> dict[str, tuple[CatalogProblem, ...]]:
         """The tables of which no file can be read, and why."""
         known = {table.name for table in self.tables}
-        return {name: found for name, found in self.problems.items() if name not in known}
+        return {name: problems for name, problems in self.problems.items() if name not in known}
 
     def table(self, name: str) -> Table:
         """The table of this name.
@@ -109,7 +109,9 @@ class Operator:
             raise copy(problem.error).within(*places)
         names = [table.name for table in self.tables]
         known = ", ".join(names) or "none"
-        unread_files = "".join(f"; could not be read: {one}" for one in self.catalog.problems)
+        unread_files = "".join(
+            f"; could not be read: {problem}" for problem in self.catalog.problems
+        )
         message = f"operator {self.name} has no table {name!r}; it has: {known}{unread_files}"
         message += did_you_mean(name, names)
         raise StateNotFoundError(message)

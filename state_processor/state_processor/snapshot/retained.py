@@ -107,22 +107,22 @@ def newest_complete(path: str, rules: PathRules) -> tuple[RetainedSnapshot | Non
 
     That is looked for where Flink makes checkpoints: in the directory, or in those of jobs in it.
     """
-    found = _newest_first(_Directory.of(path, rules).retained(_JOBS_DEPTH))
-    return next((one for one in found if one.is_complete), None), len(found)
+    snapshots = _newest_first(_Directory.of(path, rules).retained(_JOBS_DEPTH))
+    return next((snapshot for snapshot in snapshots if snapshot.is_complete), None), len(snapshots)
 
 
-def _newest_first(found: Sequence[RetainedSnapshot]) -> tuple[RetainedSnapshot, ...]:
+def _newest_first(snapshots: Sequence[RetainedSnapshot]) -> tuple[RetainedSnapshot, ...]:
     newest: dict[str, tuple[str, int]] = {}
-    for one in found:
-        rank = (one.time or "", one.id or 0)
-        job = _job_of(one)
+    for snapshot in snapshots:
+        rank = (snapshot.time or "", snapshot.id or 0)
+        job = _job_of(snapshot)
         newest[job] = max(newest.get(job, ("", 0)), rank)
 
-    def order(one: RetainedSnapshot) -> tuple[tuple[str, int], str, int, str]:
-        job = _job_of(one)
-        return newest[job], job, one.id or 0, one.time or ""
+    def order(snapshot: RetainedSnapshot) -> tuple[tuple[str, int], str, int, str]:
+        job = _job_of(snapshot)
+        return newest[job], job, snapshot.id or 0, snapshot.time or ""
 
-    return tuple(sorted(found, key=order, reverse=True))
+    return tuple(sorted(snapshots, key=order, reverse=True))
 
 
 def _job_of(snapshot: RetainedSnapshot) -> str:
@@ -185,7 +185,7 @@ class _Directory:
                 self.times[info.path] = info.mtime
         return [
             posixpath.join(below, info.base_name)
-            for info in sorted(infos, key=lambda one: one.path)
+            for info in sorted(infos, key=lambda info: info.path)
             if info.type == fs.FileType.Directory
         ]
 
@@ -214,7 +214,9 @@ class _Directory:
         except SavepointError as error:
             return RetainedSnapshot(path, None, time, "", 0, own_size, 0, False, str(error))
         streams = [
-            one.stream for operator in metadata.operators for one in stream_references(operator)
+            reference.stream
+            for operator in metadata.operators
+            for reference in stream_references(operator)
         ]
         problem = self._missing(directory, streams)
         return RetainedSnapshot(
@@ -280,10 +282,10 @@ class _Directory:
 
 def _sizes_of_folders(sizes: Mapping[str, int]) -> Counter[str]:
     """The bytes below each folder, of files with these paths and sizes."""
-    found: Counter[str] = Counter()
+    folders: Counter[str] = Counter()
     for file, size in sizes.items():
         end = file.rfind("/")
         while end > 0:
-            found[file[:end]] += size
+            folders[file[:end]] += size
             end = file.rfind("/", 0, end)
-    return found
+    return folders

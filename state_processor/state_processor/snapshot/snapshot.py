@@ -211,8 +211,8 @@ class Snapshot:
         return [
             column
             for operator in self._operators
-            for found in operator.tables
-            for column in ColumnDescription.of_table(operator, found)
+            for shown in operator.tables
+            for column in ColumnDescription.of_table(operator, shown)
         ]
 
     def warn_of_unread_tables(self) -> None:

@@ -49,13 +49,13 @@ class SqlTable:
     def sql(self) -> str:
         """What a query calls it; in quotes where a name begins with a digit."""
         parts = (self.database, self.name)
-        return ".".join(one if one.isidentifier() else double_quoted(one) for one in parts)
+        return ".".join(part if part.isidentifier() else double_quoted(part) for part in parts)
 
     @property
     def spark_sql(self) -> str:
         """What Spark calls it."""
         parts = (self.database, self.name)
-        return ".".join(one if one.isidentifier() else quoted(one) for one in parts)
+        return ".".join(part if part.isidentifier() else quoted(part) for part in parts)
 
 
 class SqlTables:
@@ -71,10 +71,10 @@ class SqlTables:
     @cached_property
     def databases(self) -> dict[str, list[Operator]]:
         """The database, in small letters -> the operators whose tables are in it."""
-        found: dict[str, list[Operator]] = {}
+        databases: dict[str, list[Operator]] = {}
         for operator in self._operators:
-            found.setdefault(plain_name(operator.name).casefold(), []).append(operator)
-        return found
+            databases.setdefault(plain_name(operator.name).casefold(), []).append(operator)
+        return databases
 
     def __iter__(self) -> Iterator[SqlTable]:
         """All tables, operator by operator. Reads the headers of all state files."""
@@ -96,21 +96,25 @@ class SqlTables:
             if name in (operator.uid, operator.id):
                 return plain_name(operator.name)
         plain = plain_name(name)
-        found = self.databases.get(plain.casefold())
-        is_name = found and (plain == name or any(_is(one.name, name) for one in found))
-        return plain_name(found[0].name) if found and is_name else None
+        operators = self.databases.get(plain.casefold())
+        is_name = operators and (
+            plain == name or any(_is(operator.name, name) for operator in operators)
+        )
+        return plain_name(operators[0].name) if operators and is_name else None
 
     def find(self, operator: str, table: str) -> SqlTable | None:
         """The table of these names, each as it is or as SQL has it; None if there is none."""
         database = self.database(operator)
         tables = () if database is None else self.of_database(database)
         for is_meant in (
-            lambda one: one.table == table and one.operator.name == operator,
-            lambda one: one.name == table,
-            lambda one: table in (one.table, one.name) or _is(one.name, table),
+            lambda candidate: candidate.table == table and candidate.operator.name == operator,
+            lambda candidate: candidate.name == table,
+            lambda candidate: (
+                table in (candidate.table, candidate.name) or _is(candidate.name, table)
+            ),
         ):
-            if found := next(filter(is_meant, tables), None):
-                return found
+            if meant := next(filter(is_meant, tables), None):
+                return meant
         return None
 
     def unknown(self, name: str) -> TableNotFoundError:
@@ -133,5 +137,5 @@ def _named(operators: Iterable[Operator]) -> Iterator[SqlTable]:
             yield SqlTable(plain_name(operator.name), own, operator, name, problem)
 
 
-def _is(one: str, other: str) -> bool:
-    return one.casefold() == other.casefold()
+def _is(name: str, other: str) -> bool:
+    return name.casefold() == other.casefold()

@@ -97,7 +97,7 @@ def of_small_rows(data: DataFrame) -> DataFrame | None:
     sizes = [size for column, kind in columns for size in _sizes(column, kind)]
     if not sizes:
         return data
-    whole = reduce(lambda one, other: one + other, sizes)
+    whole = reduce(lambda total, size: total + size, sizes)
     (first, kind), name = columns[0], data.columns[0]
     refused = F.raise_error(F.lit(_LARGE_ROW)).cast(kind)
     checked = F.when(whole > _SMALL_ROW, refused).otherwise(first).alias(name)

@@ -125,8 +125,8 @@ def _left(values: pa.BinaryArray, file: NewFile) -> pa.BinaryArray:
     places[:, 1] = np.diff(offsets)
     file.write(values.buffers()[2].slice(offsets[0], offsets[-1] - offsets[0]))
     width = pa.binary(_PLACE.size)
-    found = pa.FixedSizeBinaryArray.from_buffers(width, len(values), [None, pa.py_buffer(places)])
-    return pc.if_else(values.is_valid(), found, None).cast(pa.binary())
+    placed = pa.FixedSizeBinaryArray.from_buffers(width, len(values), [None, pa.py_buffer(places)])
+    return pc.if_else(values.is_valid(), placed, None).cast(pa.binary())
 
 
 class Piece(NamedTuple):

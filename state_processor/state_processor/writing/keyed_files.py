@@ -75,12 +75,12 @@ class KeyedFiles:
     order: ClassVar[tuple[str, ...]] = ("key_group",)
 
     def write(
-        self, found: DataFrame, *, is_of_small_rows: bool = False
+        self, runs: DataFrame, *, is_of_small_rows: bool = False
     ) -> dict[int, KeyGroupsHandle]:
         """Runs the job that writes the files.
 
         Args:
-            found: Runs, as ``handed_runs`` has them.
+            runs: Runs, as ``handed_runs`` has them.
             is_of_small_rows: Whether they are made of what ``of_small_rows`` lets pass.
 
         Returns:
@@ -91,7 +91,7 @@ class KeyedFiles:
             SavepointError: What a task has raised.
             LargeRowError: They are said to be made of small rows, and are not.
         """
-        routed = found.repartitionById(self.parallelism, self.owner())
+        routed = runs.repartitionById(self.parallelism, self.owner())
         files = routed.sortWithinPartitions(*self.order).mapInArrow(self._task, _WRITTEN)
         if is_of_small_rows:
             made = in_batches_of_small_rows(files)

@@ -109,7 +109,7 @@ class KeyedPlan:
         self, sources: list[RunSource], context: WriteContext, *, is_of_small_rows: bool
     ) -> dict[int, KeyGroupsHandle]:
         runs = [source.handed_over(context.target) for source in sources]
-        united = reduce(lambda one, other: one.unionAll(other), runs)
+        united = reduce(lambda frame, other: frame.unionAll(other), runs)
         return self.files(context).write(united, is_of_small_rows=is_of_small_rows)
 
     def _with_examples(self, error: DuplicateKeyError) -> DuplicateKeyError:

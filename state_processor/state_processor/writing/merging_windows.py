@@ -110,9 +110,9 @@ def expect_apart(keys: pa.Array, sets: pa.ListArray) -> None:
     if not len(overlapping):
         return
     first = int(overlapping[0])
-    one, other = (f"[{starts[index]}, {ends[index]})" for index in (first, first + 1))
+    earlier, later = (f"[{starts[index]}, {ends[index]})" for index in (first, first + 1))
     raise OverlappingWindowsError(
-        f"the windows {one} and {other} of key {keys[int(rows[first])].as_py()!r} overlap or touch,"
-        " so that Flink would have merged them: give each state merge=…, or make one row of them"
+        f"the windows {earlier} and {later} of key {keys[int(rows[first])].as_py()!r} overlap or"
+        " touch, so that Flink would have merged them: give each state merge=…, or make one row of them"
         " first"
     )

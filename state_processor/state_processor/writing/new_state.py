@@ -181,7 +181,7 @@ def _timestamps(data: DataFrame, name: str, what: str) -> Column:
     if fits(data_type, ArrayType(LongType())):
         timestamps = column.cast(ArrayType(LongType()))
         # Flink: timers are a set.
-        return F.array_distinct(F.filter(timestamps, lambda one: one.isNotNull()))
+        return F.array_distinct(F.filter(timestamps, lambda timestamp: timestamp.isNotNull()))
     raise ColumnTypeError(
         f"column {name!r} is {data_type.simpleString()}, but {what} takes timestamps in ms:"
         " bigint, or an array of them"

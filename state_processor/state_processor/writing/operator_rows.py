@@ -186,10 +186,10 @@ class ElementEncoding:
                     yield self._rows(np.full(len(elements), subtask), keys, elements)
 
     def _rows(
-        self, subtasks: np.ndarray[tuple[int], np.dtype[np.int64]], keys: pa.Array, found: pa.Array
+        self, subtasks: np.ndarray[tuple[int], np.dtype[np.int64]], keys: pa.Array, values: pa.Array
     ) -> pa.RecordBatch:
-        states = pa.array(np.full(len(found), self.index, np.int32))
-        columns = [pa.array(subtasks.astype(np.int32)), states, keys, found]
+        states = pa.array(np.full(len(values), self.index, np.int32))
+        columns = [pa.array(subtasks.astype(np.int32)), states, keys, values]
         return pa.RecordBatch.from_arrays(columns, schema=ELEMENT_SCHEMA)
 
 
@@ -233,8 +233,8 @@ class OperatorFiles:
             lambda elements_of, other: elements_of.unionAll(other), elements
         ).repartitionById(context.parallelism, F.col("subtask"))
         with typed_errors():
-            found = routed.mapInArrow(files._task, _WRITTEN).collect()
-        return {row.subtask: files._handle(row) for row in found}
+            written = routed.mapInArrow(files._task, _WRITTEN).collect()
+        return {row.subtask: files._handle(row) for row in written}
 
     def _handle(self, written: Row) -> OperatorStateHandle:
         states = tuple(
@@ -262,10 +262,10 @@ class OperatorFiles:
         for state in self._in_order():
             of_state = rows.filter(pc.equal(rows.column("state"), self.states.index(state)))
             match state.contents(of_state):
-                case ListElements() as found:
-                    lists.append(found)
-                case found:
-                    broadcast.append(found)
+                case ListElements() as elements:
+                    lists.append(elements)
+                case entries:
+                    broadcast.append(entries)
         with self.target.create(f"operator-{subtask}") as file:
             written = OperatorStateFile.write(file, lists, broadcast)
         offsets = [list(state.offsets) for state in written.states]

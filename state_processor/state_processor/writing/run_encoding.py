@@ -218,13 +218,13 @@ def present(keys: pa.Array) -> pa.Array:
 
 
 def run_rows(
-    key_groups: pa.Array, found: pa.Array | None = None, hashes: pa.Array | None = None
+    key_groups: pa.Array, runs: pa.Array | None = None, hashes: pa.Array | None = None
 ) -> pa.RecordBatch:
     """Rows of ``RUN_SCHEMA``: runs of these key groups, or hashes of their keys."""
     nothing = pa.nulls(len(key_groups), pa.binary())
     columns = [
         key_groups,
-        nothing if found is None else found,
+        nothing if runs is None else runs,
         nothing if hashes is None else hashes,
     ]
     return pa.RecordBatch.from_arrays(

@@ -37,7 +37,7 @@ class StoredTypes:
             FormatError: A header is damaged.
         """
         directory, subtasks = operator.directory, operator.record.subtasks
-        headers = [header for one in subtasks for header in keyed_headers(directory, one)]
+        headers = [header for subtask in subtasks for header in keyed_headers(directory, subtask)]
         states = {state.name: state for header in headers for state in header.states}
         for subtask in subtasks:
             for info in registered_infos(directory, subtask):
