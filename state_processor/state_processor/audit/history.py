@@ -70,7 +70,7 @@ class KeyHistory:
     @property
     def is_found(self) -> bool:
         """Whether any snapshot has the key."""
-        return any(one.rows is not None for one in self.moments)
+        return any(moment.rows is not None for moment in self.moments)
 
     def to_arrow(self) -> pa.Table:
         """All rows, with the columns ``snapshot``, ``checkpoint_id`` and ``time`` in front.
@@ -78,7 +78,7 @@ class KeyHistory:
         Raises:
             StateTypeError: A column has another type in a later snapshot, and none holds both.
         """
-        parts = [_placed(one) for one in self.moments if one.rows is not None]
+        parts = [_placed(moment) for moment in self.moments if moment.rows is not None]
         if not parts:
             return _PLACE.empty_table()
         try:
@@ -92,12 +92,12 @@ _PLACE = pa.schema({"snapshot": pa.string(), "checkpoint_id": pa.int64(), "time"
 
 def _placed(moment: KeyMoment) -> pa.Table:
     assert moment.rows is not None  # who asks has looked
-    found, retained = moment.rows, moment.snapshot
+    rows, retained = moment.rows, moment.snapshot
     values = (retained.path, retained.id, retained.time)
     for place, field in enumerate(_PLACE):
-        column = pa.repeat(pa.scalar(values[place], field.type), len(found))
-        found = found.add_column(place, field.name, column)
-    return found
+        column = pa.repeat(pa.scalar(values[place], field.type), len(rows))
+        rows = rows.add_column(place, field.name, column)
+    return rows
 
 
 def history(
@@ -156,7 +156,7 @@ def history(
     return KeyHistory(directory, table, tuple(moments))
 
 
-def _equal(one: pa.Table | None, other: pa.Table | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return bool(one.schema == other.schema) and one.to_pylist() == other.to_pylist()
+def _equal(rows: pa.Table | None, other: pa.Table | None) -> bool:
+    if rows is None or other is None:
+        return rows is other
+    return bool(rows.schema == other.schema) and rows.to_pylist() == other.to_pylist()

@@ -80,23 +80,23 @@ class KeyState:
     ) -> Self:
         """All that a key has; ``Savepoint.key`` says all of it."""
         operators = snapshot.operators() if operator is None else (snapshot.operator(operator),)
-        found: list[KeyRows] = []
+        rows: list[KeyRows] = []
         others: dict[str, KeyTypeError] = {}
         text = ""
-        for one in operators:
-            tables = [table for table in one.tables if _has_keys(table)]
+        for candidate in operators:
+            tables = [table for table in candidate.tables if _has_keys(table)]
             if not tables:
                 continue
             try:
                 wanted = keys_of((key,), visible_key_type(arrow_type(_layout(tables))))
             except KeyTypeError as error:
-                others[one.name] = error
+                others[candidate.name] = error
                 continue
             (text,) = key_texts(wanted)
-            found += _rows_of(one, tables, wanted, key, undescribed_subclasses)
+            rows += _rows_of(candidate, tables, wanted, key, undescribed_subclasses)
         if others and not text:
             raise next(iter(others.values()))
-        return cls(snapshot.path, text or str(key), tuple(found), tuple(others))
+        return cls(snapshot.path, text or str(key), tuple(rows), tuple(others))
 
     @property
     def is_found(self) -> bool:
@@ -109,7 +109,7 @@ class KeyState:
         Raises:
             KeyError: It does not have the key.
         """
-        by_name = {f"{one.operator}.{one.table}": one.rows for one in self.tables}
+        by_name = {f"{table.operator}.{table.table}": table.rows for table in self.tables}
         return by_name[name]
 
 
@@ -121,11 +121,11 @@ def key_rows(
     Raises:
         SavepointError: There is no such table, its keys are of another type, or it can't be read.
     """
-    operator, found = snapshot.table(table)
-    if not _has_keys(found):
+    operator, shown = snapshot.table(table)
+    if not _has_keys(shown):
         raise StateTypeError(f"table {table} is not keyed: no key has rows in it")
-    wanted = keys_of((key,), visible_key_type(arrow_type(_layout([found]))))
-    rows = _rows_of(operator, [found], wanted, key, undescribed_subclasses)
+    wanted = keys_of((key,), visible_key_type(arrow_type(_layout([shown]))))
+    rows = _rows_of(operator, [shown], wanted, key, undescribed_subclasses)
     return rows[0].rows if rows else None
 
 
@@ -158,13 +158,13 @@ def _rows_of(
             scan = operator.scan(table, options)
             batches = [batch for batch in scan.batches() if batch.num_rows]
             if batches:
-                found = pa.Table.from_batches(batches)
-                group = found.column(KEY_GROUP)[0].as_py()
-                yield KeyRows(operator.name, table.name, group, found.drop_columns([KEY_GROUP]))
+                joined = pa.Table.from_batches(batches)
+                group = joined.column(KEY_GROUP)[0].as_py()
+                yield KeyRows(operator.name, table.name, group, joined.drop_columns([KEY_GROUP]))
 
     likely = _likely_key_group(_layout(tables), wanted, operator.record.max_parallelism)
-    found = [] if likely is None else list(rows(likely))
-    return found or list(rows(None))
+    of_group = [] if likely is None else list(rows(likely))
+    return of_group or list(rows(None))
 
 
 def _likely_key_group(

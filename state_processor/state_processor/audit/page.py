@@ -75,24 +75,24 @@ def page(report: SavepointStatistics, description: SavepointDescription) -> str:
 
 def fragment(report: SavepointStatistics) -> str:
     """The same for a notebook; without plots where Matplotlib is not installed."""
-    found: list[tuple[str, str]] = []
+    charts: list[tuple[str, str]] = []
     with suppress(MissingPackageError):
-        found = plots(report)
-    return _body(report, {}, found, [])
+        charts = plots(report)
+    return _body(report, {}, charts, [])
 
 
 def _body(
     report: SavepointStatistics,
     facts: dict[str, str],
-    found: Iterable[tuple[str, str]],
+    charts: Iterable[tuple[str, str]],
     more: Iterable[tuple[str, Sequence[Any]]],
 ) -> str:
-    overdue = sum(one.overdue for one in report.timers)
+    overdue = sum(timers.overdue for timers in report.timers)
     shown = {
         **facts,
         "bytes of state": f"{report.size:,}",
         "states": f"{len(report.states):,}",
-        "timers": f"{sum(one.timers for one in report.timers):,}",
+        "timers": f"{sum(timers.timers for timers in report.timers):,}",
         "timers overdue": f"{overdue:,}",
         "as of": report.at,
     }
@@ -106,7 +106,7 @@ def _body(
         ),
         "</dl>",
         *(f'<p class="problem">{html_printable(problem)}</p>' for problem in report.problems),
-        *(f"<h2>{html_printable(title)}</h2>\n{svg}" for title, svg in found),
+        *(f"<h2>{html_printable(title)}</h2>\n{svg}" for title, svg in charts),
         *(_table(title, rows) for title, rows in (*more, *statistics_tables(report))),
         "</div>",
     ]
@@ -114,7 +114,7 @@ def _body(
 
 
 def _table(title: str, rows: Sequence[Any]) -> str:
-    names = [one.name for one in fields(rows[0])] if rows else []
+    names = [field.name for field in fields(rows[0])] if rows else []
     told = [name for name in names if any(_cell(getattr(row, name)) for row in rows)]
     kinds = {name: _kind(rows, name) for name in told}
     head = "".join(

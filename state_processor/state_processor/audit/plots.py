@@ -33,11 +33,13 @@ def plots(report: SavepointStatistics) -> list[tuple[str, str]]:
     Raises:
         MissingPackageError: Matplotlib is not installed.
     """
-    found = [("Bytes by operator", _operators(report)), ("Bytes by state", _states(report))]
-    found += [(f"Timers of {_name(one)}", _timers(one, report.at)) for one in report.timers]
-    for operator in dict.fromkeys(one.operator for one in report.key_groups):
-        found.append((f"Key groups of {operator}", _key_groups(report, operator)))
-    return [(title, svg) for title, svg in found if svg]
+    charts = [("Bytes by operator", _operators(report)), ("Bytes by state", _states(report))]
+    charts += [
+        (f"Timers of {_name(timers)}", _timers(timers, report.at)) for timers in report.timers
+    ]
+    for operator in dict.fromkeys(group.operator for group in report.key_groups):
+        charts.append((f"Key groups of {operator}", _key_groups(report, operator)))
+    return [(title, svg) for title, svg in charts if svg]
 
 
 def _name(timers: TimerStatistics) -> str:
@@ -47,24 +49,26 @@ def _name(timers: TimerStatistics) -> str:
 def _operators(report: SavepointStatistics) -> str:
     """Bars of the operators with the most bytes, if there are several."""
     sizes: Counter[str] = Counter()
-    for one in report.states:
-        sizes[one.operator] += one.size
+    for state in report.states:
+        sizes[state.operator] += state.size
     return _bars("operators", list(sizes.items())) if len(sizes) > 1 else ""
 
 
 def _states(report: SavepointStatistics) -> str:
     """Bars of the states with the most bytes."""
-    return _bars("states", [(f"{one.operator}.{one.state}", one.size) for one in report.states])
+    return _bars(
+        "states", [(f"{state.operator}.{state.state}", state.size) for state in report.states]
+    )
 
 
 def _bars(name: str, sizes: list[tuple[str, int]]) -> str:
-    largest = sorted(sizes, key=lambda one: -one[1])[:_MOST_BARS]
+    largest = sorted(sizes, key=lambda bar: -bar[1])[:_MOST_BARS]
     if not largest:
         return ""
     figure, axes = _figure(name, height=0.8 + _ROW * len(largest))
     positions = range(len(largest), 0, -1)
     axes.barh(positions, [size for _, size in largest], color=_FIRST)
-    axes.set_yticks(positions, [_short(one) for one, _ in largest], parse_math=False)
+    axes.set_yticks(positions, [_short(label) for label, _ in largest], parse_math=False)
     axes.set_xlabel("bytes")
     return _svg(figure, name)
 
@@ -86,14 +90,14 @@ def _timers(timers: TimerStatistics, at: str) -> str:
 
 def _key_groups(report: SavepointStatistics, operator: str) -> str:
     """The bytes and the keys of each key group."""
-    own = [one for one in report.key_groups if one.operator == operator]
+    own = [group for group in report.key_groups if group.operator == operator]
     figure, axes = _figure(f"key groups {operator}")
-    groups = [one.key_group for one in own]
-    axes.bar(groups, [one.size for one in own], width=1.0, color=_FIRST)
+    groups = [group.key_group for group in own]
+    axes.bar(groups, [group.size for group in own], width=1.0, color=_FIRST)
     axes.set_xlabel("key group")
     axes.set_ylabel("bytes")
     keys = axes.twinx()
-    keys.plot(groups, [one.keys for one in own], ".", color=_SECOND)
+    keys.plot(groups, [group.keys for group in own], ".", color=_SECOND)
     keys.set_ylabel("keys")
     keys.set_ylim(bottom=0)
     keys.yaxis.get_major_locator().set_params(integer=True)

@@ -87,23 +87,32 @@ def statistics_tables(
         with_key_groups: Whether each key group is told.
     """
     contents = [StateContents.of(state) for state in report.states]
-    found: list[tuple[str, Sequence[Any]]] = [
-        ("States: keys, entries, bytes of a row", [StateSizes.of(one) for one in report.states]),
-        ("Values: nulls, empties, items", [one for one in contents if one.tells_something()]),
+    tables: list[tuple[str, Sequence[Any]]] = [
+        (
+            "States: keys, entries, bytes of a row",
+            [StateSizes.of(state) for state in report.states],
+        ),
+        ("Values: nulls, empties, items", [state for state in contents if state.tells_something()]),
         ("Timers", report.timers),
         ("Skew", report.skew),
         ("Subtasks", report.subtasks),
         ("Largest keys", report.largest_keys),
     ]
     if with_key_groups:
-        found.insert(5, ("Key groups", report.key_groups))
-    return [(title, rows) for title, rows in found if rows]
+        tables.insert(5, ("Key groups", report.key_groups))
+    return [(title, rows) for title, rows in tables if rows]
 
 
-def _five(found: Distribution | None) -> tuple[Any, ...]:
-    if found is None:
+def _five(distribution: Distribution | None) -> tuple[Any, ...]:
+    if distribution is None:
         return (None,) * 5
-    return found.min, round(found.mean), found.p50, found.p99, found.max
+    return (
+        distribution.min,
+        round(distribution.mean),
+        distribution.p50,
+        distribution.p99,
+        distribution.max,
+    )
 
 
 def _share(count: int | None, share: float | None) -> str:

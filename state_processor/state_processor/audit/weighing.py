@@ -75,9 +75,9 @@ def statistics_of(
         raise ValueError(f"top is {top}, expected 0 or more")
     report = _Report(at_ms, ttl_ms, top, count)
     if table is not None:
-        operator, found = snapshot.table(table)
-        _check_ttl(ttl_ms, found.states, table)
-        report.add(operator, (found,))
+        operator, shown = snapshot.table(table)
+        _check_ttl(ttl_ms, shown.states, table)
+        report.add(operator, (shown,))
     else:
         operators = snapshot.operators()
         states = (state for operator in operators for state in operator.catalog.states)
@@ -85,7 +85,7 @@ def statistics_of(
         for operator in operators:
             report.add(operator, operator.tables)
             report.problems.extend(
-                f"operator {operator.name}: {one}" for one in operator.catalog.problems
+                f"operator {operator.name}: {problem}" for problem in operator.catalog.problems
             )
     return report.finished(snapshot.path)
 
@@ -143,7 +143,9 @@ class _Report:
         try:
             if keyed:
                 counts = self.count(weighed, [state for _, state in keyed.values()])
-                self._add_keyed(operator, counts, {name: one for name, (one, _) in keyed.items()})
+                self._add_keyed(
+                    operator, counts, {name: table for name, (table, _) in keyed.items()}
+                )
         except SavepointError as error:
             self._add_problem(operator, error)
         for table in tables:
@@ -172,8 +174,8 @@ class _Report:
         groups = np.arange(record.max_parallelism, dtype=np.uint16)
         owners = subtasks_of(groups, record.parallelism, record.max_parallelism)
         keys, entries, sizes = (
-            np.bincount(owners, found, record.parallelism).astype(np.int64)
-            for found in (counts.keys, counts.entries, counts.sizes)
+            np.bincount(owners, weights, record.parallelism).astype(np.int64)
+            for weights in (counts.keys, counts.entries, counts.sizes)
         )
         self.skew.append(_skew(name, "key groups", counts.keys, counts.sizes))
         self.skew.append(_skew(name, "subtasks", keys, sizes))
@@ -181,11 +183,11 @@ class _Report:
         columns = [owned, keys, entries, sizes]
         self.subtasks += [
             SubtaskStatistics(name, index, *row)
-            for index, row in enumerate(zip(*(one.tolist() for one in columns), strict=True))
+            for index, row in enumerate(zip(*(column.tolist() for column in columns), strict=True))
         ]
         (there,) = np.nonzero(counts.entries)
         counted = (counts.keys[there], counts.entries[there], counts.sizes[there])
-        rows = zip(*(one.tolist() for one in (there, owners[there], *counted)), strict=True)
+        rows = zip(*(column.tolist() for column in (there, owners[there], *counted)), strict=True)
         self.key_groups += [KeyGroupStatistics(name, *row) for row in rows]
 
     def _add_largest(self, operator: Operator, counts: KeyedCounts) -> None:
@@ -193,20 +195,20 @@ class _Report:
         if key is None or not counts.largest:
             return
         record, total = operator.record, int(counts.sizes.sum())
-        texts = stored_key_texts([one.data for one in counts.largest], key, operator.kryo)
-        groups = np.array([one.key_group for one in counts.largest], np.uint16)
+        texts = stored_key_texts([largest.data for largest in counts.largest], key, operator.kryo)
+        groups = np.array([largest.key_group for largest in counts.largest], np.uint16)
         owners = subtasks_of(groups, record.parallelism, record.max_parallelism)
         self.largest_keys += [
             KeyStatistics(
                 operator.name,
                 text,
-                one.key_group,
+                largest.key_group,
                 owner,
-                one.entries,
-                one.size,
-                one.size / total,
+                largest.entries,
+                largest.size,
+                largest.size / total,
             )
-            for one, text, owner in zip(counts.largest, texts, owners.tolist(), strict=True)
+            for largest, text, owner in zip(counts.largest, texts, owners.tolist(), strict=True)
         ]
 
 
@@ -257,10 +259,10 @@ def _state_statistics(
 
 
 def _timer_statistics(operator: str, table: str, counts: StateCounts) -> TimerStatistics:
-    found = counts.times
+    spread = counts.times
     domain, _, service = counts.state.name.removeprefix(TIMER_STATE_PREFIX).partition("_")
-    earliest, median, latest = times([found.earliest, found.median(), found.latest])
-    spans = found.histogram(SPANS)
+    earliest, median, latest = times([spread.earliest, spread.median(), spread.latest])
+    spans = spread.histogram(SPANS)
     starts = times([start for start, _ in spans])
     return TimerStatistics(
         operator=operator,
@@ -274,7 +276,7 @@ def _timer_statistics(operator: str, table: str, counts: StateCounts) -> TimerSt
         earliest=earliest,
         median=median,
         latest=latest,
-        resolution_ms=1 << found.shift,
+        resolution_ms=1 << spread.shift,
         spans=tuple(
             TimeSpan(start or "", count) for start, (_, count) in zip(starts, spans, strict=True)
         ),
@@ -287,6 +289,6 @@ def _share(count: int, total: int) -> float | None:
 
 def times(milliseconds: Sequence[int | None]) -> list[Any]:
     """Times of ms since the epoch as texts, of any year."""
-    found = pa.array(milliseconds, pa.timestamp("ms", "UTC"))
-    rows = printable_rows(pa.RecordBatch.from_arrays([found], names=["time"]))
+    column = pa.array(milliseconds, pa.timestamp("ms", "UTC"))
+    rows = printable_rows(pa.RecordBatch.from_arrays([column], names=["time"]))
     return [row["time"] for row in rows]

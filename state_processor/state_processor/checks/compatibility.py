@@ -67,10 +67,10 @@ class StateCompatibility:
     @classmethod
     def of(cls, operator: str, state: StateFacts, crossing: Crossing) -> StateCompatibility:
         """What the rules say of a state and of its serializers."""
-        found = list(all_findings(STATE_RULES, state, crossing))
+        collected = list(all_findings(STATE_RULES, state, crossing))
         for use in state.serializers:
-            found += all_findings(SERIALIZER_RULES, use, crossing)
-        findings = tuple(dict.fromkeys(found))
+            collected += all_findings(SERIALIZER_RULES, use, crossing)
+        findings = tuple(dict.fromkeys(collected))
         return cls(operator, state.name, state.kind, _worst(findings), findings)
 
 

@@ -117,13 +117,13 @@ class OperatorContents:
             for handle in base_handles(subtask.managed_keyed_state):
                 if not isinstance(handle, IncrementalHandle):
                     continue
-                for one in (*handle.shared, *handle.private):
-                    file = self.directory.file(one.stream)
+                for stored_file in (*handle.shared, *handle.private):
+                    file = self.directory.file(stored_file.stream)
                     place = file.path, file.start
                     if file.path not in self.unreadable and place not in seen:
                         seen.add(place)
-                        what = RocksDbFile(one.name, one.stream)
-                        yield Part(self, number, what, max(one.stream.size, 0))
+                        what = RocksDbFile(stored_file.name, stored_file.stream)
+                        yield Part(self, number, what, max(stored_file.stream.size, 0))
                 yield Part(self, number, RocksDbTables(handle), 0)
 
     def _keyed_parts(self) -> Iterator[Part]:
@@ -138,7 +138,7 @@ class OperatorContents:
                     yield Part(self, number, KeyedEntries(place, key_groups), share)
 
     def _is_readable(self, streams: Iterable[StreamHandle]) -> bool:
-        return self.unreadable.isdisjoint(self.directory.file(one).path for one in streams)
+        return self.unreadable.isdisjoint(self.directory.file(stream).path for stream in streams)
 
     @cached_property
     def keyed_states(self) -> tuple[State, ...]:
@@ -152,8 +152,8 @@ class OperatorContents:
             seen: What was seen of each of its ``parts``, in their order.
         """
         total = CheckedEntries()
-        for one in seen:
-            total.take(one)
+        for entries in seen:
+            total.take(entries)
         parallelism = self.record.max_parallelism
         belonging = key_group_faults(self.keyed_states, total, parallelism)
         return total.entries.total(), [*total.faults, *belonging]
@@ -166,7 +166,7 @@ def looked_at(parts: Iterable[Part]) -> Iterator[CheckedEntries]:
         for part in own:
             seen = checks.look(part)
             index = contents.record.subtasks[part.subtask].index
-            seen.faults[:] = [replace(one, subtask=index) for one in seen.faults]
+            seen.faults[:] = [replace(fault, subtask=index) for fault in seen.faults]
             yield seen
 
 
@@ -206,7 +206,9 @@ class _ContentChecks:
 
     def _keyed(self, number: int, place: int, key_groups: KeyGroupRange) -> CheckedEntries:
         handle = keyed_handles(self._contents.record.subtasks[number])[place]
-        paths = {self._contents.directory.file(one).path for _, _, one in keyed_streams(handle, "")}
+        paths = {
+            self._contents.directory.file(stream).path for _, _, stream in keyed_streams(handle, "")
+        }
         try:
             source = self._source_of(number, place, handle)
         except SavepointError as error:

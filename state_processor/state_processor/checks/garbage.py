@@ -93,7 +93,7 @@ class GarbageFile:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _File:
     """A file below the directory."""
 
     location: Location
@@ -168,26 +168,26 @@ class Garbage:
         if older_than < timedelta():
             raise ValueError(f"older_than is {older_than}, expected no negative time")
         search = _Search(path, tuple(also), older_than)
-        found = search.run()
-        if found.problems:
+        garbage = search.run()
+        if garbage.problems:
             raise RefusedError(
                 f"nothing is removed below {path}, as it has a snapshot that can't be read, whose"
-                f" files nobody knows: {found.problems[0]}"
+                f" files nobody knows: {garbage.problems[0]}"
             )
-        if not found.snapshots:
+        if not garbage.snapshots:
             raise RefusedError(
                 f"nothing is removed below {path}, as it has no snapshot: no file is known to be"
                 " needed, or not to be"
             )
         if search.snapshots() != search.seen:
             raise RefusedError(f"a snapshot was completed below {path} meanwhile: look again")
-        files = tuple(one if one.kept else search.deleted(one) for one in found.files)
-        deleted = [one for one in files if one.is_deleted]
+        files = tuple(file if file.kept else search.deleted(file) for file in garbage.files)
+        deleted = [file for file in files if file.is_deleted]
         return replace(
-            found,
+            garbage,
             files=files,
             deleted_files=len(deleted),
-            deleted_size=sum(one.size for one in deleted),
+            deleted_size=sum(file.size for file in deleted),
         )
 
 
@@ -202,7 +202,7 @@ class _Search:
             raise SavepointNotFoundError(f"{path} is no directory")
         self.path = path
         self.root = Location(location.filesystem, real_path(location))
-        self.roots = ((path, self.root), *((one, Location.of(one)) for one in also))
+        self.roots = ((path, self.root), *((other, Location.of(other)) for other in also))
         self.older_than = older_than
         self.now = datetime.now(UTC)
         self.seen: dict[str, datetime] = {}
@@ -214,35 +214,35 @@ class _Search:
         paths, names, problems = self._needed()
         newest = max(self.seen.values(), default=None)
         needed, garbage = [], []
-        for one in _files(self.root, self._note):
-            name = posixpath.basename(one.location.path)
-            if name == METADATA_FILE or real_path(one.location) in paths or name in names:
-                needed.append(one)
+        for file in _files(self.root, self._note):
+            name = posixpath.basename(file.location.path)
+            if name == METADATA_FILE or real_path(file.location) in paths or name in names:
+                needed.append(file)
             else:
-                garbage.append(self._garbage(one, newest))
+                garbage.append(self._garbage(file, newest))
         return Garbage(
             path=self.path,
             snapshots=tuple(sorted(self.seen)),
             newest="" if newest is None else _text(newest),
             problems=(*self.unread.values(), *problems),
             needed_files=len(needed),
-            needed_size=sum(one.size for one in needed),
+            needed_size=sum(file.size for file in needed),
             garbage_files=len(garbage),
-            garbage_size=sum(one.size for one in garbage),
+            garbage_size=sum(file.size for file in garbage),
             deleted_files=0,
             deleted_size=0,
-            files=tuple(sorted(garbage, key=lambda one: one.path)),
+            files=tuple(sorted(garbage, key=lambda file: file.path)),
         )
 
     def snapshots(self) -> dict[str, datetime]:
         """The directories of all snapshots, those behind links as well, and when they were done."""
-        found = {}
+        snapshots = {}
         for path, root in self.roots:
-            for one in _files(root, self._note, follow=True):
-                if posixpath.basename(one.location.path) == METADATA_FILE:
-                    folder = replace(root, path=posixpath.dirname(one.location.path))
-                    found[_uri(path, folder)] = one.modified
-        return found
+            for file in _files(root, self._note, follow=True):
+                if posixpath.basename(file.location.path) == METADATA_FILE:
+                    folder = replace(root, path=posixpath.dirname(file.location.path))
+                    snapshots[_uri(path, folder)] = file.modified
+        return snapshots
 
     def _note(self, error: OSError) -> None:
         """Takes down what may hide a snapshot."""
@@ -273,7 +273,7 @@ class _Search:
                         paths.add(real_path(file.location))
         return paths, names, problems
 
-    def _garbage(self, file: _Found, newest: datetime | None) -> GarbageFile:
+    def _garbage(self, file: _File, newest: datetime | None) -> GarbageFile:
         path = posixpath.relpath(file.location.path, self.root.path)
         age = self.now - file.modified
         kind = self._kind(path)
@@ -318,8 +318,8 @@ class _Search:
 
 def _removed(location: Location, file: GarbageFile) -> GarbageFile:
     if isinstance(location.filesystem, fs.LocalFileSystem):
-        found = os.lstat(location.path)
-        if not stat.S_ISREG(found.st_mode) or found.st_size != file.size:
+        status = os.lstat(location.path)
+        if not stat.S_ISREG(status.st_mode) or status.st_size != file.size:
             return replace(file, kept="it is another file now")
     location.filesystem.delete_file(location.path)
     return replace(file, is_deleted=True)
@@ -344,7 +344,7 @@ def _path(stream: StreamHandle) -> str:
             return ""
 
 
-def _files(root: Location, on_error: OnError, *, follow: bool = False) -> Iterator[_Found]:
+def _files(root: Location, on_error: OnError, *, follow: bool = False) -> Iterator[_File]:
     """All files below a directory; links are followed only where nothing is removed."""
     if isinstance(root.filesystem, fs.LocalFileSystem):
         yield from _local_files(root, on_error, follow=follow)
@@ -354,10 +354,10 @@ def _files(root: Location, on_error: OnError, *, follow: bool = False) -> Iterat
     for info in infos:
         if info.type == fs.FileType.File:
             modified = datetime.fromtimestamp(info.mtime_ns / 1e9, UTC)
-            yield _Found(Location(root.filesystem, info.path), int(info.size), modified)
+            yield _File(Location(root.filesystem, info.path), int(info.size), modified)
 
 
-def _local_files(root: Location, on_error: OnError, *, follow: bool) -> Iterator[_Found]:
+def _local_files(root: Location, on_error: OnError, *, follow: bool) -> Iterator[_File]:
     seen: set[str] = set()
     for folder, folders, names in os.walk(root.path, onerror=on_error, followlinks=follow):
         real = os.path.realpath(folder)
@@ -368,13 +368,13 @@ def _local_files(root: Location, on_error: OnError, *, follow: bool) -> Iterator
         for name in names:
             path = os.path.join(folder, name)
             try:
-                found = os.stat(path) if follow else os.lstat(path)
+                status = os.stat(path) if follow else os.lstat(path)
             except OSError as error:
                 on_error(error)
                 continue
-            if stat.S_ISREG(found.st_mode):
-                modified = datetime.fromtimestamp(found.st_mtime, UTC)
-                yield _Found(Location(root.filesystem, path), found.st_size, modified)
+            if stat.S_ISREG(status.st_mode):
+                modified = datetime.fromtimestamp(status.st_mtime, UTC)
+                yield _File(Location(root.filesystem, path), status.st_size, modified)
 
 
 def _text(time: datetime) -> str:

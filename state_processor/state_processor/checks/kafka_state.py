@@ -156,20 +156,22 @@ class KafkaState:
             "partitions": (KnownPartition, self.partitions),
             "transactions": (KafkaTransaction, self.transactions),
         }
-        return {name: _table(kind, found) for name, (kind, found) in records.items()}
+        return {name: _table(kind, rows) for name, (kind, rows) in records.items()}
 
 
 def _table(kind: type, records: Sequence[Any]) -> pa.Table:
     types = {"int": pa.int64(), "int | None": pa.int64(), "str": pa.string()}
-    schema = pa.schema([(one.name, types[str(one.type)]) for one in fields(kind)])
-    rows = [{one.name: getattr(record, one.name) for one in fields(kind)} for record in records]
+    schema = pa.schema([(field.name, types[str(field.type)]) for field in fields(kind)])
+    rows = [
+        {field.name: getattr(record, field.name) for field in fields(kind)} for record in records
+    ]
     return pa.Table.from_pylist(rows, schema)
 
 
 def _offsets(operator: Operator) -> Iterator[KafkaOffset]:
     readers = {"KafkaSource": splits_of(operator) or (), "FlinkKafkaConsumer": consumed(operator)}
-    for source, found in readers.items():
-        for subtask, split in found:
+    for source, splits in readers.items():
+        for subtask, split in splits:
             yield KafkaOffset(
                 operator.name,
                 subtask,
@@ -186,7 +188,7 @@ def splits_of(operator: Operator) -> list[tuple[int, KafkaSplit]] | None:
     """The splits of a source's readers, by subtask; None if it is no Kafka source."""
     elements = _elements(operator, READER_STATE)
     try:
-        return [(subtask, KafkaSplit.of(one, READER_STATE)) for subtask, one in elements]
+        return [(subtask, KafkaSplit.of(element, READER_STATE)) for subtask, element in elements]
     except FormatError:
         return None
 
@@ -200,15 +202,15 @@ def consumed(operator: Operator) -> list[tuple[int, KafkaSplit]]:
     if operator.kryo is None or not _has_state(operator, LEGACY_STATE):
         return []
     known = replace(operator.kryo, classes=(*operator.kryo.classes, _TOPIC_PARTITION))
-    found = []
+    offsets = []
     for subtask, element in _values(replace(operator, kryo=known), LEGACY_STATE):
         place, number = element["f0"], element["f1"]
         if not isinstance(place, dict) or "topic" not in place:
             reason = "an offset of a class that is not known"
             raise FormatError(reason, LEGACY_STATE, -1).within(f"operator {operator.name}")
         split = KafkaSplit(place["topic"], place["partition"], next_offset(number))
-        found.append((subtask, split))
-    return found
+        offsets.append((subtask, split))
+    return offsets
 
 
 def _partitions(operator: Operator) -> Iterator[KnownPartition]:
@@ -216,49 +218,55 @@ def _partitions(operator: Operator) -> Iterator[KnownPartition]:
     if state is None or splits_of(operator) is None:
         return
     try:
-        found = KafkaEnumerator.of(state.data, state.name)
+        enumerator = KafkaEnumerator.of(state.data, state.name)
     except FormatError:
         return
-    for one in found.partitions:
-        yield KnownPartition(operator.name, one.topic, one.partition, one.status.name.lower())
+    for partition in enumerator.partitions:
+        yield KnownPartition(
+            operator.name, partition.topic, partition.partition, partition.status.name.lower()
+        )
 
 
 def _transactions(operator: Operator) -> Iterator[KafkaTransaction]:
     try:
-        found = [*_of_writers(operator), *_of_committers(operator)]
+        transactions = [*_of_writers(operator), *_of_committers(operator)]
     except FormatError:
         return  # another connector's
-    yield from found
+    yield from transactions
 
 
 def _of_writers(operator: Operator) -> Iterator[KafkaTransaction]:
     for subtask, element in _elements(operator, WRITER_STATE):
         writer = KafkaWriter.of(element, WRITER_STATE)
         yield KafkaTransaction(operator.name, subtask, "prefix", writer.prefix)
-        for one in writer.transactions:
+        for transaction in writer.transactions:
             yield KafkaTransaction(
-                operator.name, subtask, "precommitted", one.transactional_id, one.checkpoint_id
+                operator.name,
+                subtask,
+                "precommitted",
+                transaction.transactional_id,
+                transaction.checkpoint_id,
             )
 
 
 def _of_committers(operator: Operator) -> Iterator[KafkaTransaction]:
     for subtask, element in _elements(operator, COMMITTER_STATE):
-        for one in pending_transactions(element, COMMITTER_STATE):
-            found = one.committable
+        for pending in pending_transactions(element, COMMITTER_STATE):
+            committable = pending.committable
             yield KafkaTransaction(
                 operator.name,
                 subtask,
                 "pending",
-                found.transactional_id,
-                one.checkpoint_id,
-                found.producer_id,
-                found.epoch,
+                committable.transactional_id,
+                pending.checkpoint_id,
+                committable.producer_id,
+                committable.epoch,
             )
 
 
 def _has_state(operator: Operator, name: str) -> bool:
     kinds = (StateKind.OPERATOR_LIST, StateKind.UNION_LIST)
-    return any(one.name == name and one.kind in kinds for one in operator.catalog.states)
+    return any(state.name == name and state.kind in kinds for state in operator.catalog.states)
 
 
 def _elements(operator: Operator, state: str) -> Iterator[tuple[int, bytes]]:
@@ -272,7 +280,7 @@ def _values(operator: Operator, state: str) -> Iterator[tuple[int, Any]]:
     """The elements of a list state, by subtask; there are about as many as partitions."""
     if not _has_state(operator, state):
         return
-    table = next(one for one in operator.tables if one.states[0].name == state)
+    table = next(table for table in operator.tables if table.states[0].name == state)
     scan = operator.scan(table, ReadOptions(with_subtask=True))
     for batch in scan.batches():
         yield from zip(

@@ -117,7 +117,9 @@ class SavepointDiff:
     @property
     def is_equal(self) -> bool:
         """Whether the state is the same. Settings do not count. Reads all tables, once."""
-        structure = all(one.kind is DifferenceKind.SETTING for one in self.differences)
+        structure = all(
+            difference.kind is DifferenceKind.SETTING for difference in self.differences
+        )
         return structure and all(table.is_equal for table in self.tables)
 
     @cached_property
@@ -165,13 +167,13 @@ class SavepointDiff:
 
     def samples(self, table: str | None = None, rows: int = 10) -> pa.Table:
         """The first rows that differ; as ``changes``."""
-        found, left = [], rows
+        batches, left = [], rows
         for batch in self.changes(table) if rows else ():
-            found.append(batch.slice(0, left))
-            left -= len(found[-1])
+            batches.append(batch.slice(0, left))
+            left -= len(batches[-1])
             if not left:
                 break
-        return pa.Table.from_batches(found, self._pair(table)[0].schema)
+        return pa.Table.from_batches(batches, self._pair(table)[0].schema)
 
     def _pair(self, table: str | None) -> tuple[TableDiff, tuple[str, ...]]:
         if table is None and len(self._pairs) == 1:
@@ -197,7 +199,7 @@ class SavepointDiff:
     @cached_property
     def _pairs(self) -> dict[str, tuple[TableDiff, tuple[str, ...]]]:
         """The tables that can be compared, and the columns of each that cannot."""
-        found = {}
+        pairs = {}
         wanted = None if self.table_name is None else self.before.table(self.table_name)
         for operator, other in self._operators():
             if wanted is not None and operator is not wanted[0]:
@@ -208,8 +210,8 @@ class SavepointDiff:
                 if is_wanted and table.name in others:
                     sides = self._side(operator, table), self._side(other, others[table.name])
                     if (pair := self._paired(*sides)) is not None:
-                        found[pair[0].name] = pair
-        return found
+                        pairs[pair[0].name] = pair
+        return pairs
 
     def _side(self, operator: Operator, table: Table) -> Side:
         options = ReadOptions(with_times=self.with_times, undescribed_subclasses="bytes")
@@ -233,12 +235,12 @@ class SavepointDiff:
     def _settings(self) -> Iterator[Difference]:
         descriptions = self.before.describe(), self.after.describe()
         for what in ("kind", "keyed_formats", "flink"):
-            before, after = (_text(getattr(one, what)) for one in descriptions)
+            before, after = (_text(getattr(description, what)) for description in descriptions)
             if before != after:
                 yield Difference(DifferenceKind.SETTING, "", what.replace("_", " "), before, after)
         for operator, other in self._operators():
             for what in ("parallelism", "max_parallelism"):
-                before, after = (_text(getattr(one.record, what)) for one in (operator, other))
+                before, after = (_text(getattr(side.record, what)) for side in (operator, other))
                 if before != after:
                     yield Difference(
                         DifferenceKind.SETTING, operator.name, what.replace("_", " "), before, after
@@ -256,22 +258,22 @@ class SavepointDiff:
                 yield from _state_differences(operator, other, names)
 
     def _lone_operators(self) -> Iterator[Difference]:
-        first = {one.id: one for one in self.before.operators()}
-        second = {one.id: one for one in self.after.operators()}
-        for one in (*self.before.operators(), *self.after.operators()):
-            if one.id in first and one.id in second:
+        first = {operator.id: operator for operator in self.before.operators()}
+        second = {operator.id: operator for operator in self.after.operators()}
+        for operator in (*self.before.operators(), *self.after.operators()):
+            if operator.id in first and operator.id in second:
                 continue
-            count = len(one.catalog.states) + len(one.catalog.problems)
+            count = len(operator.catalog.states) + len(operator.catalog.problems)
             kind = DifferenceKind.OPERATOR if count else DifferenceKind.SETTING
             there = f"{count} states"
-            before, after = (there, "") if one.id in first else ("", there)
-            yield Difference(kind, one.name, "operator", before, after)
+            before, after = (there, "") if operator.id in first else ("", there)
+            yield Difference(kind, operator.name, "operator", before, after)
 
 
 def _state_differences(
     operator: Operator, other: Operator, names: frozenset[str] | None
 ) -> Iterator[Difference]:
-    before, after = (_described(one, operator.name, names) for one in (operator, other))
+    before, after = (_described(side, operator.name, names) for side in (operator, other))
     for key in dict.fromkeys((*before, *after)):
         first, second = before.get(key), after.get(key)
         full = f"{operator.name}.{key[0]}"
@@ -282,11 +284,11 @@ def _state_differences(
             sides = (text, "") if second is None else ("", text)
             yield Difference(DifferenceKind.STATE, full, "state", *sides)
             continue
-        for one in fields(StateDescription):
-            pair = _text(getattr(first, one.name)), _text(getattr(second, one.name))
+        for field in fields(StateDescription):
+            pair = _text(getattr(first, field.name)), _text(getattr(second, field.name))
             if pair[0] != pair[1]:
-                kind = DifferenceKind.TYPE if one.name in _TYPES else DifferenceKind.SETTING
-                yield Difference(kind, full, one.name.replace("_", " "), *pair)
+                kind = DifferenceKind.TYPE if field.name in _TYPES else DifferenceKind.SETTING
+                yield Difference(kind, full, field.name.replace("_", " "), *pair)
 
 
 _TYPES = ("kind", "key", "namespace", "value")

@@ -173,12 +173,12 @@ class TableDiff:
             SavepointError: A file is gone or damaged.
         """
         counts = counts or ChangeCounts()
-        ranges = [one for one in (self.parts() if parts is None else parts) if one is not None]
+        ranges = [part for part in (self.parts() if parts is None else parts) if part is not None]
         buckets = self._key_group_buckets(ranges, counts) if ranges else self._spilled()
         for before, after in buckets:
-            found = RowChanges.of(self._hashed(before), self._hashed(after))
-            counts.add(found)
-            yield from self._feed(before, after, found)
+            changes = RowChanges.of(self._hashed(before), self._hashed(after))
+            counts.add(changes)
+            yield from self._feed(before, after, changes)
 
     @property
     def _is_by_key_groups(self) -> bool:
@@ -212,7 +212,9 @@ class TableDiff:
     def _may_compare_bytes(self) -> bool:
         """Whether the same bytes are the same values, and the table is made of entries."""
         before, after = self.before, self.after
-        kryo = {one.operator.kryo.version if one.operator.kryo else None for one in (before, after)}
+        kryo = {
+            side.operator.kryo.version if side.operator.kryo else None for side in (before, after)
+        }
         states = before.table.states
         is_same = set(states) == set(after.table.states) and len(kryo) == 1
         is_of_entries = states[0].kind.is_keyed and not states[0].scope.is_local
@@ -241,7 +243,7 @@ class TableDiff:
         if not self._collections or not len(rows):
             return rows
         is_empty = np.logical_and.reduce(
-            [is_nothing(self._value(rows, one)) for one in self.values]
+            [is_nothing(self._value(rows, name)) for name in self.values]
         )
         return rows.filter(pa.array(~is_empty)) if is_empty.any() else rows
 
@@ -254,7 +256,9 @@ class TableDiff:
             return {}
         columns = table.columns[-len(table.states) :]
         pairs = zip(columns, table.states, strict=True)
-        return {column.name: one.job_kind for column, one in pairs if one.job_kind in _COLLECTIONS}
+        return {
+            column.name: state.job_kind for column, state in pairs if state.job_kind in _COLLECTIONS
+        }
 
     def _value(self, rows: pa.Table, name: str) -> Hashes:
         column = rows.column(name).combine_chunks()
@@ -272,18 +276,18 @@ class TableDiff:
         return HashedRows(row_hashes(keys, len(rows)), values)
 
     def _feed(
-        self, before: pa.Table, after: pa.Table, found: RowChanges
+        self, before: pa.Table, after: pa.Table, changes: RowChanges
     ) -> Iterator[pa.RecordBatch]:
         for kind, rows, taken in (
-            ("delete", before, found.deleted),
-            ("insert", after, found.inserted),
+            ("delete", before, changes.deleted),
+            ("insert", after, changes.inserted),
         ):
             if len(taken):
                 names = pa.array(np.repeat(kind, len(taken)), pa.string())
                 yield from self._shaped(rows.take(taken), names)
-        if len(found.before):
-            rows = pa.concat_tables([before.take(found.before), after.take(found.after)])
-            count = len(found.before)
+        if len(changes.before):
+            rows = pa.concat_tables([before.take(changes.before), after.take(changes.after)])
+            count = len(changes.before)
             order = np.stack([np.arange(count), np.arange(count) + count], axis=1).ravel()
             names = pa.array(["update_preimage", "update_postimage"] * count, pa.string())
             yield from self._shaped(rows.take(order), names)
@@ -304,7 +308,7 @@ class TableDiff:
                 for number, side in enumerate((self.before, self.after))
             ]
             for bucket in range(count):
-                first, second = (_read(found[bucket]) for found in paths)
+                first, second = (_read(side[bucket]) for side in paths)
                 yield first, second
 
     def _buckets(self, side: Side, folder: Path, count: int) -> list[Path]:

@@ -74,21 +74,21 @@ class Verification:
         if depth not in ("quick", "deep"):
             raise ValueError(f"depth is {depth!r}, expected 'quick' or 'deep'")
         checked = [_OperatorChecks.of(operator) for operator in snapshot.operators()]
-        files = {place: size for one in checked for place, size in one.files.items()}
+        files = {place: size for checks in checked for place, size in checks.files.items()}
         entries = 0
         if depth == "deep":
-            contents = [one.contents() for one in checked]
-            parts = [list(one.parts()) for one in contents]
+            contents = [checks.contents() for checks in checked]
+            parts = [list(whole.parts()) for whole in contents]
             seen = iter(look(chain.from_iterable(parts)))
-            for one, own, whole in zip(checked, parts, contents, strict=True):
-                count, found = whole.faults(islice(seen, len(own)))
-                one.faults += found
+            for checks, own, whole in zip(checked, parts, contents, strict=True):
+                count, content_faults = whole.faults(islice(seen, len(own)))
+                checks.faults += content_faults
                 entries += count
         faults = tuple(
             dict.fromkeys(
-                replace(fault, operator=one.operator.name)
-                for one in checked
-                for fault in one.faults
+                replace(fault, operator=checks.operator.name)
+                for checks in checked
+                for fault in checks.faults
             )
         )
         is_damaged = any(fault.is_damage for fault in faults)
@@ -136,12 +136,14 @@ class _OperatorChecks:
             check_subtasks(record, directory.metadata_path)
         except SavepointError as error:
             seen.faults.append(Fault.of(Check.METADATA, error, cost="rows of its key groups"))
-        for one in checked_files(directory, record):
-            seen.files[one.file.path, one.file.start, one.file.size] = one.size
-            if not one.is_readable:
-                seen.unreadable.add(one.file.path)
-            if one.fault is not None:
-                seen.faults.append(one.fault)
+        for checked_file in checked_files(directory, record):
+            seen.files[checked_file.file.path, checked_file.file.start, checked_file.file.size] = (
+                checked_file.size
+            )
+            if not checked_file.is_readable:
+                seen.unreadable.add(checked_file.file.path)
+            if checked_file.fault is not None:
+                seen.faults.append(checked_file.fault)
         for subtask in record.subtasks:
             seen.faults += header_faults(directory, subtask, frozenset(seen.unreadable))
         return seen

@@ -114,8 +114,8 @@ def _columns(tree: Any) -> Iterator[str]:
         case _Field((column, *_)):
             yield column
         case _Call(_, arguments):
-            for one in arguments:
-                yield from _columns(one)
+            for argument in arguments:
+                yield from _columns(argument)
 
 
 def _keys(tree: Any, key: _Field) -> frozenset[Any] | None:
@@ -127,11 +127,11 @@ def _keys(tree: Any, key: _Field) -> frozenset[Any] | None:
             return _plain(values)
         case _Call("if_else", (_, wanted, _Literal(None | False))):
             return _keys(wanted, key)
-        case _Call(function, (one, other)) if function in _AND:
-            left, right = _keys(one, key), _keys(other, key)
+        case _Call(function, (first, second)) if function in _AND:
+            left, right = _keys(first, key), _keys(second, key)
             return left & right if left is not None and right is not None else left or right
-        case _Call(function, (one, other)) if function in _OR:
-            left, right = _keys(one, key), _keys(other, key)
+        case _Call(function, (first, second)) if function in _OR:
+            left, right = _keys(first, key), _keys(second, key)
             return left | right if left is not None and right is not None else None
         case _:
             return None
@@ -139,7 +139,7 @@ def _keys(tree: Any, key: _Field) -> frozenset[Any] | None:
 
 def _plain(values: list[Any]) -> frozenset[Any] | None:
     """Keys whose equality is the same to Arrow, DuckDB and Java; not that of floating point."""
-    is_plain = all(isinstance(one, bool | int | str) for one in values)
+    is_plain = all(isinstance(value, bool | int | str) for value in values)
     return frozenset(values) if is_plain else None
 
 

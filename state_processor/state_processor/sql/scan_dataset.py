@@ -43,8 +43,8 @@ class SqlRows:
     @property
     def schema(self) -> pa.Schema:
         """The schema of the batches."""
-        found = exported_schema(self.scan.schema, self.scan.options.nanoseconds)
-        return dated_schema(found) if self._has_dates else found
+        schema = exported_schema(self.scan.schema, self.scan.options.nanoseconds)
+        return dated_schema(schema) if self._has_dates else schema
 
     @property
     def _has_dates(self) -> bool:
@@ -53,8 +53,8 @@ class SqlRows:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, split by split."""
         for batch in self.scan.batches():
-            found = to_exported(batch, self.scan.options.nanoseconds)
-            yield with_dates(found) if self._has_dates else found
+            exported = to_exported(batch, self.scan.options.nanoseconds)
+            yield with_dates(exported) if self._has_dates else exported
 
 
 class ScanDataset(Dataset):  # type: ignore[misc]  # pyarrow has no types
@@ -100,9 +100,9 @@ class ScanReader:
     def _batches(self) -> Iterator[pa.RecordBatch]:
         try:
             for batch in self._rows().batches():
-                found = batch if self.condition is None else batch.filter(self.condition)
-                if found.num_rows:
-                    yield found.select(self.columns)
+                selected = batch if self.condition is None else batch.filter(self.condition)
+                if selected.num_rows:
+                    yield selected.select(self.columns)
         except SavepointError as error:
             self.dataset.errors.append(error)
             raise
@@ -111,10 +111,10 @@ class ScanReader:
         rows, columns = self.dataset.rows, self.columns
         options = rows.scan.options
         if self.condition is not None:
-            found = Condition.of(self.condition, KEY)
-            columns = tuple(dict.fromkeys((*columns, *found.columns)))
-            if found.keys is not None and _has_plain_keys(rows.schema):
-                options = replace(options, keys=found.keys)
+            condition = Condition.of(self.condition, KEY)
+            columns = tuple(dict.fromkeys((*columns, *condition.columns)))
+            if condition.keys is not None and _has_plain_keys(rows.schema):
+                options = replace(options, keys=condition.keys)
         scan = replace(rows.scan, options=options.of_columns(columns))
         return SqlRows(scan, rows.times)
 

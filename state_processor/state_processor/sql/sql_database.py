@@ -54,7 +54,9 @@ class SqlResult:
         schema = pa.schema(
             [field.with_name(name) for field, name in zip(self.schema, names, strict=True)]
         )
-        batches = (pa.RecordBatch.from_arrays(one.columns, schema=schema) for one in self.batches)
+        batches = (
+            pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in self.batches
+        )
         return SqlResult(schema, batches)
 
 
@@ -113,10 +115,10 @@ class SqlDatabase:
             self._expect_query(text)
             for database, name in self._named_tables(text):
                 self._register(database, name)
-            found = self._connection.sql(text)
-            if any(str(kind) == "INTERVAL" for kind in found.types):
-                found = _with_interval_texts(found)
-            reader = found.to_arrow_reader(_BATCH_ROWS)
+            relation = self._connection.sql(text)
+            if any(str(kind) == "INTERVAL" for kind in relation.types):
+                relation = _with_interval_texts(relation)
+            reader = relation.to_arrow_reader(_BATCH_ROWS)
         return SqlResult(reader.schema, self._batches(reader))
 
     def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
@@ -127,7 +129,9 @@ class SqlDatabase:
             reader.close()
 
     def _expect_query(self, text: str) -> None:
-        statements = [one.type.name for one in self._connection.extract_statements(text)]
+        statements = [
+            statement.type.name for statement in self._connection.extract_statements(text)
+        ]
         if len(statements) != 1:
             raise QueryError(f"{len(statements)} statements, expected one query")
         if statements[0] not in _QUERIES:
@@ -145,26 +149,26 @@ class SqlDatabase:
         return set(_base_tables(tree))
 
     def _register(self, database: str, name: str) -> None:
-        found = self.tables.find(database, name)
-        if found is None:
+        table = self.tables.find(database, name)
+        if table is None:
             if database and database.casefold() not in _OWN_DATABASES:
                 raise self.tables.unknown(f"{database}.{name}")
             return
-        if found.problem is not None:
-            found.operator.table(found.table)
-        place = (found.database, found.name)
+        if table.problem is not None:
+            table.operator.table(table.table)
+        place = (table.database, table.name)
         if place not in self._datasets:
-            self._datasets[place] = self._new_view(found)
+            self._datasets[place] = self._new_view(table)
 
-    def _new_view(self, found: SqlTable) -> ScanDataset:
-        scan = found.operator.scan(found.operator.table(found.table), self._options)
+    def _new_view(self, table: SqlTable) -> ScanDataset:
+        scan = table.operator.scan(table.operator.table(table.table), self._options)
         scan.check()
         dataset = ScanDataset(SqlRows(scan, self._times))
-        source = double_quoted(f"savepoint {found.sql}")
-        database = double_quoted(found.database)
-        self._connection.register(f"savepoint {found.sql}", dataset)
+        source = double_quoted(f"savepoint {table.sql}")
+        database = double_quoted(table.database)
+        self._connection.register(f"savepoint {table.sql}", dataset)
         self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {database}")
-        view = f"{database}.{double_quoted(found.name)}"
+        view = f"{database}.{double_quoted(table.name)}"
         self._connection.execute(f"CREATE VIEW {view} AS FROM {source}")
         return dataset
 
@@ -176,7 +180,7 @@ class SqlDatabase:
         try:
             yield
         except (duckdb.Error, pa.ArrowException) as error:
-            ours = [one for dataset in self._datasets.values() for one in dataset.errors]
+            ours = [error for dataset in self._datasets.values() for error in dataset.errors]
             raise ours[0] if ours else QueryError(self._reason(error)) from error
 
     def _reason(self, error: Exception) -> str:
@@ -195,14 +199,14 @@ class SqlDatabase:
         return f"there is no column {unknown[1]!r}{told}{hint}"
 
 
-def _with_interval_texts(found: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+def _with_interval_texts(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
     """The rows with intervals of months, days and microseconds, which no file has, as texts."""
-    names = (double_quoted(name) for name in found.columns)
+    names = (double_quoted(name) for name in relation.columns)
     shown = (
         f"CAST({name} AS VARCHAR) AS {name}" if str(kind) == "INTERVAL" else name
-        for name, kind in zip(names, found.types, strict=True)
+        for name, kind in zip(names, relation.types, strict=True)
     )
-    return found.project(", ".join(shown))
+    return relation.project(", ".join(shown))
 
 
 def _base_tables(tree: Any) -> Iterator[tuple[str, str]]:
@@ -210,8 +214,8 @@ def _base_tables(tree: Any) -> Iterator[tuple[str, str]]:
         case {"type": "BASE_TABLE", "schema_name": str(database), "table_name": str(name)}:
             yield database, name
         case dict():
-            for one in tree.values():
-                yield from _base_tables(one)
+            for child in tree.values():
+                yield from _base_tables(child)
         case list():
-            for one in tree:
-                yield from _base_tables(one)
+            for child in tree:
+                yield from _base_tables(child)

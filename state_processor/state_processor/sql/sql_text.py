@@ -81,9 +81,9 @@ def named_tables(sql: str, tables: SqlTables, dialect: Dialect) -> list[SqlTable
     Arguments are those of ``rewritten``.
     """
     chains = (match["names"] for match in dialect.value.finditer(sql))
-    parts = ([unquoted(one) for one in _PARTS.findall(chain)] for chain in chains if chain)
-    found = (tables.find(*names[:2]) for names in parts if len(names) > 1)
-    return list({one.spark_sql: one for one in found if one is not None}.values())
+    parts = ([unquoted(part) for part in _PARTS.findall(chain)] for chain in chains if chain)
+    named = (tables.find(*names[:2]) for names in parts if len(names) > 1)
+    return list({table.spark_sql: table for table in named if table is not None}.values())
 
 
 def expect_spark_query(sql: str) -> None:
@@ -115,9 +115,9 @@ def _outer_words(sql: str) -> Iterator[str]:
 def _rewritten_names(text: str, tables: SqlTables, dialect: Dialect) -> str:
     parts = list(_PARTS.finditer(text))
     if len(parts) > 1:
-        database, name = (unquoted(one[0]) for one in parts[:2])
-        if found := tables.find(database, name):
-            start = f"{dialect.quoted(found.database)}.{dialect.quoted(found.name)}"
+        database, name = (unquoted(part[0]) for part in parts[:2])
+        if table := tables.find(database, name):
+            start = f"{dialect.quoted(table.database)}.{dialect.quoted(table.name)}"
             return start + _as_quoted(text[parts[1].end() :], dialect)
         if parts[0][0] == database and tables.database(database):
             # Whatever follows, a word of SQL is no name to the parser.
@@ -130,7 +130,7 @@ def _as_quoted(text: str, dialect: Dialect) -> str:
     if dialect is not Dialect.DUCKDB or "`" not in text:
         return text
     return _PARTS.sub(
-        lambda one: double_quoted(unquoted(one[0])) if one[0][0] == "`" else one[0], text
+        lambda match: double_quoted(unquoted(match[0])) if match[0][0] == "`" else match[0], text
     )
 
 
