@@ -81,7 +81,7 @@ def read_avro(split: FileSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         while rows := list(islice(reader, _ROWS)):
             columns = [
                 converted(
-                    pa.array([one[names[name]] for one in rows], data_type),
+                    pa.array([row[names[name]] for row in rows], data_type),
                     schema.field(name).type,
                     _stored,
                 )

@@ -110,7 +110,7 @@ def _avro_type(data_type: pa.DataType, names: Iterator[str]) -> Json:
         prefix = "" if data_type.tz else "local-"
         unit = _UNITS[data_type.unit]
         return {"type": "long", "logicalType": f"{prefix}timestamp-{unit}"}
-    return next(found for known, found in _SCALARS if known == data_type)
+    return next(name for known, name in _SCALARS if known == data_type)
 
 
 def _nullable(data_type: pa.DataType, names: Iterator[str]) -> Json:
@@ -163,10 +163,10 @@ def _column(field: Json) -> str:
     return str(field.get("column", field["name"]))
 
 
-def _arrow_type(found: Json) -> pa.DataType:
-    match found:
+def _arrow_type(avro_type: Json) -> pa.DataType:
+    match avro_type:
         case list():
-            others = [one for one in found if one != "null"]
+            others = [branch for branch in avro_type if branch != "null"]
             if len(others) > 1:
                 raise ValueError(f"a union of {len(others)} types, which no column has")
             return _arrow_type(others[0]) if others else pa.null()
@@ -179,19 +179,19 @@ def _arrow_type(found: Json) -> pa.DataType:
         case {"type": "map", "values": values}:
             return pa.map_(pa.utf8(), _arrow_type(values))
         case {"logicalType": str(logical)}:
-            return _logical_type(logical, found)
+            return _logical_type(logical, avro_type)
         case {"type": inner}:
             return _arrow_type(inner)
-        case str() if found in _PLAIN:
-            return _PLAIN[found]
-    raise ValueError(f"a type {found!r}, which no column has")
+        case str() if avro_type in _PLAIN:
+            return _PLAIN[avro_type]
+    raise ValueError(f"a type {avro_type!r}, which no column has")
 
 
-def _logical_type(logical: str, found: Json) -> pa.DataType:
+def _logical_type(logical: str, avro_type: Json) -> pa.DataType:
     zone = None if logical.startswith("local-") else "UTC"
     match logical.removeprefix("local-"):
         case "decimal":
-            return pa.decimal128(found["precision"], found.get("scale", 0))
+            return pa.decimal128(avro_type["precision"], avro_type.get("scale", 0))
         case "date":
             return pa.date32()
         case "time-millis":
@@ -207,4 +207,4 @@ def _logical_type(logical: str, found: Json) -> pa.DataType:
         case "uuid":
             return pa.utf8()
         case _:
-            return _arrow_type(found["type"])
+            return _arrow_type(avro_type["type"])

@@ -32,11 +32,11 @@ _BLOCK_SIZE = 16 << 20
 
 def write_csv(file: pa.NativeFile, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
     """Writes tables as lines, under a line of names."""
-    found = pa.schema([field.with_type(_csv_type(field.type)) for field in schema])
-    with csv.CSVWriter(file, found) as writer:
+    csv_schema = pa.schema([field.with_type(_csv_type(field.type)) for field in schema])
+    with csv.CSVWriter(file, csv_schema) as writer:
         for table in tables:
             columns = [_csv_column(column.combine_chunks()) for column in table.columns]
-            writer.write_table(pa.Table.from_arrays(columns, schema=found))
+            writer.write_table(pa.Table.from_arrays(columns, schema=csv_schema))
 
 
 def _csv_type(data_type: pa.DataType) -> pa.DataType:

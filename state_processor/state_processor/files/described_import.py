@@ -209,7 +209,9 @@ def _keyed(data: DataFrame, described: KeyedDescription) -> StateTransformation:
     services = dict.fromkeys(timer.service for timer in described.timers)
     for service in services:
         columns = {
-            one.time_domain: one.column for one in described.timers if one.service == service
+            timers.time_domain: timers.column
+            for timers in described.timers
+            if timers.service == service
         }
         keyed = keyed.with_timers(
             event_time=columns.get("event"),
@@ -219,8 +221,8 @@ def _keyed(data: DataFrame, described: KeyedDescription) -> StateTransformation:
     return keyed
 
 
-def _windowed(keyed: KeyedStateTransformation, found: KeyedDescription) -> StateTransformation:
-    window = found.window
+def _windowed(keyed: KeyedStateTransformation, described: KeyedDescription) -> StateTransformation:
+    window = described.window
     assert window is not None  # the caller saw it
     name = window.columns[0]
     if len(window.columns) > 1:
@@ -233,7 +235,7 @@ def _windowed(keyed: KeyedStateTransformation, found: KeyedDescription) -> State
         is_processing_time=window.is_processing_time,
         allowed_lateness_ms=window.allowed_lateness_ms,
     )
-    for state in found.states:
+    for state in described.states:
         windowed = windowed.with_state(
             state.descriptor, state.column, last_access=state.last_access, merge=state.merge
         )

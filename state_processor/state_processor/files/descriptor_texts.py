@@ -54,7 +54,9 @@ def pyflink_descriptors(table: Table) -> str:
     kind = table.states[0].kind
     if not kind.is_keyed or kind is StateKind.TIMERS:
         raise StateTypeError(f"table {table.name} is no keyed state, which alone has descriptors")
-    used = sorted({_DESCRIPTORS[one.kind] for one in table.states if one.kind in _DESCRIPTORS})
+    used = sorted(
+        {_DESCRIPTORS[state.kind] for state in table.states if state.kind in _DESCRIPTORS}
+    )
     lines = [
         "from pyflink.common import Types",
         f"from pyflink.datastream.state import {', '.join(used)}",
@@ -78,9 +80,9 @@ def _descriptor(state: State, name: str) -> Iterable[str]:
         return
     parts = _parts(state)
     types = [_type(part) for part in parts]
-    for part, found in zip(parts, types, strict=True):
-        if found is None:
-            yield f"# {state.name}: PyFlink has no type for {_told(part)}"
+    for part, text in zip(parts, types, strict=True):
+        if text is None:
+            yield f"# {state.name}: PyFlink has no type for {_class_name(part)}"
             return
     arguments = _FUNCTIONS.get(state.kind, "") + ", ".join(map(str, types))
     if state.has_ttl:
@@ -88,11 +90,13 @@ def _descriptor(state: State, name: str) -> Iterable[str]:
     yield f"{name} = {descriptor}({state.name!r}, {arguments})"
 
 
-def _assignment(name: str, found: str | None, layout: Layout) -> str:
-    return f"{name} = {found}" if found else f"# {name}: PyFlink has no type for {_told(layout)}"
+def _assignment(name: str, text: str | None, layout: Layout) -> str:
+    return (
+        f"{name} = {text}" if text else f"# {name}: PyFlink has no type for {_class_name(layout)}"
+    )
 
 
-def _told(layout: Layout) -> str:
+def _class_name(layout: Layout) -> str:
     return getattr(layout, "class_name", "") or type(layout).__name__
 
 
@@ -125,11 +129,11 @@ def _type(layout: Layout) -> str | None:
 
 
 def _of(name: str, types: list[str | None]) -> str | None:
-    told = [one for one in types if one]
-    return f"Types.{name}({', '.join(told)})" if len(told) == len(types) else None
+    known = [text for text in types if text]
+    return f"Types.{name}({', '.join(known)})" if len(known) == len(types) else None
 
 
 def _listed(name: str, before: str, fields: tuple[Layout, ...]) -> str | None:
     types = [_type(field) for field in fields]
-    told = [one for one in types if one]
-    return f"Types.{name}({before}[{', '.join(told)}])" if len(told) == len(types) else None
+    known = [text for text in types if text]
+    return f"Types.{name}({before}[{', '.join(known)}])" if len(known) == len(types) else None

@@ -253,9 +253,11 @@ class OperatorStateDescription:
         descriptor = section.parsed("type", described)
         assert descriptor is not None  # the field is there
         defaults = columns if is_broadcast else (name,)
-        found = zip(columns, defaults, strict=True)
+        with_defaults = zip(columns, defaults, strict=True)
         return cls(
-            kind, descriptor, tuple(section.optional_text(one) or default for one, default in found)
+            kind,
+            descriptor,
+            tuple(section.optional_text(column) or default for column, default in with_defaults),
         )
 
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 def json_texts(array: pa.Array) -> pa.Array:
     """Each value as a JSON text; null where the value is."""
     form = converted(array, _shape(array.type, _written_leaf), _written)
-    found = _projected(form, 'CAST(to_json("value") AS VARCHAR)')
-    return pc.if_else(array.is_null(), pa.scalar(None, pa.utf8()), found.cast(pa.utf8()))
+    texts = _projected(form, 'CAST(to_json("value") AS VARCHAR)')
+    return pc.if_else(array.is_null(), pa.scalar(None, pa.utf8()), texts.cast(pa.utf8()))
 
 
 def from_json_texts(texts: pa.Array, wanted: pa.DataType, field: str | None = None) -> pa.Array:
@@ -73,8 +73,8 @@ def _projected(array: pa.Array, expression: str) -> pa.Array:
 def _shape(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
     """The type as JSON has it: its maps are of texts, or lists of entries."""
 
-    def shaped(one: pa.DataType) -> pa.DataType:
-        return _shape(one, leaf)
+    def shaped(inner: pa.DataType) -> pa.DataType:
+        return _shape(inner, leaf)
 
     if pa.types.is_list(data_type):
         return pa.list_(shaped(data_type.value_type))

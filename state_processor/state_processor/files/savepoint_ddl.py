@@ -101,7 +101,7 @@ def _text(text: str) -> str:
 def _check_handles(operator: Operator) -> None:
     """Raises ``StateTypeError`` for files that the connector does not read."""
     handles = [subtask.managed_keyed_state for subtask in operator.record.subtasks]
-    if any(one is not None and not isinstance(one, KeyGroupsHandle) for one in handles):
+    if any(handle is not None and not isinstance(handle, KeyGroupsHandle) for handle in handles):
         raise StateTypeError(
             "Flink's connector reads canonical savepoints and files of the heap, no changelogs and"
             " no files of RocksDB's own: `savepoint convert` makes a canonical one"

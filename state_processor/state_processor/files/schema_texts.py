@@ -50,17 +50,17 @@ def schema_text(snapshot: Snapshot, table: str, form: SchemaForm) -> str:
     Example:
         >>> print(schema_text(savepoint, "summarize.keyed_state", "ddl"))
     """
-    operator, found = snapshot.table(table)
+    operator, shown = snapshot.table(table)
     scan = snapshot.scan(table)
     match form:
         case "ddl":
-            return create_table(snapshot.directory.absolute_uri, operator, found)
+            return create_table(snapshot.directory.absolute_uri, operator, shown)
         case "avro":
             return json.dumps(avro_schema(exported_schema(scan.schema, "refuse")), indent=2)
         case "json-schema":
             return json.dumps(_json_schema(scan, table), indent=2, ensure_ascii=False)
         case "pyflink":
-            return pyflink_descriptors(found)
+            return pyflink_descriptors(shown)
         case "spark":
             names = pa.struct(list(exported_schema(scan.schema, "refuse")))
             return spark_type_name(names).removeprefix("STRUCT<").removesuffix(">")
@@ -101,5 +101,5 @@ def _json_type(data_type: pa.DataType) -> dict[str, Any]:
 
 
 def _nullable(data_type: pa.DataType) -> dict[str, Any]:
-    found = _json_type(data_type)
-    return found if found == {"type": "null"} else {"anyOf": [found, {"type": "null"}]}
+    schema = _json_type(data_type)
+    return schema if schema == {"type": "null"} else {"anyOf": [schema, {"type": "null"}]}

@@ -73,12 +73,12 @@ class TableFiles:
         if not names:
             raise TableFileError(f"{path} does not exist, or has no files in it")
         formats = {TableFormat.of_name(name) for name in names}
-        found = table_format or next(iter(formats))
-        if found is None or (table_format is None and len(formats) > 1):
+        file_format = table_format or next(iter(formats))
+        if file_format is None or (table_format is None and len(formats) > 1):
             known = ", ".join(TableFormat)
             raise TableFileError(f"{path}: names of files do not say one format; name it: {known}")
         files = tuple(FileSplit(Location(location.filesystem, name)) for name in names)
-        return cls(path, found, files)
+        return cls(path, file_format, files)
 
     def schema(self, columns: ColumnTypes) -> pa.Schema:
         """All columns, and the types that they have or, where files don't say any, are to have.
@@ -86,7 +86,9 @@ class TableFiles:
         Raises:
             TableFileError: The first file is none of the format.
         """
-        types = {name: one and with_time_texts(one) for name, one in columns.items()}
+        types = {
+            name: data_type and with_time_texts(data_type) for name, data_type in columns.items()
+        }
         return _SCHEMAS[self.format](self.files[0], types)
 
     def chosen(self, columns: ColumnTypes) -> pa.Schema:
@@ -97,17 +99,17 @@ class TableFiles:
             ColumnNotFoundError: It lacks a column; the message lists those there are.
             ColumnTypeError: It does not say types, and neither do ``columns``.
         """
-        found = self.schema(columns)
+        schema = self.schema(columns)
         for name, wanted in columns.items():
-            if name not in found.names:
-                known = alternatives(name, found.names)
+            if name not in schema.names:
+                known = alternatives(name, schema.names)
                 raise ColumnNotFoundError(f"{self.path} has no column {name!r}; {known}")
             if wanted is None and not self.format.has_types:
                 raise ColumnTypeError(
                     f"{self.path}: {self.format} does not say the type of column {name!r}:"
                     " the description must"
                 )
-        return pa.schema([found.field(name) for name in columns])
+        return pa.schema([schema.field(name) for name in columns])
 
     def splits(self) -> tuple[FileSplit, ...]:
         """Pieces that can be read independently of each other.
@@ -127,9 +129,9 @@ class TableFiles:
         """
         for batch in _READERS[self.format](split, schema):
             if batch.schema.types != schema.types:
-                found = ", ".join(map(str, batch.schema.types))
+                actual = ", ".join(map(str, batch.schema.types))
                 expected = ", ".join(map(str, schema.types))
-                raise split.error(f"its columns are {found}, but those of others {expected}")
+                raise split.error(f"its columns are {actual}, but those of others {expected}")
             yield to_spark(batch)
 
 

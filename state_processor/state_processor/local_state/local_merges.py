@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Merging(Protocol):
     """What merges two values, as an ``AggregateFunction`` does."""
 
-    def merge(self, one: Any, other: Any) -> Any:
+    def merge(self, value: Any, other: Any) -> Any:
         """The value of two."""
 
 
@@ -56,7 +56,7 @@ class FunctionMerge:
         convert = given(self.value_type)
         merged = [reduce(self.function, instances) for instances in python_values(lists)]
         try:
-            return pa.array([convert(one) for one in merged], self.value_type)
+            return pa.array([convert(value) for value in merged], self.value_type)
         except (TypeError, ValueError, OverflowError, AttributeError) as error:
             raise MergeError(
                 f"the merge function of state {self.state!r} gave what is no"
@@ -97,7 +97,9 @@ def merged_instances(operator: Operator, merge: Mapping[str, Merge]) -> dict[str
     """
     states = operator.catalog.states
     mergeable = mergeable_states(states, merge, f"operator {operator.name}")
-    functions = {name: merge_instances(mergeable[name], one) for name, one in merge.items()}
+    functions = {
+        name: merge_instances(mergeable[name], function) for name, function in merge.items()
+    }
     missing = [name for name in mergeable if name not in merge]
     if missing:
         kind = mergeable[missing[0]].job_kind.value

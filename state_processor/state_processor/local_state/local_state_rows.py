@@ -93,7 +93,7 @@ class LocalStateRows:
         """Some of the keys that have several rows of one subtask."""
         columns = {name: column for name, column in self.rows.of_keys() if name != KEY_GROUP}
         columns = {SUBTASK: self.subtask, **columns}
-        found = self.rows.data.select(*(column.alias(name) for name, column in columns.items()))
-        counted = found.groupBy(*columns).count()
+        keys = self.rows.data.select(*(column.alias(name) for name, column in columns.items()))
+        counted = keys.groupBy(*columns).count()
         with typed_errors():
             return counted.where("count > 1").drop("count").limit(limit).collect()

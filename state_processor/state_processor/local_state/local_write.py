@@ -58,11 +58,11 @@ class InstanceFiles(KeyedFiles):
                 for subtask, of_subtask in groupby(of_group, lambda piece: piece.subtask)
                 if self._is_known(subtask)
             ]
-            found = [runs for runs in instances if runs]
-            if len(found) == 1 and not self.instances.merged:
-                yield key_group, iter(found[0])
-            elif found:
-                yield key_group, self.instances.runs(key_group, chain.from_iterable(found))
+            present = [runs for runs in instances if runs]
+            if len(present) == 1 and not self.instances.merged:
+                yield key_group, iter(present[0])
+            elif present:
+                yield key_group, self.instances.runs(key_group, chain.from_iterable(present))
 
     def _is_known(self, subtask: int) -> bool:
         if 0 <= subtask < self.subtasks:
@@ -125,7 +125,7 @@ class MergedPlan(KeyedPlan):
 
     def files(self, context: WriteContext) -> InstanceFiles:
         """See ``KeyedPlan``."""
-        states = tuple(one.state for one in self.merged)
+        states = tuple(merged.state for merged in self.merged)
         return InstanceFiles(
             context.target,
             self.header,

@@ -198,8 +198,8 @@ class Backlog:
         if rows.timestamps is None:
             return MIN_WATERMARK
         with typed_errors():
-            found = rows.data.agg(F.max(milliseconds(rows.data, rows.timestamps))).collect()
-        greatest: int | None = found[0][0]
+            collected = rows.data.agg(F.max(milliseconds(rows.data, rows.timestamps))).collect()
+        greatest: int | None = collected[0][0]
         if greatest is None:
             return MIN_WATERMARK
         # Flink: ``BoundedOutOfOrdernessWatermarks``.

@@ -68,8 +68,8 @@ class BacklogFiles:
     @classmethod
     def finished(cls, directory: str) -> Self | None:
         """The run that was finished below a directory, if there is one."""
-        found = (cls(path) for path in _runs(directory))
-        return next((one for one in found if one.is_finished), None)
+        results = (cls(path) for path in _runs(directory))
+        return next((result for result in results if result.is_finished), None)
 
     @property
     def rows(self) -> str:

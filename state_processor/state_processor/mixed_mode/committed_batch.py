@@ -68,8 +68,8 @@ class CommittedBatch:
             raise SavepointNotFoundError(
                 f"{savepoint} has no {OFFSETS_FILE}: it is of no stream, or not complete"
             )
-        found = json.loads(_text(location.filesystem, location.path))
-        return cls(found["batch_id"], found["watermark"], tuple(found["offsets"]))
+        fields = json.loads(_text(location.filesystem, location.path))
+        return cls(fields["batch_id"], fields["watermark"], tuple(fields["offsets"]))
 
     def write_beside(self, savepoint: str) -> None:
         """Writes the offsets beside a savepoint.

@@ -97,10 +97,10 @@ class _Reading:
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of these splits."""
         columns = self._timers if self.scan.table.name == TIMERS_TABLE else self._states
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for found in self.scan.read(self.splits[number]):
-                    yield self._rows(found.num_rows, columns(found))
+        for numbers in batches:
+            for number in numbers.column(0).to_pylist():
+                for batch in self.scan.read(self.splits[number]):
+                    yield self._rows(batch.num_rows, columns(batch))
 
     def _rows(self, count: int, columns: dict[str, pa.Array]) -> pa.RecordBatch:
         arrays = [

@@ -161,8 +161,8 @@ class KeyedProcessor(StatefulProcessor):
     def _visit(
         self, key_bytes: bytes, packets: list[Packet], watermark: int, fired: int | None
     ) -> Row:
-        found = self._store.get()
-        before = KeyRow.of(found) if found is not None else None
+        stored = self._store.get()
+        before = KeyRow.of(stored) if stored is not None else None
         key = packets[0].key if packets else self._key(key_bytes)
         self._backend.load(key, key_bytes, before)
         self._context.current_key = key

@@ -117,8 +117,8 @@ class MixedModeJob:
             ... )
         """
         rows, streamed = (
-            one.rows if isinstance(one, KeyedStateTransformation) else one
-            for one in (backlog, stream)
+            side.rows if isinstance(side, KeyedStateTransformation) else side
+            for side in (backlog, stream)
         )
         past, live = rows.inputs, streamed.inputs
         if is_remote(past[0].data.sparkSession):
@@ -209,8 +209,8 @@ class MixedModeJob:
 def _expect_plain(directory: str) -> None:
     """Raises ``ValueError`` if Spark cannot read its state store there."""
     # Its source escapes the path as that of a URI, and then finds nothing.
-    if found := _ESCAPED.search(directory):
+    if escaped := _ESCAPED.search(directory):
         raise ValueError(
-            f"directory {directory!r} has {found[0]!r} in its name, which Spark's state store cannot"
-            " be read with: name another one"
+            f"directory {directory!r} has {escaped[0]!r} in its name, which Spark's state store"
+            " cannot be read with: name another one"
         )

@@ -170,5 +170,5 @@ def _held(held: HeldState, value: Any) -> Any:
 
 
 def _stored(held: HeldState, codec: ValueCodec) -> bytes | None:
-    found = held.snapshot()
-    return None if found is None else codec.encode(found)
+    snapshot = held.snapshot()
+    return None if snapshot is None else codec.encode(snapshot)

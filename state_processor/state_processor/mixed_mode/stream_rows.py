@@ -132,7 +132,7 @@ class RowPacking:
         context = TaskContext.get()
         partition = context.partitionId() if context else 0
         arrival = (self.number << _PARTITION_BITS | partition) << _ARRIVAL_BITS
-        for batch in self.encoding.run(one for one in batches if one.num_rows):
+        for batch in self.encoding.run(batch for batch in batches if batch.num_rows):
             # Sorting is stable: the rows of a key stay in their order.
             packed = self._packed(batch.take(pc.sort_indices(batch.column(KEY))), arrival)
             arrival += packed.num_rows

@@ -26,7 +26,7 @@ def _raw(kind: pa.DataType) -> pa.DataType:
         return pa.map_(kind.key_field, kind.item_field.with_type(_raw(kind.item_type)))
     if pa.types.is_list(kind):
         return pa.list_(kind.value_field.with_type(_raw(kind.value_type)))
-    if pa.types.is_struct(kind) and [one.name for one in kind] == ["timestamp", "value"]:
+    if pa.types.is_struct(kind) and [field.name for field in kind] == ["timestamp", "value"]:
         time, value = kind
         return pa.struct([time.with_type(pa.int64()), value]) if time.type == _ACCESS else kind
     return kind

@@ -149,8 +149,8 @@ def shown_layout(data: DataFrame, name: str, layout: Layout) -> Layout:
 
 def _shows(data_type: DataType, layout: Layout) -> bool:
     """Whether a column has the values of a state, with times of last access or without."""
-    types = (arrow_type(as_records(one)) for one in (layout, without_ttl(layout)))
-    return any(fits(data_type, _spark_type_like(data_type, one)) for one in types)
+    types = (arrow_type(as_records(form)) for form in (layout, without_ttl(layout)))
+    return any(fits(data_type, _spark_type_like(data_type, stored_type)) for stored_type in types)
 
 
 def _is_named(name: str, data_type: DataType) -> bool:
@@ -168,28 +168,28 @@ def _is_named(name: str, data_type: DataType) -> bool:
             return False
 
 
-def _as_type(column: Column, found: DataType, wanted: DataType) -> Column:
+def _as_type(column: Column, data_type: DataType, wanted: DataType) -> Column:
     """A column that fits as what it fits; rows that lack their kind are inserts."""
-    match found, wanted:
-        case StructType(), StructType() if _has_struct(found):
+    match data_type, wanted:
+        case StructType(), StructType() if _has_struct(data_type):
             fields = [
                 _as_type(column.getField(field.name), field.dataType, wanted[index].dataType).alias(
                     field.name
                 )
-                for index, field in enumerate(found)
+                for index, field in enumerate(data_type)
             ]
-            kind = [] if found.names == wanted.names else [F.lit(_INSERT).alias(ROW_KIND)]
+            kind = [] if data_type.names == wanted.names else [F.lit(_INSERT).alias(ROW_KIND)]
             return F.when(column.isNotNull(), F.struct(*fields, *kind)).cast(wanted)
-        case ArrayType(), ArrayType() if _has_struct(found):
+        case ArrayType(), ArrayType() if _has_struct(data_type):
             return F.transform(
-                column, lambda element: _as_type(element, found.elementType, wanted.elementType)
+                column, lambda element: _as_type(element, data_type.elementType, wanted.elementType)
             )
-        case MapType(), MapType() if _has_struct(found):
+        case MapType(), MapType() if _has_struct(data_type):
             keyed = F.transform_keys(
-                column, lambda key, _: _as_type(key, found.keyType, wanted.keyType)
+                column, lambda key, _: _as_type(key, data_type.keyType, wanted.keyType)
             )
             return F.transform_values(
-                keyed, lambda _, value: _as_type(value, found.valueType, wanted.valueType)
+                keyed, lambda _, value: _as_type(value, data_type.valueType, wanted.valueType)
             )
         case _:
             return column.cast(wanted)

@@ -223,7 +223,7 @@ class AggregateFunction(Protocol):
     def get_result(self, accumulator: Any) -> Any:
         """What an accumulator amounts to."""
 
-    def merge(self, one: Any, other: Any) -> Any:
+    def merge(self, accumulator: Any, other: Any) -> Any:
         """The accumulator of all that two have."""
 
 

@@ -25,9 +25,9 @@ def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]
         >>> __getattr__ = lazy_names(__name__, {"Verification": ".verification"})
     """
 
-    def found(name: str) -> Any:
+    def attribute(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name)
         return getattr(import_module(modules[name], package), name)
 
-    return found
+    return attribute

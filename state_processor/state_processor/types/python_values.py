@@ -96,7 +96,7 @@ def taken(data_type: pa.DataType) -> Convert | None:
         return lambda value: dict(_pairs(value, keys, items))
     if pa.types.is_list(data_type):
         element = taken(data_type.value_type)
-        return element and (lambda value: [_if_any(element, one) for one in value])
+        return element and (lambda value: [_if_any(element, item) for item in value])
     if pa.types.is_struct(data_type):
         fields = {field.name: taken(field.type) for field in data_type}
         changed = {name: convert for name, convert in fields.items() if convert}
@@ -282,7 +282,7 @@ def _integer(value: Any) -> Any:
 def _given_list(value: Any, element: Convert) -> Any:
     if isinstance(value, str | bytes | dict):
         raise TypeError(f"a {type(value).__name__} is no list")
-    return None if value is None else [element(one) for one in value]
+    return None if value is None else [element(item) for item in value]
 
 
 def _given_map(value: Any, keys: Convert, items: Convert) -> Any:

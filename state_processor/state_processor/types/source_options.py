@@ -99,7 +99,7 @@ class SourceOptions:
         }
 
 
-_OF_READ = tuple(one.name for one in fields(ReadOptions))
+_OF_READ = tuple(field.name for field in fields(ReadOptions))
 _OWN = ("split_size",)
 _NAMES = (*_OF_READ, *_OWN)
 _SHOWN = (
@@ -184,7 +184,7 @@ def names_of(name: str, text: str) -> tuple[str, ...]:
     """
     if text.lstrip().startswith("["):
         return tuple(map(str, _json_list(name, text)))
-    return tuple(one.strip() for one in text.split(","))
+    return tuple(part.strip() for part in text.split(","))
 
 
 def flag_of(name: str, text: str) -> bool:

@@ -23,18 +23,20 @@ def plain_name(name: str) -> str:
 
 def unused(name: str, names: Iterable[str]) -> str:
     """The name, or the first with a number behind it that is not among ``names``."""
-    taken = {one.casefold() for one in names}
+    taken = {other.casefold() for other in names}
     numbered = (f"{name}_{number}" for number in count(2))
-    return next(one for one in chain([name], numbered) if one.casefold() not in taken)
+    return next(
+        candidate for candidate in chain([name], numbered) if candidate.casefold() not in taken
+    )
 
 
 def distinct(names: Iterable[str]) -> list[str]:
     """The names of a query's columns, each with a number behind it that was there before."""
-    found: list[str] = []
+    chosen: list[str] = []
     for name in names:
         candidates = chain([name], (f"{name}_{number}" for number in count(2)))
-        found.append(next(one for one in candidates if one not in found))
-    return found
+        chosen.append(next(candidate for candidate in candidates if candidate not in chosen))
+    return chosen
 
 
 def quoted(name: str) -> str:

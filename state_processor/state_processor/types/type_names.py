@@ -137,7 +137,7 @@ class _Parser:
         self.expect("<")
         match name:
             case "TUPLE":
-                type_information = Types.TUPLE([one for _, one in self._read_fields(depth)])
+                type_information = Types.TUPLE([field for _, field in self._read_fields(depth)])
             case "ROW":
                 type_information = self._read_row(depth)
             case "POJO":

@@ -99,13 +99,13 @@ def expect_type(value: object, what: str = "") -> TypeInformation:
     if isinstance(value, str):
         name = value.upper()
     is_known = name.isupper() and hasattr(Types, name)
-    found = (
+    given = (
         "a " + type(value).__name__ if isinstance(value, str) or not is_known else f"Types.{name}"
     )
     call = f"Types.{name}(…)" if is_known and name not in PLAIN_TYPES else f"Types.{name}()"
     expected = call if is_known else "Types.LONG()"
     where = f"{what}: " if what else ""
-    raise TypeError(f"{where}{found} is no type, expected a call such as {expected}")
+    raise TypeError(f"{where}{given} is no type, expected a call such as {expected}")
 
 
 def _plain(name: str) -> staticmethod[[], TypeInformation]:

@@ -25,7 +25,7 @@ _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 _INSTALLED = "site-packages"
 _LIBRARIES = frozenset({"pyspark", "pyarrow", "numpy", "numba", "pandas"})
 _OURS = tuple(
-    f"{Path(one).parent}/" for one in (str(Path(__file__).parent), savepoint_formats.__file__)
+    f"{Path(file).parent}/" for file in (str(Path(__file__).parent), savepoint_formats.__file__)
 )
 
 

@@ -105,10 +105,10 @@ class YamlSection:
         Raises:
             DescriptionError: It is missing, or is something else.
         """
-        found = self.optional_text(name)
-        if found is None:
+        text = self.optional_text(name)
+        if text is None:
             raise self.error(f"field {name!r} is missing")
-        return found
+        return text
 
     def optional_text(self, name: str) -> str | None:
         """A text; None if there is none. Raises ``DescriptionError`` if it is something else."""
@@ -137,7 +137,7 @@ class YamlSection:
                 raise self.error(f"it has {_said(element)} in it, expected texts", name)
         if not node.value:
             raise self.error("it is an empty list, expected at least one text", name)
-        return tuple(one.value for one in node.value)
+        return tuple(item.value for item in node.value)
 
     def number(self, name: str, low: int, high: int) -> int | None:
         """A whole number within these bounds; None if there is none."""
