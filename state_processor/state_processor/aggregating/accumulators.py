@@ -114,7 +114,7 @@ class Summed:
         """Whether no sum can be too large, or may be."""
         if pa.types.is_floating(self.type) or self.wraps:
             return True
-        limits = [one for one in pc.min_max(values).as_py().values() if one is not None]
+        limits = [limit for limit in pc.min_max(values).as_py().values() if limit is not None]
         is_long = pa.types.is_int64(self.type)
         largest = 2**63 - 1 if is_long else Decimal(10) ** (self.type.precision - self.type.scale)
         return all(abs(limit) * len(values) < largest for limit in limits)
@@ -212,10 +212,10 @@ class Top:
 def _ordered(values: pa.Array) -> pa.Array:
     """Whole numbers in the order of floats; all NaN are one, and the greatest."""
     bits = pa.int64() if values.type == pa.float64() else pa.int32()
-    found = pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False).copy()
-    found[np.isnan(found)] = np.nan
+    numbers = pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False).copy()
+    numbers[np.isnan(numbers)] = np.nan
     return pa.array(
-        _flipped(found.view(bits.to_pandas_dtype())),
+        _flipped(numbers.view(bits.to_pandas_dtype())),
         bits,
         mask=values.is_null().to_numpy(zero_copy_only=False),
     )
@@ -223,9 +223,9 @@ def _ordered(values: pa.Array) -> pa.Array:
 
 def _unordered(ordered: pa.Array, wanted: pa.DataType) -> pa.Array:
     """The floats that have such a place in the order."""
-    found = _flipped(pc.fill_null(ordered, 0).to_numpy(zero_copy_only=False))
+    numbers = _flipped(pc.fill_null(ordered, 0).to_numpy(zero_copy_only=False))
     is_null = ordered.is_null().to_numpy(zero_copy_only=False)
-    return pa.array(found.view(wanted.to_pandas_dtype()), wanted, mask=is_null)
+    return pa.array(numbers.view(wanted.to_pandas_dtype()), wanted, mask=is_null)
 
 
 def _flipped(bits: NDArray[np.signedinteger]) -> NDArray[np.signedinteger]:

@@ -90,11 +90,13 @@ class AggregatedRows:
 
     def rekeyed(self, combined: DataFrame, key: Key) -> tuple[Self, DataFrame]:
         """Rows with accumulators under another key, of fewer columns."""
-        rows, found = self.named(combined), replace(self, key=key)
+        rows, rekeyed = self.named(combined), replace(self, key=key)
         others = [*self._bounds(), *self._accumulators()]
         names = [F.col(f"`{field.name}`") for field in others]
         selected = rows.select(key.column(rows).alias(KEY), *names)
-        return found, selected.mapInArrow(found.encoding.run, self._schema(self._accumulators()))
+        return rekeyed, selected.mapInArrow(
+            rekeyed.encoding.run, self._schema(self._accumulators())
+        )
 
     def combined(self, rows: DataFrame, *, is_partial: bool) -> DataFrame:
         """A row for each key, or key and window, after a shuffle."""

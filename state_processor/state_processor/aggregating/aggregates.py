@@ -222,10 +222,10 @@ class TopN:
         top = Top(arrow_type_of(data_type), self.limit)
         return BoundAggregate(name, values, top, accumulated, state)
 
-    def merge(self, one: list[Any], other: list[Any]) -> list[Any]:
+    def merge(self, accumulator: list[Any], other: list[Any]) -> list[Any]:
         """The accumulator of two, for ``merge_local`` and for readers of local keyed state."""
         # NaN is the greatest, and not comparable.
-        whole = sorted(one + other, key=lambda value: (value != value, value), reverse=True)  # noqa: PLR0124
+        whole = sorted(accumulator + other, key=lambda value: (value != value, value), reverse=True)  # noqa: PLR0124
         return whole[: self.limit]
 
 
@@ -332,7 +332,9 @@ def _results(function: AggregateFunction, wanted: TypeInformation) -> Any:
             None if value is None else function.get_result(value)
             for value in python_values(accumulators)
         ]
-        return pa.array([None if one is None else convert(one) for one in outputs], arrow_type)
+        return pa.array(
+            [None if output is None else convert(output) for output in outputs], arrow_type
+        )
 
     results.__annotations__ = {"accumulators": pa.Array, "return": pa.Array}
     # Its stubs ask for the number of the kind of function, which the annotations say.

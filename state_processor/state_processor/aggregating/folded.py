@@ -51,9 +51,9 @@ class ReducedRows:
     def gathered(self, groups: Groups, values: pa.Array) -> pa.Array:
         make, convert = row_maker(tuple(self.type.names)), given(self.type)
 
-        def reduced(one: Any, other: Any) -> Any:
+        def reduced(value: Any, other: Any) -> Any:
             # It may give a dict or a plain tuple, but is to see a named one again.
-            return make(convert(self.function(one, other)).values())
+            return make(convert(self.function(value, other)).values())
 
         return _column(self.type, _folded(groups, list(map(make, row_tuples(values))), reduced))
 

@@ -66,21 +66,21 @@ class Aggregation:
     def gathered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """A row with accumulators for each group of rows with values."""
         groups, columns = self._grouped(batch)
-        found = [
+        accumulated = [
             accumulator.gathered(groups, batch.column(value_column(number)))
             for number, accumulator in enumerate(self.accumulators)
         ]
-        return self._batch(columns, found)
+        return self._batch(columns, accumulated)
 
     def merged(self, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
         """A row for each group of rows with accumulators."""
         batch = pa.concat_batches(batches)
         groups, columns = self._grouped(batch)
-        found = [
+        accumulated = [
             accumulator.merged(groups, batch.column(value_column(number)))
             for number, accumulator in enumerate(self.accumulators)
         ]
-        return self._batch(columns, found)
+        return self._batch(columns, accumulated)
 
     def typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows with accumulators, as Spark gives them, with the types that tasks make."""
@@ -188,10 +188,10 @@ class CombinedRows:
         for batch in batches:
             if not batch.num_rows:
                 continue
-            found = self.aggregation.merged([*held, gathered(batch)])
+            merged = self.aggregation.merged([*held, gathered(batch)])
             # The last group may go on in the next batch.
-            yield from _slices(found.slice(0, found.num_rows - 1))
-            held = [found.slice(found.num_rows - 1)]
+            yield from _slices(merged.slice(0, merged.num_rows - 1))
+            held = [merged.slice(merged.num_rows - 1)]
         yield from held
 
 

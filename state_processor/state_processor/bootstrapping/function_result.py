@@ -37,7 +37,9 @@ class FunctionStateTransformation:
     rows: FunctionRows | BatchRows | StateInTable
 
     def __repr__(self) -> str:
-        return f"FunctionStateTransformation(states {[one.new.name for one in self.rows.states]})"
+        return (
+            f"FunctionStateTransformation(states {[state.new.name for state in self.rows.states]})"
+        )
 
     def write(self, context: WriteContext) -> OperatorState:
         """See ``StateTransformation``."""

@@ -346,8 +346,10 @@ class KeyedStateTransformation:
                 data = self.data.select(*columns, F.explode(timestamps).alias(_TIMESTAMP))
                 data = Grouping.of(data, (*names, _TIMESTAMP)).distinct()
                 of_timers, namespaces = replace(state, column=_TIMESTAMP), self._namespaces(data)
-                found = KeyedRows(data, self.key, (of_timers,), namespaces, is_keyed_once=False)
-                rows.append(found)
+                timer_rows = KeyedRows(
+                    data, self.key, (of_timers,), namespaces, is_keyed_once=False
+                )
+                rows.append(timer_rows)
         nothing = KeyedRows(self.data.limit(0), self.key, self.states, is_keyed_once=False)
         return tuple(rows) or (nothing,)
 

@@ -53,7 +53,9 @@ class LocalFunctionTransformation:
     rows: FunctionRows
 
     def __repr__(self) -> str:
-        return f"LocalFunctionTransformation(states {[one.new.name for one in self.rows.states]})"
+        return (
+            f"LocalFunctionTransformation(states {[state.new.name for state in self.rows.states]})"
+        )
 
     @classmethod
     def of(cls, rows: KeyedInput, function: KeyedFunction) -> Self:
@@ -93,8 +95,8 @@ class LocalFunctionTransformation:
 
 def _in_place(run: FunctionRows) -> DataFrame:
     """The rows, in the partitions that they are in, as the function takes them."""
-    (one,) = run.inputs
-    rows = one.rows(0, run.inputs, _KEY_GROUPS)
+    (keyed_input,) = run.inputs
+    rows = keyed_input.rows(0, run.inputs, _KEY_GROUPS)
     return in_order(rows) if run.task.options.is_sorted else rows
 
 

@@ -36,7 +36,7 @@ class OperatorStateTransformation:
     rows: tuple[ElementRows, ...]
 
     def __repr__(self) -> str:
-        return f"OperatorStateTransformation(states {[one.state.name for one in self.rows]})"
+        return f"OperatorStateTransformation(states {[rows.state.name for rows in self.rows]})"
 
     @classmethod
     def of_list(

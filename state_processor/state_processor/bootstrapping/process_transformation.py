@@ -106,7 +106,9 @@ class KeyedRowsTransformation:
             raise TypeError(f"a {type(other).__name__} can't be connected; {NOT_CONNECTED}")
         if len(self.inputs) + len(rows.inputs) != 2:
             raise ValueError("a function has two inputs at most: make a union of the others first")
-        given = {one for one in (self.options, rows.options) if one != ExecutionOptions()}
+        given = {
+            options for options in (self.options, rows.options) if options != ExecutionOptions()
+        }
         if len(given) > 1:
             raise ValueError(
                 "two connected inputs have different options, but one function: give them once,"

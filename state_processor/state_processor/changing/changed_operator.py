@@ -127,8 +127,12 @@ class ChangedOperator:
         Raises:
             StateNotFoundError: There is none; the message lists those there are.
         """
-        states = (one for one in self.operator.catalog.states if not one.kind.is_raw)
-        known = {self.headers.name(one.name): one for one in states if one.name not in self.removed}
+        states = (state for state in self.operator.catalog.states if not state.kind.is_raw)
+        known = {
+            self.headers.name(state.name): state
+            for state in states
+            if state.name not in self.removed
+        }
         if name not in known:
             raise StateNotFoundError(
                 f"operator {self.operator.name} has no state {name!r}; {alternatives(name, known)}"
@@ -148,7 +152,7 @@ class ChangedOperator:
     def with_name(self, old: str, new: str) -> Self:
         """The operator with a state under another name; see ``StateChanges.rename_state``."""
         state = self.state(old)
-        others = (one for one in self.operator.catalog.states if one != state)
+        others = (other for other in self.operator.catalog.states if other != state)
         if new in map(self.headers.name, (other.name for other in others)):
             raise StateExistsError(
                 f"operator {self.operator.name} has a state {new!r} already; rename it first"
@@ -330,7 +334,9 @@ class ChangedOperator:
             return plan.keyed
         types = StoredTypes.of(self.operator)
         written = self._written()
-        kept = tuple(map(self._kept, (one for one in types.states if one.name not in written)))
+        kept = tuple(
+            map(self._kept, (state for state in types.states if state.name not in written))
+        )
         names = frozenset(info.name for info in kept)
         key = types.key.layout()
         deleted, hash_code = self._deleted_keys(key), self._hash_code()

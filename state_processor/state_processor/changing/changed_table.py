@@ -310,7 +310,7 @@ def _serializer(operator: Operator, state: State) -> TypeSerializerSnapshot:
     """The serializer of a state's values in the savepoint."""
     if not state.kind.is_keyed:
         return StoredElements.state_of(operator, state.name).element
-    info = next(one for one in StoredTypes.of(operator).states if one.name == state.name)
+    info = next(info for info in StoredTypes.of(operator).states if info.name == state.name)
     snapshot = info.serializer(VALUE_SERIALIZER)
     assert snapshot is not None  # every state has one
     return operator.written(snapshot)

@@ -48,28 +48,28 @@ class HeaderChanges:
         """With one more class that gets another name."""
         return replace(self, classes=(*self.classes, rename))
 
-    def snapshot(self, found: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
+    def snapshot(self, serializer: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
         """A serializer with the new names of classes.
 
         Raises:
             SchemaChangeError: It has an old name where it cannot be changed.
         """
         for rename in self.classes:
-            found = rename.of(found)
-        return found
+            serializer = rename.of(serializer)
+        return serializer
 
-    def info(self, found: StateMetaInfo) -> StateMetaInfo:
+    def info(self, info: StateMetaInfo) -> StateMetaInfo:
         """What a header says of a state, with the new names; errors as of ``snapshot``."""
         serializers = (
             (role, SerializerEntry(self.snapshot(entry.snapshot)))
-            for role, entry in found.serializers
+            for role, entry in info.serializers
         )
-        return replace(found, name=self.name(found.name), serializers=tuple(serializers))
+        return replace(info, name=self.name(info.name), serializers=tuple(serializers))
 
-    def plan(self, found: OperatorPlan) -> OperatorPlan:
+    def plan(self, plan: OperatorPlan) -> OperatorPlan:
         """What is to be written, under the new names; errors as of ``snapshot``."""
-        keyed = None if found.keyed is None else self._keyed(found.keyed)
-        return OperatorPlan(keyed, tuple(map(self._elements, found.operator_states)))
+        keyed = None if plan.keyed is None else self._keyed(plan.keyed)
+        return OperatorPlan(keyed, tuple(map(self._elements, plan.operator_states)))
 
     def _keyed(self, plan: KeyedPlan) -> KeyedPlan:
         old_names = {self.name(info.name): info.name for info in plan.states}

@@ -37,20 +37,20 @@ def keys_where(tables: Iterable[DataFrame], where: Column | str, operator: str) 
     Raises:
         ColumnNotFoundError: No table has the columns of the condition.
     """
-    found, refusals = [], []
+    chosen, refusals = [], []
     for table in tables:
         try:
-            found.append(table.where(where).select(KEY))
+            chosen.append(table.where(where).select(KEY))
         except AnalysisException as error:
             if not (error.getCondition() or "").startswith(_UNRESOLVED):
                 raise
             refusals.append(error)
-    if not found:
+    if not chosen:
         reason = f": {refusals[0]}".splitlines()[0] if refusals else ""
         raise ColumnNotFoundError(
             f"no table of keyed state of operator {operator} has the columns of the condition{reason}"
         )
-    return reduce(lambda rows, other: rows.union(other), found).distinct()
+    return reduce(lambda rows, other: rows.union(other), chosen).distinct()
 
 
 def encoded_keys(keys: DataFrame, layout: Layout) -> DeletedKeys:

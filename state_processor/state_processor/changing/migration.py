@@ -144,7 +144,7 @@ def _operator_states(
         if name in removed or not holds_kryo(element_layout(state)):
             continue
         with within(f"state {name!r}"):
-            values = ((state.element.layout(), one) for one in stored_elements(operator, state))
+            values = ((state.element.layout(), value) for value in stored_elements(operator, state))
             is_list = state.key is None
             element = _migrated(operator, state.element, values if is_list else None)
             key = None if state.key is None else _migrated(operator, state.key, None)
@@ -194,9 +194,9 @@ def _migrated(
 def _described(operator: Operator, places: tuple[CollectionPlace, ...]) -> dict[int, Elements]:
     """What the user says of collections, by their numbers; of no type they stay with Kryo."""
     fields = {
-        (one.class_name, field.name): field
-        for one in _kryo_of(operator).classes
-        for field in one.fields
+        (description.class_name, field.name): field
+        for description in _kryo_of(operator).classes
+        for field in description.fields
     }
     known: dict[int, Elements] = {}
     for number, place in enumerate(places):
@@ -213,35 +213,35 @@ def _described(operator: Operator, places: tuple[CollectionPlace, ...]) -> dict[
 
 def _elements(field: KryoField) -> Elements:
     """The types of elements; Flink leaves it to Kryo where one has arguments of its own."""
-    if any(one.arguments or one.wildcard for one in field.arguments):
+    if any(argument.arguments or argument.wildcard for argument in field.arguments):
         return None
-    return tuple(one.type for one in field.arguments) or None
+    return tuple(argument.type for argument in field.arguments) or None
 
 
 def _observed(
     operator: Operator, places: tuple[CollectionPlace, ...], values: Values
 ) -> dict[int, Elements]:
     """What is in collections, by their numbers, as far as the savepoint says."""
-    found: dict[int, list[str | None]] = {}
+    by_number: dict[int, list[str | None]] = {}
     for layout, value in values:
         first = len(places) - len(collection_places(layout))
         for number, classes in element_classes(layout, value, _kryo_of(operator)):
-            seen = found.setdefault(first + number, [None] * len(classes))
-            seen[:] = [one or other for one, other in zip(seen, classes, strict=True)]
-        if len(found) == len(places) and all(None not in seen for seen in found.values()):
+            seen = by_number.setdefault(first + number, [None] * len(classes))
+            seen[:] = [class_name or other for class_name, other in zip(seen, classes, strict=True)]
+        if len(by_number) == len(places) and all(None not in seen for seen in by_number.values()):
             break
     return {
-        number: tuple(one for one in seen if one is not None)
-        for number, seen in found.items()
+        number: tuple(class_name for class_name in seen if class_name is not None)
+        for number, seen in by_number.items()
         if None not in seen
     }
 
 
 def _expect_serializers(place: CollectionPlace, elements: Elements) -> None:
-    for one in elements or ():
-        if not has_own_serializer(one):
+    for class_name in elements or ():
+        if not has_own_serializer(class_name):
             raise MigrationError(
-                f"{place} has elements of {one}: only those of single values of the JDK can be"
-                " written for Flink 2.x; leave the state out, or restore and save it with 1.x in"
+                f"{place} has elements of {class_name}: only those of single values of the JDK can"
+                " be written for Flink 2.x; leave the state out, or restore and save it with 1.x in"
                 " another form"
             )

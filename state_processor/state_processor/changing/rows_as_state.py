@@ -30,7 +30,7 @@ def rows_as_state(
         others = [] if state.namespace is None else [NAMESPACE]
         given = [KEY_GROUP] if KEY_GROUP in data.columns else []
         column = operator.state_columns.get(name, name)
-        columns = [column_of(data, one)[0] for one in (KEY, *others, *given, column)]
+        columns = [column_of(data, name)[0] for name in (KEY, *others, *given, column)]
         rows = data.select(*columns)
         return KeyedStateTransformation.like(rows, operator, ttl_times).plan()
     stored = StoredElements.state_of(operator, name)

@@ -139,12 +139,12 @@ class _Reading:
     def handles(self) -> list[tuple[int, OperatorStateHandle]]:
         """The subtasks to read; of broadcast state one, as all have the same."""
         name = self.state.name
-        found = [
+        handles = [
             (subtask, handle)
             for subtask, handle in _handles(self.operator)
             if any(state.name == name for state in handle.states)
         ]
-        return found[:1] if self.state.mode is DistributionMode.BROADCAST else found
+        return handles[:1] if self.state.mode is DistributionMode.BROADCAST else handles
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The elements of the handles whose numbers are the rows."""
@@ -165,7 +165,9 @@ class _Reading:
             chunk = Chunk(piece.data, file.path, piece.base)
             data = bytes_of(chunk, Spans(piece.starts, piece.ends)).cast(pa.binary())
             if self.recoding is not None:
-                data = pa.array([self.recoding.of(one.as_py()) for one in data], pa.binary())
+                data = pa.array(
+                    [self.recoding.of(element.as_py()) for element in data], pa.binary()
+                )
             if self.state.mode is DistributionMode.BROADCAST:
                 for offset in range(self.parallelism):
                     yield self._rows(np.full(len(data), offset), data)

@@ -167,8 +167,8 @@ class _Reading:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 split = self.splits[number]
-                for found in self._read(split, settings):
-                    rows = run_rows(found.column("key_group"), found.column("run"))
+                for runs in self._read(split, settings):
+                    rows = run_rows(runs.column("key_group"), runs.column("run"))
                     yield of_subtask(rows, split.subtask) if self.is_local else rows
 
     def _read(self, split: _Split, settings: SourceSettings) -> Iterator[pa.RecordBatch]:

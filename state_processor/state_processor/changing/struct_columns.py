@@ -34,15 +34,15 @@ def edited_column(
     """
     origins = dict(edit.origins)
 
-    def struct(one: Column, target: DataType) -> Column:
+    def struct(inner: Column, target: DataType) -> Column:
         assert isinstance(target, StructType)  # where an edit leads to
         fields = []
         for field in target:
             # Of a row of SQL the kind is no field.
             origin = origins.get(field.name, field.name)
-            found = new.get(field.name, F.lit(None)) if origin is None else one.getField(origin)
-            fields.append(found.cast(field.dataType).alias(field.name))
-        return F.when(one.isNotNull(), F.struct(*fields))
+            value = new.get(field.name, F.lit(None)) if origin is None else inner.getField(origin)
+            fields.append(value.cast(field.dataType).alias(field.name))
+        return F.when(inner.isNotNull(), F.struct(*fields))
 
     return _at(column, wanted, edit.steps, struct)
 
@@ -59,11 +59,11 @@ def _at(
             return change(column, wanted)
         case (step, *rest), ArrayType() if step == ELEMENT:
             element = wanted.elementType
-            return F.transform(column, lambda one: _at(one, element, tuple(rest), change))
+            return F.transform(column, lambda item: _at(item, element, tuple(rest), change))
         case (step, *rest), MapType() if step == MAP_VALUE:
             value = wanted.valueType
             return F.transform_values(
-                column, lambda _key, one: _at(one, value, tuple(rest), change)
+                column, lambda _key, item: _at(item, value, tuple(rest), change)
             )
         case (step, *rest), StructType():
             fields = [
@@ -72,7 +72,7 @@ def _at(
                 else column.getField(field.name)
                 for field in wanted
             ]
-            named = (one.alias(name) for one, name in zip(fields, wanted.names, strict=True))
+            named = (field.alias(name) for field, name in zip(fields, wanted.names, strict=True))
             return F.when(column.isNotNull(), F.struct(*named))
     raise TypeError(f"{wanted.simpleString()} has no {steps[0]!r}")
 
@@ -101,9 +101,9 @@ def without_times(column: Column, stored: Layout) -> Column:
         case Ttl():
             return column.getField(VALUE)
         case Repeated(Ttl()):
-            return F.transform(column, lambda one: one.getField(VALUE))
+            return F.transform(column, lambda timed: timed.getField(VALUE))
         case MapOf(_, Ttl() | Nullable(Ttl())):
-            return F.transform_values(column, lambda _key, one: one.getField(VALUE))
+            return F.transform_values(column, lambda _key, timed: timed.getField(VALUE))
         case _:
             return column
 
@@ -111,16 +111,16 @@ def without_times(column: Column, stored: Layout) -> Column:
 def with_times(column: Column, before: Column, stored: Layout, now_ms: int) -> Column:
     """New values with the times of the old ones, or that of now: parts of collections have none."""
 
-    def timed(one: Column, time: Column) -> Column:
-        return F.when(one.isNotNull(), F.struct(time.alias(TIMESTAMP), one.alias(VALUE)))
+    def timed(value: Column, time: Column) -> Column:
+        return F.when(value.isNotNull(), F.struct(time.alias(TIMESTAMP), value.alias(VALUE)))
 
     now = F.timestamp_millis(F.lit(now_ms))
     match stored:
         case Ttl():
             return timed(column, F.coalesce(before.getField(TIMESTAMP), now))
         case Repeated(Ttl()):
-            return F.transform(column, lambda one: timed(one, now))
+            return F.transform(column, lambda value: timed(value, now))
         case MapOf(_, Ttl() | Nullable(Ttl())):
-            return F.transform_values(column, lambda _key, one: timed(one, now))
+            return F.transform_values(column, lambda _key, value: timed(value, now))
         case _:
             return column

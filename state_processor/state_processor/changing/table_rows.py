@@ -74,8 +74,8 @@ class TableRows:
         """The rows of the splits whose numbers are the rows."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                for found in self.scan.read(self.splits[number]):
-                    yield self._shown(found)
+                for rows in self.scan.read(self.splits[number]):
+                    yield self._shown(rows)
 
     def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self.nanoseconds != "refuse":
@@ -86,8 +86,8 @@ class TableRows:
         return shown
 
 
-def _expect_same(found: pa.RecordBatch, shown: pa.RecordBatch, written: frozenset[str]) -> None:
-    for field, stored, seen in zip(found.schema, found.columns, shown.columns, strict=True):
+def _expect_same(rows: pa.RecordBatch, shown: pa.RecordBatch, written: frozenset[str]) -> None:
+    for field, stored, seen in zip(rows.schema, rows.columns, shown.columns, strict=True):
         if stored.type == seen.type or field.name not in written:
             continue
         with within(f"column {field.name!r}"):
