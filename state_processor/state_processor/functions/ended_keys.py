@@ -48,7 +48,8 @@ class EndedKeys:
     @property
     def kept(self) -> list[tuple[int, FunctionState]]:
         """The states, all but timers, each with its number."""
-        return [one for one in enumerate(self.runs.states) if not one[1].is_timers]
+        states = enumerate(self.runs.states)
+        return [(number, state) for number, state in states if not state.is_timers]
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of a partition.

@@ -83,20 +83,20 @@ class FunctionRows:
                 or the function has timers in namespaces, and its timers fire.
         """
         first = inputs[0].key
-        for one in inputs:
-            one.check()
-            if one.key.snapshot != first.snapshot:
+        for keyed_input in inputs:
+            keyed_input.check()
+            if keyed_input.key.snapshot != first.snapshot:
                 raise ColumnTypeError(
-                    f"keys of {', '.join(one.key.columns)} are of another type than those of"
+                    f"keys of {', '.join(keyed_input.key.columns)} are of another type than those of"
                     f" {', '.join(first.columns)}: give both the same key_type"
                 )
-            if (one.key.key_groups is None) != (first.key_groups is None):
+            if (keyed_input.key.key_groups is None) != (first.key_groups is None):
                 raise ValueError("key groups are given for one input only: give them for both")
         layout = first.snapshot.layout()
         rows = RowTypes(
             layout,
-            tuple(one.fields for one in inputs),
-            any(one.timestamps is not None for one in inputs),
+            tuple(keyed_input.fields for keyed_input in inputs),
+            any(keyed_input.timestamps is not None for keyed_input in inputs),
             first.key_groups is not None or initial is not None,
         )
         copy: KeyedFunction = cloudpickle.loads(cloudpickle.dumps(function))  # type: ignore[no-untyped-call]
@@ -107,8 +107,8 @@ class FunctionRows:
         )
         made = cls(inputs, task, states)
         if initial is not None:
-            found = InitialState.of(initial, first.snapshot, states)
-            made = replace(made, states=found.states, initial=found)
+            initial_state = InitialState.of(initial, first.snapshot, states)
+            made = replace(made, states=initial_state.states, initial=initial_state)
         if not keeps_state:
             made.expect_no_internal_timers()
         return made

@@ -194,9 +194,9 @@ class FunctionRun:
     def _begin(self, key: Any, key_bytes: bytes) -> None:
         self.backend.set_current_key(key, key_bytes)
         self._context.current_key = key
-        found = None if self.initial is None else self.initial.take(key_bytes)
-        if found is not None:
-            self.backend.restore_current_key(found)
+        contents = None if self.initial is None else self.initial.take(key_bytes)
+        if contents is not None:
+            self.backend.restore_current_key(contents)
             self._timers.is_used = True
 
     def _switch_key(self, key: Any) -> None:
@@ -252,7 +252,7 @@ class FunctionRun:
     def _keep(self) -> None:
         """Gives away what the current key has."""
         snapshot = self.backend.snapshot_current_key()
-        if any(one is not None for one in snapshot):
+        if any(value is not None for value in snapshot):
             key_bytes = self.backend.key_bytes
             assert key_bytes is not None  # a key is current
             row = [key_bytes, self._key_groups.pop(key_bytes, None), *snapshot]

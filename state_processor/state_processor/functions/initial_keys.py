@@ -63,8 +63,8 @@ class InitialKeys:
     def drained(self) -> Iterator[pa.RecordBatch]:
         """What has passed so far, as ``run_encoding.RUN_SCHEMA`` has it."""
         while self.passed:
-            for found in self.passed.pop(0):
-                yield run_rows(found.column("key_group"), found.column("run"))
+            for runs in self.passed.pop(0):
+                yield run_rows(runs.column("key_group"), runs.column("run"))
 
     def spans(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Span]:
         """The rows of a partition; keys whose timers are due have a span, too, if maybe no rows."""
@@ -79,7 +79,7 @@ class InitialKeys:
         for start, end in self._borders(numbers):
             marks, of_part = is_mark[start:end], numbers[start:end]
             if self._is_sorted:
-                yield from self._ended([one for one in self._marked if one != of_part[0]])
+                yield from self._ended([part for part in self._marked if part != of_part[0]])
             self._marked.update(dict.fromkeys(of_part[marks].tolist()))
             rows = batch.slice(start, end - start)
             if marks.any():

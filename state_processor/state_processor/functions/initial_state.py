@@ -86,14 +86,14 @@ class InitialState:
             StateTypeError: A state is of another kind or type; the message says which.
             RefusedError: It is local state.
         """
-        found = operator.catalog.states
-        if any(state.scope.is_local for state in found):
+        stored_states = operator.catalog.states
+        if any(state.scope.is_local for state in stored_states):
             raise RefusedError(
                 f"operator {operator.name} has local keyed state, of which a key has several"
                 " instances: write it with merge_local first, and go on from that"
             )
         stored = StoredStates(operator.directory, operator.record, key.layout(), operator.kryo)
-        if not any(state.kind.is_keyed for state in found):
+        if not any(state.kind.is_keyed for state in stored_states):
             return cls(operator, stored, states, frozenset())
         types = StoredTypes.of(operator)
         if types.key.layout() != key.layout():

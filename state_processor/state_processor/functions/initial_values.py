@@ -51,7 +51,7 @@ class InitialValues:
         self._key = Encoder(stored.key)
         self._decoders: dict[str, tuple[State, EntryDecoders]] = {}
 
-    def add_to(self, found: dict[bytes, list[Any]], pieces: Iterable[StatePiece]) -> None:
+    def add_to(self, by_key: dict[bytes, list[Any]], pieces: Iterable[StatePiece]) -> None:
         """Adds what keys have in pieces, each of a state, to what they have in others.
 
         Raises:
@@ -63,18 +63,18 @@ class InitialValues:
                 rows = self._rows(piece)
                 if piece.state.namespace is None:
                     for key_bytes, _, contents in rows:
-                        self._of(found, key_bytes)[place] = contents
+                        self._of(by_key, key_bytes)[place] = contents
                     continue
                 for key_bytes, namespace, contents in rows:
-                    of_key = self._of(found, key_bytes)
+                    of_key = self._of(by_key, key_bytes)
                     if of_key[place] is None:
                         of_key[place] = []
                     of_key[place].append((namespace, contents))
 
-    def _of(self, found: dict[bytes, list[Any]], key_bytes: bytes) -> list[Any]:
-        if key_bytes not in found:
-            found[key_bytes] = [None] * self._count
-        return found[key_bytes]
+    def _of(self, by_key: dict[bytes, list[Any]], key_bytes: bytes) -> list[Any]:
+        if key_bytes not in by_key:
+            by_key[key_bytes] = [None] * self._count
+        return by_key[key_bytes]
 
     def _rows(self, piece: StatePiece) -> Rows:
         """The bytes of each key, the namespace, and what it has there."""

@@ -121,9 +121,9 @@ def decoded_keys(layout: Layout, keys: pa.BinaryArray) -> pa.Array:
     """The keys whose bytes these are."""
     keys = keys.cast(pa.large_binary())
     _, offsets, data = keys.buffers()
-    found = np.frombuffer(offsets, np.int64)[keys.offset : keys.offset + len(keys) + 1]
+    borders = np.frombuffer(offsets, np.int64)[keys.offset : keys.offset + len(keys) + 1]
     chunk = Chunk(np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8), "keys of rows")
-    return decode(program(layout), chunk, found[:-1], found[1:])
+    return decode(program(layout), chunk, borders[:-1], borders[1:])
 
 
 def python_keys(keys: pa.Array) -> list[Any]:

@@ -95,11 +95,11 @@ class FunctionElementState:
         schema = pa.schema({name: arrow_type(layout) for name, layout in layouts.items()})
         return cls(schema, ElementEncoding(state.name, index, parallelism, element, key))
 
-    def batches(self, found: list[Any], function: str) -> Iterator[pa.RecordBatch]:
+    def batches(self, contents: list[Any], function: str) -> Iterator[pa.RecordBatch]:
         """What the function has left, as ``ELEMENTS`` has it."""
         place = f"state {self.encoding.name!r}"
-        elements = found if self.encoding.key else [(element,) for element in found]
-        rows = OutputRows(self.schema, function).batches((place, one) for one in elements)
+        elements = contents if self.encoding.key else [(element,) for element in contents]
+        rows = OutputRows(self.schema, function).batches((place, element) for element in elements)
         yield from self.encoding.run(rows)
 
 
@@ -133,8 +133,8 @@ class OperatorTask:
                 function.snapshot_state()
         finally:
             function.close()
-        for state, (_, _, found) in zip(self.states, store.contents(), strict=True):
-            yield from state.batches(found, type(function).__name__)
+        for state, (_, _, contents) in zip(self.states, store.contents(), strict=True):
+            yield from state.batches(contents, type(function).__name__)
 
 
 def opened(function: OperatorFunction, store: OperatorStateStore) -> OperatorContext:
@@ -165,13 +165,13 @@ def operator_rows(data: DataFrame, function: OperatorFunction) -> tuple[Function
         opened(copy, store)
     finally:
         copy.close()
-    found = store.contents()
-    if not found:
+    contents = store.contents()
+    if not contents:
         where = "open" if isinstance(function, StateBootstrapFunction) else "descriptors"
         raise ValueError(f"{type(function).__name__} names no state in {where}")
     if isinstance(function, BroadcastStateBootstrapFunction):
         data = data.coalesce(1)
-    states = tuple(_state(descriptor, mode) for descriptor, mode, _ in found)
+    states = tuple(_state(descriptor, mode) for descriptor, mode, _ in contents)
     return tuple(FunctionElements(function, data, states, number) for number in range(len(states)))
 
 

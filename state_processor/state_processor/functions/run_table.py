@@ -175,10 +175,10 @@ class RunTable:
         """Rows of state."""
         yield from self.of_runs(self.state.encoded(columns))
 
-    def of_runs(self, found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def of_runs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of runs."""
         others = list(self.schema)[len(RUN_SCHEMA) :]
-        for runs in found:
+        for runs in batches:
             nothing = [pa.nulls(runs.num_rows, field.type) for field in others]
             yield pa.RecordBatch.from_arrays([*runs.columns, *nothing], schema=self.schema)
 

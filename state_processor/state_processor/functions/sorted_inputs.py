@@ -128,7 +128,7 @@ class KeyedInput:
         columns = {KEY: self.key.column(self.data)}
         if (key_groups := self._key_groups()) is not None:
             columns[KEY_GROUP] = key_groups
-        if any(one.timestamps is not None for one in inputs):
+        if any(keyed_input.timestamps is not None for keyed_input in inputs):
             columns[TIMESTAMP] = F.lit(None).cast(LongType())
             if self.timestamps is not None:
                 columns[TIMESTAMP] = milliseconds(self.data, self.timestamps)
@@ -186,8 +186,8 @@ class KeyEncoding:
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches with bytes in the place of keys, and key groups in front."""
         for key_groups, keys, others in self._encoded(batches):
-            found = {KEY_GROUP: pa.array(key_groups.astype(np.int32)), KEY: keys}
-            yield pa.RecordBatch.from_pydict(found | others)
+            columns = {KEY_GROUP: pa.array(key_groups.astype(np.int32)), KEY: keys}
+            yield pa.RecordBatch.from_pydict(columns | others)
 
     def ordered(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches with bytes in the place of keys, and ``order`` in front."""

@@ -150,8 +150,8 @@ class StateTable:
 
     def rows(self, ended: Iterable[Ended]) -> Iterator[tuple[Place, tuple[Any, ...]]]:
         """The rows of keys that have anything in these states."""
-        for place, (key_bytes, key_group, *found) in ended:
-            values = [state.contents(found[index]) for index, state in self.states]
+        for place, (key_bytes, key_group, *contents) in ended:
+            values = [state.contents(contents[index]) for index, state in self.states]
             if self.namespace is None:
                 if any(value is not None for value in values):
                     yield place, (key_bytes, key_group, *values)
@@ -246,8 +246,8 @@ class StateRuns:
                 for batch in table.batches(chunk, type(self.task.function).__name__):
                     yield StateRows(number, batch)
 
-    def encoded(self, found: Iterable[StateRows]) -> Iterator[pa.RecordBatch]:
+    def encoded(self, state_rows: Iterable[StateRows]) -> Iterator[pa.RecordBatch]:
         """The runs of rows."""
-        found = list(found)
+        state_rows = list(state_rows)
         for number, table in enumerate(self.tables):
-            yield from table.encoding.run(rows.batch for rows in found if rows.table == number)
+            yield from table.encoding.run(rows.batch for rows in state_rows if rows.table == number)

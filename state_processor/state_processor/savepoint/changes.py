@@ -226,7 +226,9 @@ class SavepointChanges(StateChanges):
             >>> savepoint.rescale(max_parallelism=1024).write("s3://jobs/wider")
         """
         writer = self.writer()
-        given = {writer.operator(uid).operator_id: one for uid, one in (hash_codes or {}).items()}
+        given = {
+            writer.operator(uid).operator_id: codes for uid, codes in (hash_codes or {}).items()
+        }
         for shape in given.values():
             if isinstance(shape, str):
                 HashShape.parse(shape)

@@ -42,10 +42,10 @@ def read_merged(
     asked = ReadOptions.of(options)
     operator, table = savepoint.table(name)
     states = mergeable_states(table.states, merge, name)
-    expressions = {one: value for one, value in merge.items() if isinstance(value, Column)}
-    functions = {one: value for one, value in merge.items() if not isinstance(value, Column)}
-    merges = {one: merge_instances(states[one], value) for one, value in functions.items()}
-    rules = {one: value for one, value in functions.items() if isinstance(value, str)}
+    expressions = {state: value for state, value in merge.items() if isinstance(value, Column)}
+    functions = {state: value for state, value in merge.items() if not isinstance(value, Column)}
+    merges = {state: merge_instances(states[state], value) for state, value in functions.items()}
+    rules = {state: value for state, value in functions.items() if isinstance(value, str)}
     if len(rules) == len(functions):
         rows = savepoint.read_table(name, **options, merge=rules or None)
     else:

@@ -114,7 +114,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
             >>> moved.write("s3://jobs/earlier")
         """
         operators = with_offsets(self, offsets, operator)
-        records = tuple(one.record for one in operators)
+        records = tuple(changed.record for changed in operators)
         metadata = replace(self.metadata, operators=records)
         return replace(self, metadata=metadata, _operators=operators).writer()
 

@@ -30,8 +30,8 @@ class SparkCounts:
         Raises:
             SavepointError: As ``WeighedOperator.keyed``.
         """
-        states, found = tuple(states), weighed.keyed(states, ())
+        states, total = tuple(states), weighed.keyed(states, ())
         parts = [(part,) for part in weighed.parts()]
         for counts in done_by_tasks(self.spark, partial(weighed.keyed, states), parts):
-            found.merge(counts)
-        return found
+            total.merge(counts)
+        return total

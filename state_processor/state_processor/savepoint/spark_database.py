@@ -109,9 +109,9 @@ class SparkDatabase:
         name = (error.getMessageParameters() or {}).get("relationName", "").replace("`", "")
         database = name.casefold().partition(".")[0]
         reasons = [
-            f"{one}: {reason}"
-            for one, reason in unread_views(self._savepoint).items()
-            if one.replace("`", "").casefold().partition(".")[0] == database
+            f"{view}: {reason}"
+            for view, reason in unread_views(self._savepoint).items()
+            if view.replace("`", "").casefold().partition(".")[0] == database
         ]
         if not reasons:
             return self._views.tables.unknown(name)

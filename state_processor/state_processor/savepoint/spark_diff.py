@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.checks.table_diff import TableDiff
 
-_COUNTS = pa.schema({one.name: pa.int64() for one in fields(ChangeCounts)})
+_COUNTS = pa.schema({field.name: pa.int64() for field in fields(ChangeCounts)})
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class SparkSavepointDiff(SavepointDiff):
     spark: SparkSession = field(kw_only=True)
 
     @classmethod
-    def of(cls, found: SavepointDiff, spark: SparkSession) -> Self:
+    def of(cls, diff: SavepointDiff, spark: SparkSession) -> Self:
         """The same two savepoints, for a session."""
-        return cls(found.before, found.after, found.table_name, found.with_times, spark=spark)
+        return cls(diff.before, diff.after, diff.table_name, diff.with_times, spark=spark)
 
     def to_dataframe(
         self, table: str | None = None, *, nanoseconds: Nanoseconds = "refuse"
@@ -78,10 +78,10 @@ class SparkSavepointDiff(SavepointDiff):
     def _counts(self, pair: TableDiff) -> ChangeCounts:
         task = _Task.of(pair, "refuse")
         with typed_errors():
-            found = (
+            counted = (
                 task.numbers(self.spark).mapInArrow(task.counts, spark_schema(_COUNTS)).toArrow()
             )
-        return ChangeCounts(*(sum(found.column(name).to_pylist()) for name in _COUNTS.names))
+        return ChangeCounts(*(sum(counted.column(name).to_pylist()) for name in _COUNTS.names))
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ class _Task:
     def changes(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows that differ in the parts whose numbers are the rows."""
         for part in self._parts(batches):
-            for found in self.pair.changes(parts=[part]):
-                yield to_spark(found, self.nanoseconds)
+            for rows in self.pair.changes(parts=[part]):
+                yield to_spark(rows, self.nanoseconds)
 
     def counts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """How many rows there are of each kind in each of these parts."""

@@ -61,5 +61,5 @@ class SparkAuditVerbs(AuditVerbs):
         Example:
             >>> savepoint.diff("s3://jobs/orders/savepoint-5e6f").to_dataframe("a.timers").show()
         """
-        found = super().diff(other, table, with_times=with_times)
-        return SparkSavepointDiff.of(found, self.spark)
+        diff = super().diff(other, table, with_times=with_times)
+        return SparkSavepointDiff.of(diff, self.spark)

@@ -59,7 +59,9 @@ class StateChanges:
         """
         writer, rename = self.writer(), ClassRename(old, new)
         planned = writer.operators if uid is None else (writer.operator(uid),)
-        changes = {one.name: one.change for one in planned if one.source is not None}
+        changes = {
+            operator.name: operator.change for operator in planned if operator.source is not None
+        }
         operators = {name: change for name, change in changes.items() if change is not None}
         # All of them are tried, for each may have the name where it cannot be changed.
         named = [name for name, operator in operators.items() if operator.renames(rename)]

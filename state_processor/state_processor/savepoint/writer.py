@@ -116,7 +116,7 @@ class SavepointWriter(SavepointChanges):
             if planned.is_called(uid):
                 return planned
         path = "the new savepoint" if self.source is None else self.source.path
-        raise OperatorNotFoundError.among(path, uid, (one.name for one in self.operators))
+        raise OperatorNotFoundError.among(path, uid, (operator.name for operator in self.operators))
 
     @property
     def needs_session(self) -> bool:

@@ -141,7 +141,7 @@ class CachedBackend(KeyedStateBackend):
         snapshots = [state.held.snapshot() for state in self._cached]
         for state in self._cached:
             state.held.hold(None)
-        if any(entry.had) or any(one is not None for one in snapshots):
+        if any(entry.had) or any(snapshot is not None for snapshot in snapshots):
             self._behind.set_current_key(entry.key, key_bytes)
             self.writes += 1
             for state, snapshot, had in zip(self._cached, snapshots, entry.had, strict=True):
@@ -175,8 +175,8 @@ class _CachedState(NamedTuple):
             return None, ()
         if not self.held.has_namespaces:
             return held(snapshot), (None,)
-        found = {namespace: held(contents) for namespace, contents in snapshot}
-        return found, tuple(found)
+        by_namespace = {namespace: held(contents) for namespace, contents in snapshot}
+        return by_namespace, tuple(by_namespace)
 
     def write(self, snapshot: Any, had: tuple[Hashable, ...]) -> None:
         """Replaces what the key that is current behind has, in the namespaces that it had."""
@@ -184,8 +184,8 @@ class _CachedState(NamedTuple):
             if snapshot is not None or had:
                 _replace(self.behind, snapshot)
             return
-        found = dict.fromkeys(had) | dict(snapshot or ())
-        for namespace, contents in found.items():
+        by_namespace = dict.fromkeys(had) | dict(snapshot or ())
+        for namespace, contents in by_namespace.items():
             cast("Kept", self.behind).set_current_namespace(namespace)
             _replace(self.behind, contents)
 

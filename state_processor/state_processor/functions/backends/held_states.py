@@ -78,15 +78,15 @@ class HeldState(State):
         """See ``Kept``."""
         if not self.has_namespaces:
             return self.contents(self._value)
-        found = self.taken() or {}
-        self.hold(found)
-        contents = [(namespace, self.contents(held)) for namespace, held in found.items()]
+        by_namespace = self.taken() or {}
+        self.hold(by_namespace)
+        contents = [(namespace, self.contents(held)) for namespace, held in by_namespace.items()]
         return [pair for pair in contents if pair[1] is not None] or None
 
     def restore(self, contents: Any) -> None:
         """See ``Kept``."""
         if self.has_namespaces:
-            self.hold({namespace: self.held(found) for namespace, found in contents})
+            self.hold({namespace: self.held(stored) for namespace, stored in contents})
         else:
             self._value = self.held(contents)
 
@@ -100,12 +100,12 @@ class HeldState(State):
             others[self._namespace] = held
         return others or None
 
-    def hold(self, found: Any) -> None:
+    def hold(self, taken: Any) -> None:
         """Holds what ``taken`` gave, or nothing if it is None."""
         if self.has_namespaces:
-            self._others = dict(found or {})
-            found = self._others.pop(self._namespace, None)
-        self._value = found
+            self._others = dict(taken or {})
+            taken = self._others.pop(self._namespace, None)
+        self._value = taken
 
     def contents(self, held: Any) -> Any:
         """What a snapshot has of it; None for nothing."""
@@ -198,8 +198,8 @@ def present(state: State, value: Any) -> Any:
 
 def pairs(entries: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
     """The entries of what a user gives for a map."""
-    found = getattr(entries, "items", None)
-    return iter(entries if found is None else found())
+    items = getattr(entries, "items", None)
+    return iter(entries if items is None else items())
 
 
 def _index(key: Any) -> Hashable:

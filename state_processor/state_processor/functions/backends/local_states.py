@@ -161,8 +161,8 @@ class LocalListState(ListState):
 
     def update(self, values: Iterable[Any]) -> None:
         """Replaces the elements."""
-        found = [present(self, value) for value in values]
-        self._instances.update([found] if found else [])
+        instance = [present(self, value) for value in values]
+        self._instances.update([instance] if instance else [])
 
     def clear(self) -> None:
         """Leaves the current key with nothing."""

@@ -87,9 +87,9 @@ class StoredState(State):
             self.fill(contents)
             return
         current = self._prefix
-        for namespace, found in contents:
+        for namespace, stored in contents:
             self._prefix = self._of(namespace)
-            self.fill(found)
+            self.fill(stored)
         self._prefix = current
 
     def fill(self, contents: Any) -> None:
@@ -179,9 +179,9 @@ class StoredListState(StoredState, ListState):
 
     def update(self, values: Iterable[Any]) -> None:
         """Replaces the elements."""
-        found = list(values)
+        elements = list(values)
         self.clear()
-        self.add_all(found)
+        self.add_all(elements)
 
     def contents(self) -> Any:
         return self.get() or None

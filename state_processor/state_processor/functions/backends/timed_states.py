@@ -109,12 +109,12 @@ class TimedListState(WrappingState[ListState], ListState):
     def get(self) -> list[Any]:
         """The elements; empty if the key has none."""
         timed, lifetimes = self._inner.get(), self._lifetimes
-        living = [one for one in timed if not lifetimes.is_expired(one)]
+        living = [element for element in timed if not lifetimes.is_expired(element)]
         if living and lifetimes.reads_prolong:
-            self._inner.update([lifetimes.timed(one[_VALUE]) for one in living])
+            self._inner.update([lifetimes.timed(element[_VALUE]) for element in living])
         elif len(living) < len(timed):
             self._inner.update(living)
-        return [one[_VALUE] for one in (timed if lifetimes.shows_expired else living)]
+        return [element[_VALUE] for element in (timed if lifetimes.shows_expired else living)]
 
     def add(self, value: Any) -> None:
         """Adds an element at the end."""
