@@ -39,25 +39,25 @@ def _moment(
     if text is None:
         return None
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise click.BadParameter(f"{text!r}, expected such as 2026-01-31T12:00:00Z") from error
-    return found.replace(tzinfo=found.tzinfo or UTC)
+    return moment.replace(tzinfo=moment.tzinfo or UTC)
 
 
 def _lives(
     _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, timedelta]:
-    found: dict[str, timedelta] = {}
-    for one in given:
-        state, equals, text = one.rpartition("=")
+    lives: dict[str, timedelta] = {}
+    for assignment in given:
+        state, equals, text = assignment.rpartition("=")
         if not (state and equals):
-            raise click.BadParameter(f"{one!r}, expected a state and a time, as sessions=7d")
+            raise click.BadParameter(f"{assignment!r}, expected a state and a time, as sessions=7d")
         try:
-            found[state] = timedelta(milliseconds=milliseconds(text))
+            lives[state] = timedelta(milliseconds=milliseconds(text))
         except (ValueError, OverflowError) as error:
             raise click.BadParameter(str(error)) from error
-    return found
+    return lives
 
 
 at_option = click.option(
@@ -150,14 +150,15 @@ def key(
     savepoint key s3://jobs/orders/savepoint-1a2b customer-001
     savepoint key s3://jobs/orders/savepoint-1a2b '{"f0": 7, "f1": "EUR"}' --operator summarize
     """
-    found = open_savepoint(path, **uids).key(
+    key_state = open_savepoint(path, **uids).key(
         key, operator=operator, undescribed_subclasses=undescribed_subclasses
     )
-    for one in found.tables:
-        title, place = f"{one.operator}.{one.table}", {"operator": one.operator, "table": one.table}
-        output.placed_values(title, place, one.rows.column_names, one.printable())
-    if not found.is_found:
-        click.echo(f"no operator has the key {printable(found.key)}", err=True)
+    for key_rows in key_state.tables:
+        title = f"{key_rows.operator}.{key_rows.table}"
+        place = {"operator": key_rows.operator, "table": key_rows.table}
+        output.placed_values(title, place, key_rows.rows.column_names, key_rows.printable())
+    if not key_state.is_found:
+        click.echo(f"no operator has the key {printable(key_state.key)}", err=True)
         click.get_current_context().exit(NOT_FOUND)
 
 
@@ -177,9 +178,9 @@ def snapshots(
     \b
     savepoint snapshots s3://jobs/checkpoints
     """
-    found = retained.snapshots(directory, allow_paths=allow_paths, strict_paths=strict_paths)
-    output.rows(f"Snapshots below {directory}", found)
-    if not found:
+    snapshots = retained.snapshots(directory, allow_paths=allow_paths, strict_paths=strict_paths)
+    output.rows(f"Snapshots below {directory}", snapshots)
+    if not snapshots:
         click.get_current_context().exit(NOT_FOUND)
 
 
@@ -209,18 +210,18 @@ def history(
     """
     options = {**uids, "uids": (*uids["uids"], *uids["listed_uids"])}
     del options["listed_uids"]
-    found = state_processor.history(
+    history = state_processor.history(
         path, table, key, undescribed_subclasses=undescribed_subclasses, **options
     )
-    for one in found.moments:
-        if one.is_changed or not changes:
+    for moment in history.moments:
+        if moment.is_changed or not changes:
             place = {
-                "snapshot": one.snapshot.path,
-                "id": one.snapshot.id,
-                "time": one.snapshot.time,
+                "snapshot": moment.snapshot.path,
+                "id": moment.snapshot.id,
+                "time": moment.snapshot.time,
             }
-            output.moment(place, one.printable(), one.problem)
-    if any(one.problem for one in found.moments):
+            output.moment(place, moment.printable(), moment.problem)
+    if any(moment.problem for moment in history.moments):
         click.get_current_context().exit(1)
-    if not found.is_found:
+    if not history.is_found:
         click.get_current_context().exit(NOT_FOUND)

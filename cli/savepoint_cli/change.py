@@ -317,9 +317,9 @@ class _Changed:
 
         What is wrong with names is told before Spark starts.
         """
-        found = self.writer.operator(operator).change
-        if found is not None and state is not None:
-            found.state(state)
+        changed = self.writer.operator(operator).change
+        if changed is not None and state is not None:
+            changed.state(state)
         self.writer = self.writer.with_session(local_session())
         self.by_fields(change)
 

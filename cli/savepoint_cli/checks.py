@@ -50,9 +50,9 @@ def verify(output: Output, path: str, is_quick: bool, **options: Any) -> None:
     \b
     savepoint verify s3://jobs/orders/savepoint-1a2b --quick
     """
-    found = _verified(path, "quick" if is_quick else "deep", options)
-    output.page(found, ("Faults", [FaultLine.of(fault) for fault in found.faults]))
-    if not found.is_whole:
+    verification = _verified(path, "quick" if is_quick else "deep", options)
+    output.page(verification, ("Faults", [FaultLine.of(fault) for fault in verification.faults]))
+    if not verification.is_whole:
         click.get_current_context().exit(DAMAGED)
 
 
@@ -111,33 +111,35 @@ def diff(
         # That an operator is gone is what the differences say.
         warnings.simplefilter("ignore", UnknownUidWarning)
         after = open_savepoint(other, **{**options, "uids": (*options["uids"], *names)})
-    found = before.diff(after, table, with_times=with_times)
+    comparison = before.diff(after, table, with_times=with_times)
     if is_feed:
-        is_equal = _feed(output, found)
+        is_equal = _feed(output, comparison)
     else:
-        result = "equal" if found.is_equal else "different"
-        page = DiffPage(path, other, result, found.is_equal, found.differences, found.tables)
+        result = "equal" if comparison.is_equal else "different"
+        page = DiffPage(
+            path, other, result, comparison.is_equal, comparison.differences, comparison.tables
+        )
         output.page(page, ("Differences", page.differences), ("Tables", page.tables))
         is_equal = page.is_equal
         if output.format is OutputFormat.TEXT:
-            _show_samples(output, found, rows)
+            _show_samples(output, comparison, rows)
     if not is_equal:
         click.get_current_context().exit(DIFFERENT)
 
 
-def _show_samples(output: Output, found: SavepointDiff, rows: int) -> None:
-    for table in found.tables:
+def _show_samples(output: Output, diff: SavepointDiff, rows: int) -> None:
+    for table in diff.tables:
         if not table.is_equal and rows:
-            sample = found.samples(table.table, rows)
+            sample = diff.samples(table.table, rows)
             title = f"Changes of {table.table}"
             output.values(title, sample.schema.names, printable_rows(sample))
 
 
-def _feed(output: Output, found: SavepointDiff) -> bool:
+def _feed(output: Output, diff: SavepointDiff) -> bool:
     """Prints all changes as they are found; tells whether there are none."""
-    is_equal = all(one.kind == "setting" for one in found.differences)
-    for table in found.table_names:
-        for batch in found.changes(table):
+    is_equal = all(difference.kind == "setting" for difference in diff.differences)
+    for table in diff.table_names:
+        for batch in diff.changes(table):
             is_equal = False
             shown = [{"table": table, **row} for row in printable_rows(batch)]
             output.values("", ["table", *batch.schema.names], shown)

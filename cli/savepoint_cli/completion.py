@@ -49,7 +49,7 @@ def _completed(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            found = sorted(names(Savepoint.open(path)))
+            candidates = sorted(names(Savepoint.open(path)))
         except SavepointError:
             return []
-    return [CompletionItem(name) for name in found if name.startswith(typed)]
+    return [CompletionItem(name) for name in candidates if name.startswith(typed)]

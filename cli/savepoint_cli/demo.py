@@ -51,7 +51,7 @@ def demo(folder: str) -> None:
     click.echo(f"A savepoint of Flink 2.2 lies in {folder} now.")
     commands = click.get_current_context().find_root().command
     for question, step in _STEPS:
-        arguments = [one.format(path=folder) for one in step]
+        arguments = [argument.format(path=folder) for argument in step]
         click.secho(f"\n# {question}", bold=True)
         click.echo(f"$ savepoint {shlex.join(arguments)}")
         commands.main(arguments, prog_name="savepoint", standalone_mode=False)

@@ -63,15 +63,21 @@ def doctor(
     """
     savepoint = open_savepoint(path, **uids)
     with usage_errors():
-        found = savepoint.compatibility(target, written_by=written_by, backend=backend or "")
-    rules = _rules(found)
+        compatibility = savepoint.compatibility(
+            target, written_by=written_by, backend=backend or ""
+        )
+    rules = _rules(compatibility)
     if output.explains:
-        output.page(found, ("States", _states(found)), digest=("Operators", _operators(found)))
-        for one in rules:
-            output.explain(one.title, one.lines())
+        output.page(
+            compatibility,
+            ("States", _states(compatibility)),
+            digest=("Operators", _operators(compatibility)),
+        )
+        for rule in rules:
+            output.explain(rule.title, rule.lines())
     else:
-        output.page(found, ("States", _states(found)), ("Rules", rules))
-    if not found.is_restorable:
+        output.page(compatibility, ("States", _states(compatibility)), ("Rules", rules))
+    if not compatibility.is_restorable:
         click.get_current_context().exit(NOT_RESTORABLE)
 
 
@@ -136,36 +142,36 @@ class RuleLine:
             yield "source", self.source
 
 
-def _rules(found: Compatibility) -> list[RuleLine]:
+def _rules(compatibility: Compatibility) -> list[RuleLine]:
     """A line per rule that says something, the worst first."""
     places: dict[str, list[str]] = {}
     findings: dict[str, Finding] = {}
-    for place, finding in _placed(found):
+    for place, finding in _placed(compatibility):
         findings.setdefault(finding.rule, finding)
         part = " ".join(filter(None, (place, finding.where)))
         places.setdefault(finding.rule, []).extend(filter(None, [part]))
-    ordered = sorted(findings.values(), key=lambda one: _VERDICTS.index(one.verdict))
-    return [RuleLine.of(one, tuple(places[one.rule])) for one in ordered]
+    ordered = sorted(findings.values(), key=lambda finding: _VERDICTS.index(finding.verdict))
+    return [RuleLine.of(finding, tuple(places[finding.rule])) for finding in ordered]
 
 
-def _placed(found: Compatibility) -> Iterator[tuple[str, Finding]]:
+def _placed(compatibility: Compatibility) -> Iterator[tuple[str, Finding]]:
     """All findings, and what each is about."""
-    yield from (("", finding) for finding in found.findings)
-    for operator in found.operators:
+    yield from (("", finding) for finding in compatibility.findings)
+    for operator in compatibility.operators:
         yield from ((operator.operator, finding) for finding in operator.findings)
         for state in operator.states:
             name = f"{state.operator}.{state.state}"
             yield from ((name, finding) for finding in state.findings)
 
 
-def _states(found: Compatibility) -> list[StateLine]:
+def _states(compatibility: Compatibility) -> list[StateLine]:
     """A line per state, those of the worst operators first."""
-    return [line for operator in _worst_first(found) for line in _lines_of(operator)]
+    return [line for operator in _worst_first(compatibility) for line in _lines_of(operator)]
 
 
 def _lines_of(operator: OperatorCompatibility) -> Iterator[StateLine]:
     if operator.findings:
-        verdict = worst(one.verdict for one in operator.findings)
+        verdict = worst(finding.verdict for finding in operator.findings)
         yield StateLine(operator.operator, "", verdict, _names(operator.findings), "operator")
     for state in operator.states:
         yield StateLine(
@@ -173,7 +179,7 @@ def _lines_of(operator: OperatorCompatibility) -> Iterator[StateLine]:
         )
 
 
-def _operators(found: Compatibility) -> list[OperatorLine]:
+def _operators(compatibility: Compatibility) -> list[OperatorLine]:
     """A line per operator that has anything, the worst first."""
     return [
         OperatorLine(
@@ -181,16 +187,19 @@ def _operators(found: Compatibility) -> list[OperatorLine]:
             len(operator.states),
             operator.verdict,
             _names(
-                (*operator.findings, *(one for state in operator.states for one in state.findings))
+                (
+                    *operator.findings,
+                    *(finding for state in operator.states for finding in state.findings),
+                )
             ),
         )
-        for operator in _worst_first(found)
+        for operator in _worst_first(compatibility)
         if operator.states or operator.findings
     ]
 
 
-def _worst_first(found: Compatibility) -> list[OperatorCompatibility]:
-    return sorted(found.operators, key=lambda one: _VERDICTS.index(one.verdict))
+def _worst_first(compatibility: Compatibility) -> list[OperatorCompatibility]:
+    return sorted(compatibility.operators, key=lambda operator: _VERDICTS.index(operator.verdict))
 
 
 def _names(findings: Iterable[Finding]) -> tuple[str, ...]:

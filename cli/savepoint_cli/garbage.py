@@ -66,7 +66,7 @@ def gc(
     if is_deleting:
         if older_than is None:
             raise click.UsageError("--delete needs --older-than, such as --older-than 7d")
-        found = Garbage.delete(directory, older_than=older_than, also=also)
+        garbage = Garbage.delete(directory, older_than=older_than, also=also)
     else:
-        found = Garbage.below(directory, older_than=older_than, also=also)
-    output.page(found, ("Files that no snapshot needs", found.files))
+        garbage = Garbage.below(directory, older_than=older_than, also=also)
+    output.page(garbage, ("Files that no snapshot needs", garbage.files))

@@ -210,7 +210,9 @@ class _OperatorLine:
 
 def _digest(operators: Sequence[OperatorDescription]) -> tuple[str, Sequence[_OperatorLine]]:
     """The operators with state, a line each, for a screen that has no room for all there is."""
-    lines = [_OperatorLine.of(one) for one in operators if one.states or one.problems]
+    lines = [
+        _OperatorLine.of(operator) for operator in operators if operator.states or operator.problems
+    ]
     return f"Operators with state ({len(lines)} of {len(operators)})", lines
 
 

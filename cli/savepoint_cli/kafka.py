@@ -50,12 +50,12 @@ def kafka(
         raise click.UsageError("--set-offsets needs --out, and --out needs --set-offsets")
     savepoint = open_savepoint(path, **uids)
     if offsets is None or out is None:
-        found = savepoint.kafka()
+        kafka_state = savepoint.kafka()
         output.page(
-            found,
-            ("Offsets", found.offsets),
-            ("Partitions", found.partitions),
-            ("Transactions", found.transactions),
+            kafka_state,
+            ("Offsets", kafka_state.offsets),
+            ("Partitions", kafka_state.partitions),
+            ("Transactions", kafka_state.transactions),
         )
         return
     with offsets.open(newline="", encoding="utf-8-sig") as file:

@@ -75,7 +75,7 @@ class SavepointGroup(click.Group):
             warnings.simplefilter("always", SavepointWarning)
             warnings.showwarning = _show(warnings.showwarning)
             try:
-                found = super().invoke(ctx)
+                result = super().invoke(ctx)
                 sys.stdout.flush()
             except SavepointError as error:
                 is_of_call = isinstance(error, _OF_CALLS)
@@ -85,7 +85,7 @@ class SavepointGroup(click.Group):
                 # Whoever reads has enough, as in "| head"; what is left is for nobody.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 ctx.exit()
-            return found
+            return result
 
 
 def _show(show_others: Callable[..., None]) -> Callable[..., None]:

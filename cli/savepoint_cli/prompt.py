@@ -78,14 +78,14 @@ class Names(Completer):
 
     def _columns(self, text: str) -> list[str]:
         pairs = ((database.strip('"'), name.strip('"')) for database, name in _NAMED.findall(text))
-        found = (self._tables.find(database, name) for database, name in pairs)
-        readable = (table for table in found if table is not None and table.problem is None)
+        tables = (self._tables.find(database, name) for database, name in pairs)
+        readable = (table for table in tables if table is not None and table.problem is None)
         return list(dict.fromkeys(name for table in readable for name in _columns_of(table)))
 
 
 def _columns_of(table: SqlTable) -> list[str]:
     columns = table.operator.table(table.table).columns
-    return [one.name if one.name.isidentifier() else f'"{one.name}"' for one in columns]
+    return [column.name if column.name.isidentifier() else f'"{column.name}"' for column in columns]
 
 
 class Prompt:
@@ -161,7 +161,7 @@ class Prompt:
             self._output.rows("", self._savepoint.schema())
             return
         named = _NAMED.fullmatch(name.strip())
-        table = self._tables.find(*(one.strip('"') for one in named.groups())) if named else None
+        table = self._tables.find(*(part.strip('"') for part in named.groups())) if named else None
         if table is None:
             known = [table.sql for table in self._tables]
             raise TableNotFoundError(f"there is no table {name}{did_you_mean(name, known)}")
@@ -170,18 +170,18 @@ class Prompt:
 
 def _bindings() -> KeyBindings:
     """Enter ends a command and what ends with a semicolon; all else goes on in the next line."""
-    found = KeyBindings()
+    bindings = KeyBindings()
 
     @Condition
     def is_whole() -> bool:
         text = get_app().current_buffer.text.strip()
         return not text or text.startswith(".") or text.endswith(";")
 
-    @found.add("enter", filter=is_whole)
+    @bindings.add("enter", filter=is_whole)
     def _accept(event: KeyPressEvent) -> None:
         event.current_buffer.validate_and_handle()
 
-    return found
+    return bindings
 
 
 def _history() -> History:

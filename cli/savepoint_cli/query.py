@@ -128,8 +128,8 @@ def _answer(output: Output, engine: Engine, sql: str, options: Mapping[str, Any]
     if options["out"] is not None:
         _write(output, engine, sql, options)
         return
-    found = _result(engine, sql, limit + 1)
-    names, rows = result_rows(found.schema, found.batches)
+    result = _result(engine, sql, limit + 1)
+    names, rows = result_rows(result.schema, result.batches)
     count = output.values("", names, islice(rows, limit))
     seconds = perf_counter() - start
     is_more = limit > 0 and next(rows, None) is not None
@@ -144,13 +144,13 @@ def _write(output: Output, engine: Engine, sql: str, options: Mapping[str, Any])
         engine.write(sql, path, is_overwritten=options["overwrite"])
         output.note(f"{path}: written by {options['engine']}")
         return
-    found = _result(engine, sql).with_distinct_names()
+    result = _result(engine, sql).with_distinct_names()
     with usage_errors():
         size = files.write_table_file(
             path,
             files.TableFormat(form),
-            found.schema,
-            found.batches,
+            result.schema,
+            result.batches,
             is_overwritten=options["overwrite"],
         )
     output.note(f"{path}: {size:,} bytes, written by {options['engine']}")

@@ -20,15 +20,15 @@ async def answer(call: Callable[[], T]) -> T:
     a file of many GiB is read.
     """
     loop = asyncio.get_running_loop()
-    found: asyncio.Future[T] = loop.create_future()
+    future: asyncio.Future[T] = loop.create_future()
 
     def tell(result: T | None, error: BaseException | None) -> None:
-        if found.cancelled():
+        if future.cancelled():
             return
         if error is not None:
-            found.set_exception(error)
+            future.set_exception(error)
         else:
-            found.set_result(result)  # type: ignore[arg-type]  # a result of None is one, too
+            future.set_result(result)  # type: ignore[arg-type]  # a result of None is one, too
 
     def run() -> None:
         result, raised = None, None
@@ -41,4 +41,4 @@ async def answer(call: Callable[[], T]) -> T:
             loop.call_soon_threadsafe(tell, result, raised)
 
     Thread(target=run, daemon=True).start()
-    return await found
+    return await future

@@ -113,11 +113,11 @@ class SavepointBrowser(App[None]):
 
     async def _describe(self) -> None:
         savepoint = self._savepoint
-        found = await self._answer(
+        described = await self._answer(
             "reading headers …", lambda: (savepoint.describe(), savepoint.tables())
         )
-        if found is not None:
-            self._described, tables = found
+        if described is not None:
+            self._described, tables = described
             self._tree.fill(self._described, tables)
             self._show_records("Operators", self._described.operators)
 
@@ -137,7 +137,7 @@ class SavepointBrowser(App[None]):
         self._records, self._pages, self._page = records, None, None
         self._place.update(Text(printable(title), style="bold"))
         self._rows.show_records(records)
-        problems = [one for record in records for one in getattr(record, "problems", ())]
+        problems = [problem for record in records for problem in getattr(record, "problems", ())]
         self._tell("; ".join(problems), is_wrong=True)
 
     async def _open(self, place: TablePlace) -> None:
@@ -166,10 +166,10 @@ class SavepointBrowser(App[None]):
     async def _turn_to(self, number: int) -> None:
         pages = self._pages
         assert pages is not None  # who turns has opened a table
-        found = await self._answer("reading …", lambda: _with_cells(pages.page(number)))
-        if found is None:
+        turned = await self._answer("reading …", lambda: _with_cells(pages.page(number)))
+        if turned is None:
             return
-        self._page, cells = found
+        self._page, cells = turned
         self._rows.show(self._page.rows.schema.names, cells)
         first, count = self._page.first_row, len(cells)
         end = "" if self._page.is_last else ", and more (n)"
@@ -188,9 +188,9 @@ class SavepointBrowser(App[None]):
             self._go(partial(self._show_details, title, lambda: of_record(record)))
 
     async def _show_details(self, title: str, lines: Callable[[], Any]) -> None:
-        found = await self._answer("", lines)
-        if found is not None:
-            self.push_screen(Details(title, found))
+        shown = await self._answer("", lines)
+        if shown is not None:
+            self.push_screen(Details(title, shown))
 
     # Keys.
 
@@ -231,15 +231,15 @@ class SavepointBrowser(App[None]):
 
     async def _show_key(self, key: str, operator: str | None = None) -> None:
         savepoint = self._savepoint
-        found = await self._answer(
+        key_state = await self._answer(
             "looking for the key …",
             lambda: savepoint.key(key, operator=operator, undescribed_subclasses="bytes"),
         )
-        if found is not None and found.is_found:
+        if key_state is not None and key_state.is_found:
             self._tell("")
-            await self._show_details(f"Key {found.key}", lambda: of_key(savepoint, found))
-        elif found is not None:
-            self._tell(f"no operator has the key {found.key}", is_wrong=True)
+            await self._show_details(f"Key {key_state.key}", lambda: of_key(savepoint, key_state))
+        elif key_state is not None:
+            self._tell(f"no operator has the key {key_state.key}", is_wrong=True)
 
     # What is heavy.
 

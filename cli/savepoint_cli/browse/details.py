@@ -68,33 +68,33 @@ def of_row(row: pa.RecordBatch) -> list[Line]:
 
 def of_record(record: Any) -> list[Line]:
     """What is shown of an operator or a state that was described."""
-    texts = {one.name: person_field(getattr(record, one.name)) for one in fields(record)}
+    texts = {field.name: person_field(getattr(record, field.name)) for field in fields(record)}
     return [Line(0, name.replace("_", " "), text) for name, text in texts.items() if text]
 
 
-def of_key(savepoint: Savepoint, found: KeyState) -> list[Line]:
+def of_key(savepoint: Savepoint, key_state: KeyState) -> list[Line]:
     """What is shown of all that a key has."""
-    return list(bounded(_key_lines(savepoint, found)))
+    return list(bounded(_key_lines(savepoint, key_state)))
 
 
-def _key_lines(savepoint: Savepoint, found: KeyState) -> Iterator[Line]:
-    for one in found.tables:
-        name = f"{one.operator}.{one.table}"
-        count = f"{len(one.rows):,} row" + ("s" if len(one.rows) != 1 else "")
-        yield Line(0, printable(name), f"{count}, key group {one.key_group}")
-        for row in _shown_rows(savepoint, one):
+def _key_lines(savepoint: Savepoint, key_state: KeyState) -> Iterator[Line]:
+    for key_rows in key_state.tables:
+        name = f"{key_rows.operator}.{key_rows.table}"
+        count = f"{len(key_rows.rows):,} row" + ("s" if len(key_rows.rows) != 1 else "")
+        yield Line(0, printable(name), f"{count}, key group {key_rows.key_group}")
+        for row in _shown_rows(savepoint, key_rows):
             yield from row_lines(row, depth=1)
             yield Line(0, "")
-        if len(one.rows) > _MOST_ROWS:
-            yield Line(1, "", f"… {len(one.rows) - _MOST_ROWS:,} rows more")
-    if found.other_operators:
-        yield Line(0, "keys of another type", printable(", ".join(found.other_operators)))
+        if len(key_rows.rows) > _MOST_ROWS:
+            yield Line(1, "", f"… {len(key_rows.rows) - _MOST_ROWS:,} rows more")
+    if key_state.other_operators:
+        yield Line(0, "keys of another type", printable(", ".join(key_state.other_operators)))
 
 
-def _shown_rows(savepoint: Savepoint, one: KeyRows) -> Iterator[pa.RecordBatch]:
-    _, table = savepoint.table(f"{one.operator}.{one.table}")
+def _shown_rows(savepoint: Savepoint, key_rows: KeyRows) -> Iterator[pa.RecordBatch]:
+    _, table = savepoint.table(f"{key_rows.operator}.{key_rows.table}")
     is_dated = are_dates(table.states[0].kind, "dates")
-    for batch in one.rows.slice(0, _MOST_ROWS).to_batches():
+    for batch in key_rows.rows.slice(0, _MOST_ROWS).to_batches():
         shown = to_printable(with_dates(batch) if is_dated else batch)
         for index in range(shown.num_rows):
             yield shown.slice(index, 1)

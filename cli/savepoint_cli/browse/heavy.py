@@ -46,7 +46,7 @@ class Heavy(Screen[None]):
         self._report = report
         tables = statistics_tables(report)
         # Largest keys come first: they are what one looks for, and what leads further.
-        self._tables = sorted(tables, key=lambda one: not isinstance(one[1][0], KeyStatistics))
+        self._tables = sorted(tables, key=lambda table: not isinstance(table[1][0], KeyStatistics))
 
     def compose(self) -> ComposeResult:
         """The sum, a tab per table, what could not be read."""

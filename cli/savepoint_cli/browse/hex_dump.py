@@ -25,7 +25,7 @@ def hex_lines(data: bytes, most: int = 4096) -> Iterator[str]:
     for start in range(0, len(shown), _WIDTH):
         row = shown[start : start + _WIDTH]
         halves = f"{row[:8].hex(' '):<23}  {row[8:].hex(' '):<23}"
-        letters = "".join(chr(one) if 0x20 <= one < 0x7F else "." for one in row)
+        letters = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
         yield f"{start:08x}  {halves}  |{letters}|"
     if len(data) > most:
         yield f"… {len(data) - most:,} bytes more"

@@ -105,12 +105,13 @@ def _first_of(value: pa.Scalar) -> Any:
         return {field: _first_of(part) for field, part in _fields(value)}
     if pa.types.is_map(value.type):
         pairs = [
-            (_first_of(one["key"]), _first_of(one["value"])) for one in value.values[:_CELL_ITEMS]
+            (_first_of(entry["key"]), _first_of(entry["value"]))
+            for entry in value.values[:_CELL_ITEMS]
         ]
         left = len(value.values) - len(pairs)
         return [*pairs, ("…", f"{left:,} more")] if left else pairs or {}
     if _is_list(value.type):
-        elements = [_first_of(one) for one in value.values[:_CELL_ITEMS]]
+        elements = [_first_of(item) for item in value.values[:_CELL_ITEMS]]
         left = len(value.values) - len(elements)
         return [*elements, f"… {left:,} more"] if left else elements
     return value.as_py()

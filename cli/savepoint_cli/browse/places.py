@@ -82,7 +82,7 @@ class PlacesTree(Tree[Place]):
 def _owner(described: SavepointDescription, table: TableDescription) -> str:
     """The operator of a table: that with the longest name that the table's begins with."""
     names = (operator.uid or operator.hash for operator in described.operators)
-    return max((one for one in names if table.table.startswith(f"{one}.")), key=len)
+    return max((name for name in names if table.table.startswith(f"{name}.")), key=len)
 
 
 def _add_table(node: TreeNode[Place], table: TableDescription, name: str) -> None:
@@ -92,7 +92,7 @@ def _add_table(node: TreeNode[Place], table: TableDescription, name: str) -> Non
     if len(table.states) < 2 or not table.columns or "timers" in table.kinds:
         node.add_leaf(label, TablePlace(table))
         return
-    found = node.add(label, TablePlace(table))
+    branch = node.add(label, TablePlace(table))
     others = table.columns[: -len(table.states)]
     for state, column in zip(table.states, table.columns[-len(table.states) :], strict=True):
-        found.add_leaf(Text(printable(state)), TablePlace(table, (*others, column)))
+        branch.add_leaf(Text(printable(state)), TablePlace(table, (*others, column)))

@@ -33,8 +33,8 @@ class RecordsTable(DataTable[Text]):
     def show_records(self, records: Sequence[Any]) -> None:
         """A row per record; columns of which no record says anything are left out."""
         cells = {
-            one.name: [cut(person_field(getattr(record, one.name))) for record in records]
-            for one in (fields(records[0]) if records else ())
+            field.name: [cut(person_field(getattr(record, field.name))) for record in records]
+            for field in (fields(records[0]) if records else ())
         }
         told = {name: texts for name, texts in cells.items() if any(texts)}
         self.show((name.replace("_", " ") for name in told), zip(*told.values(), strict=True))

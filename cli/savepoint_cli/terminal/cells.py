@@ -39,8 +39,8 @@ def _for_people(value: Any, *, is_nested: bool = True) -> str:
         case bytes():
             return _bytes(value, has_length=not is_nested or len(value) > _SHOWN_BYTES)
         case dict():
-            return _joined("{}", (f"{name}: {_for_people(one)}" for name, one in value.items()))
-        case [(_, _), *_] if all(isinstance(one, tuple) for one in value):
+            return _joined("{}", (f"{name}: {_for_people(item)}" for name, item in value.items()))
+        case [(_, _), *_] if all(isinstance(pair, tuple) for pair in value):
             return _joined("{}", (f"{_for_people(k)}: {_for_people(v)}" for k, v in value))
         case list() | tuple():
             return _joined("[]", map(_for_people, value))
@@ -86,9 +86,9 @@ def _plain(value: Any) -> Any:
         case float() if not math.isfinite(value):
             return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         case dict():
-            return {name: _plain(one) for name, one in value.items()}
+            return {name: _plain(item) for name, item in value.items()}
         case list() | tuple():
-            return [_plain(one) for one in value]
+            return [_plain(item) for item in value]
         case _:
             return value
 

@@ -75,7 +75,7 @@ def _fitting(full: list[int], least: list[int], width: int) -> list[int]:
     """The widths of the columns that are shown."""
     if _total(full) <= width:
         return full
-    widths = [max(small, min(one, _LONGEST)) for one, small in zip(full, least, strict=True)]
+    widths = [max(small, min(wanted, _LONGEST)) for wanted, small in zip(full, least, strict=True)]
     for place in reversed(range(len(widths))):
         excess = max(0, _total(widths) - width)
         widths[place] = max(least[place], widths[place] - excess)
@@ -86,13 +86,13 @@ def _fitting(full: list[int], least: list[int], width: int) -> list[int]:
 
 def _grown(widths: list[int], full: list[int], width: int) -> list[int]:
     """The widths, with the space that is left given to columns that want it, from the left."""
-    found: list[int] = []
+    grown: list[int] = []
     spare = width - _total(widths)
     for have, want in zip(widths, full, strict=False):
         more = max(0, min(spare, want - have))
-        found.append(min(have + more, width))
+        grown.append(min(have + more, width))
         spare -= more
-    return found
+    return grown
 
 
 def _total(widths: list[int]) -> int:

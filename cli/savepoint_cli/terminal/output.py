@@ -124,7 +124,7 @@ class Output:
         if self.format is OutputFormat.JSON:
             click.echo(json_printable(to_json({**place, "rows": rows, "problem": problem})))
             return
-        title = ", ".join(str(one) for one in place.values())
+        title = ", ".join(str(part) for part in place.values())
         if not rows:
             click.echo(printable(f"{title}: {problem or 'none'}"))
             return
@@ -216,13 +216,13 @@ class Output:
         names = [
             name
             for name in _plain_fields(records)
-            if not self.is_for_people or any(field(getattr(one, name)) for one in records)
+            if not self.is_for_people or any(field(getattr(record, name)) for record in records)
         ]
-        cells = [[field(getattr(one, name)) for name in names] for one in records[:share]]
+        cells = [[field(getattr(record, name)) for name in names] for record in records[:share]]
         numbers = (
             place
             for place, name in enumerate(names)
-            if any(_is_number(getattr(one, name)) for one in records)
+            if any(_is_number(getattr(record, name)) for record in records)
         )
         headings = (name.replace("_", " ") for name in names)
         self._print_table(title, TextTable(tuple(headings), cells, frozenset(numbers)))
@@ -254,11 +254,11 @@ class Output:
             _echo_all("\t".join(row) for row in (table.names, *table.rows))
 
     def _print_folded(self, table: TextTable) -> None:
-        found = folded(table, shutil.get_terminal_size().columns)
-        _echo_styled(found.lines[0], bold=True)
-        _echo_all(found.lines[1:])
-        if found.note:
-            _echo_styled(found.note, dim=True)
+        narrow = folded(table, shutil.get_terminal_size().columns)
+        _echo_styled(narrow.lines[0], bold=True)
+        _echo_all(narrow.lines[1:])
+        if narrow.note:
+            _echo_styled(narrow.note, dim=True)
 
 
 def output_option(command: Callable[..., None]) -> Callable[..., None]:
@@ -317,7 +317,7 @@ def _echo_styled(text: str, *, bold: bool = False, dim: bool = False) -> None:
 
 def _csv_line(cells: Sequence[str]) -> str:
     quoted = (
-        '"' + cell.replace('"', '""') + '"' if any(one in cell for one in ',"\n\r') else cell
+        '"' + cell.replace('"', '""') + '"' if any(mark in cell for mark in ',"\n\r') else cell
         for cell in cells
     )
     return ",".join(quoted)
@@ -327,7 +327,7 @@ def _plain_fields(records: Sequence[Any]) -> Iterable[str]:
     """The names of the fields that hold no records, of any of these."""
     for field in fields(records[0]):
         values = [getattr(record, field.name) for record in records]
-        inner = (one for value in values if isinstance(value, tuple) for one in value)
+        inner = (item for value in values if isinstance(value, tuple) for item in value)
         if not any(map(is_dataclass, (*inner, *values))) and not _is_of_records(field.type):
             yield field.name
 
