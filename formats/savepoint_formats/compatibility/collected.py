@@ -58,7 +58,9 @@ def operator_facts(
     collected = _Collected(directory, kryo)
     for subtask in record.subtasks:
         collected.read(subtask)
-    raw = (StateFacts(one.name, one.kind.value) for one in catalog.states if one.kind.is_raw)
+    raw = (
+        StateFacts(state.name, state.kind.value) for state in catalog.states if state.kind.is_raw
+    )
     states = (*collected.states.values(), *raw)
     problems = dict.fromkeys((*collected.problems, *map(str, catalog.problems)))
     return OperatorFacts(record, uid, states), tuple(problems)
@@ -99,7 +101,7 @@ class _Collected:
     def _add(
         self, info: StateMetaInfo, *, is_keyed: bool = True, is_repeated: bool = False
     ) -> None:
-        own = (use for role, one in info.serializers for use in _uses(role, one.snapshot))
+        own = (use for role, entry in info.serializers for use in _uses(role, entry.snapshot))
         key = self._key if is_keyed else ()
         facts = StateFacts(info.name, _kind(info), (*key, *own), is_repeated)
         self.states.setdefault((is_keyed, info.name), facts)

@@ -119,11 +119,11 @@ def _uses_of_entries(
     if name != "fields" and name not in _SUBCLASSES:
         return
     for entry in entries:
-        found = framed_snapshot(entry)
-        if found is not None:
+        snapshot = framed_snapshot(entry)
+        if snapshot is not None:
             is_field = name == "fields"
             part = f".{entry.name}" if is_field else f"({entry.name})"
-            yield from uses_of(found, path + part, is_field=is_field)
+            yield from uses_of(snapshot, path + part, is_field=is_field)
 
 
 def _part(snapshot: TypeSerializerSnapshot, index: int) -> str:

@@ -22,10 +22,10 @@ def release(text: str) -> Release:
     Raises:
         ValueError: It names none.
     """
-    found = _RELEASE.fullmatch(text)
-    if found is None:
+    match = _RELEASE.fullmatch(text)
+    if match is None:
         raise ValueError(f"{text!r} is no release of Flink, expected one such as 2.2")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 def target_release(text: str) -> Release:
@@ -34,21 +34,21 @@ def target_release(text: str) -> Release:
     Raises:
         ValueError: The text names none, or one that the rules do not know.
     """
-    found = release(text)
-    if found not in TARGETS:
+    target = release(text)
+    if target not in TARGETS:
         known = ", ".join(map(release_text, TARGETS))
         raise ValueError(f"the rules know nothing of Flink {text}; they know {known}")
-    return found
+    return target
 
 
-def is_flink_2(one: Release) -> bool:
+def is_flink_2(number: Release) -> bool:
     """Whether it is a release of Flink 2, which has another Kryo than Flink 1."""
-    return one >= _FLINK_2
+    return number >= _FLINK_2
 
 
-def release_text(one: Release) -> str:
+def release_text(number: Release) -> str:
     """The release as people write it."""
-    return ".".join(map(str, one))
+    return ".".join(map(str, number))
 
 
 @dataclass(frozen=True, slots=True)

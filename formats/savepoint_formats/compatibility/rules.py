@@ -68,4 +68,4 @@ def all_findings(
     rules: Iterable[Rule[SubjectT]], subject: SubjectT, crossing: Crossing
 ) -> tuple[Finding, ...]:
     """What all rules say of a subject."""
-    return tuple(found for rule in rules for found in rule.findings(subject, crossing))
+    return tuple(finding for rule in rules for finding in rule.findings(subject, crossing))

@@ -56,11 +56,11 @@ def _kryo(use: SerializerUse) -> Iterator[str]:
 def _of_class(*beginnings: str) -> Callable[[SerializerUse], Iterator[str]]:
     """What finds serializers whose snapshot class begins like this."""
 
-    def found(use: SerializerUse) -> Iterator[str]:
+    def finds(use: SerializerUse) -> Iterator[str]:
         if use.snapshot_class.startswith(beginnings):
             yield f"{use.path}: {use.snapshot_class}"
 
-    return found
+    return finds
 
 
 def _config_snapshots(use: SerializerUse) -> Iterator[str]:

@@ -75,17 +75,19 @@ def _whole(_snapshot: SnapshotFacts) -> Iterator[str]:
 
 
 def _max_parallelism(snapshot: SnapshotFacts) -> Iterator[str]:
-    found = {
+    parallelisms = {
         operator.max_parallelism
         for operator in snapshot.metadata.operators
         if any(subtask.managed_keyed_state for subtask in operator.subtasks)
     }
-    if found:
-        yield f"max parallelism {', '.join(map(str, sorted(found)))}"
+    if parallelisms:
+        yield f"max parallelism {', '.join(map(str, sorted(parallelisms)))}"
 
 
 def _in_flight(operator: OperatorFacts) -> Iterator[str]:
-    if any(one.input_channels or one.output_channels for one in operator.record.subtasks):
+    if any(
+        subtask.input_channels or subtask.output_channels for subtask in operator.record.subtasks
+    ):
         yield "records in flight"
 
 
@@ -119,17 +121,17 @@ def _types(operator: OperatorFacts) -> set[KeyedHandleType]:
 
 
 def _of_type(what: str, *types: KeyedHandleType) -> Callable[[OperatorFacts], Iterator[str]]:
-    def found(operator: OperatorFacts) -> Iterator[str]:
+    def finds(operator: OperatorFacts) -> Iterator[str]:
         if _types(operator) & set(types):
             yield what
 
-    return found
+    return finds
 
 
 def _native(operator: OperatorFacts) -> Iterator[str]:
     types = _types(operator) - {KeyedHandleType.CANONICAL_SAVEPOINT}
     if types:
-        is_rocksdb = any(isinstance(one, IncrementalHandle) for one in _bases(operator))
+        is_rocksdb = any(isinstance(handle, IncrementalHandle) for handle in _bases(operator))
         yield "files of RocksDB or ForSt" if is_rocksdb else "files of the hashmap backend"
 
 

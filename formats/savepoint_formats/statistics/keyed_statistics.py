@@ -70,8 +70,8 @@ class StateCounts:
         self.overdue += other.overdue
 
 
-def _sum(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else one + other
+def _sum(first: int | None, other: int | None) -> int | None:
+    return None if first is None or other is None else first + other
 
 
 @dataclass(frozen=True, slots=True, eq=False)

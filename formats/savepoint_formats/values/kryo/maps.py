@@ -73,7 +73,7 @@ class MapForm:
         if self.is_sorted_in_5 and graph.is_5:
             comparator = graph.read_class_and_object()
         if len(arguments) == _KEY_AND_VALUE:
-            key, value = (self._reader(one, graph) for one in arguments)
+            key, value = (self._reader(argument, graph) for argument in arguments)
             pairs = [(key(), value()) for _ in range(count)]
         else:
             pairs = read_pairs(count, graph)
@@ -91,7 +91,7 @@ class MapForm:
         if self.is_sorted_in_5 and writer.is_5:
             writer.write_class_and_object(comparator)
         if len(arguments) == _KEY_AND_VALUE:
-            write_key, write_value = (self._writer(one, writer) for one in arguments)
+            write_key, write_value = (self._writer(argument, writer) for argument in arguments)
             for key, item in pairs:
                 write_key(key)
                 write_value(item)
