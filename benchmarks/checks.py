@@ -4,7 +4,7 @@
 
 The savepoints are made once, without Spark: a count and a name per key. One has the count of every
 hundredth key changed, another has the keys in other key groups. All ways go over them in turn, on one
-thread, with the files in the system's cache. The best round of each is told. What they count is checked.
+thread, with the files in the system's cache. The best round of each is shown. What they count is checked.
 """
 
 from __future__ import annotations

@@ -134,12 +134,14 @@ class Bench:
             if not options:
                 running.process_all_available()
         batches = [one for one in all_told if isinstance(one, BatchProgress)]
-        told = [batch for batch in batches if batch.phase == ("backlog" if options else "stream")]
-        assert sum(batch.rows for batch in told) == (self.rows if options else 1)
+        counted = [
+            batch for batch in batches if batch.phase == ("backlog" if options else "stream")
+        ]
+        assert sum(batch.rows for batch in counted) == (self.rows if options else 1)
         return accesses(
-            sum(batch.state_reads for batch in told),
-            sum(batch.state_writes for batch in told),
-            sum(batch.visits for batch in told),
+            sum(batch.state_reads for batch in counted),
+            sum(batch.state_writes for batch in counted),
+            sum(batch.visits for batch in counted),
         )
 
 

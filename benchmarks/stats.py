@@ -3,7 +3,7 @@
     python benchmarks/stats.py [--keys 1000000 5000000] [--rounds 3]
 
 Spark makes the savepoint once: a count, a name and a list of amounts per key. Both go over all of it
-in turn, on one thread, with the files in the system's cache. The best round of each is told. What both
+in turn, on one thread, with the files in the system's cache. The best round of each is shown. What both
 count has to be the same: keys, and elements of lists.
 """
 

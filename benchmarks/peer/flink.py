@@ -23,7 +23,7 @@ API = "flink-state-processor-api"
 class Backend:
     """A state backend, and the settings with which it reads and writes fastest.
 
-    RocksDB under the State Processor API has 64 MiB for all of its caches unless told otherwise,
+    RocksDB under the State Processor API has 64 MiB for all of its caches unless set otherwise,
     with which 5 M keys take a quarter of an hour.
     """
 

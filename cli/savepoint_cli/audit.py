@@ -109,7 +109,7 @@ def stats(
 ) -> None:
     """Show what the state at PATH, or that of TABLE, weighs: keys, bytes, timers, skew.
 
-    Bytes are those of keys and values; values are not decoded. What could not be read is told at
+    Bytes are those of keys and values; values are not decoded. What could not be read is listed at
     the end, and makes for exit code 1.
 
     \b

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from savepoint_formats.errors import SavepointExistsError
-from savepoint_formats.new_snapshot.new_file import refusals_told
+from savepoint_formats.new_snapshot.new_file import writing_errors
 
 _SAMPLE = "currency-2.2.1-hashmap-canonical"
 
@@ -46,7 +46,7 @@ def demo(folder: str) -> None:
     """
     if Path(folder).exists():
         raise SavepointExistsError(f"{folder} exists already; name another folder")
-    with refusals_told(folder):
+    with writing_errors(folder):
         shutil.copytree(sample(), folder, ignore=shutil.ignore_patterns("expected.json"))
     click.echo(f"A savepoint of Flink 2.2 lies in {folder} now.")
     commands = click.get_current_context().find_root().command

@@ -132,7 +132,7 @@ class RuleLine:
         return f"{'condition' if is_condition else self.verdict}: {self.rule}"
 
     def lines(self) -> Iterator[tuple[str, str]]:
-        """What is told of it on a terminal."""
+        """What a terminal shows of it."""
         shown, more = self.where[:_SHOWN_PLACES], len(self.where) - _SHOWN_PLACES
         if shown:
             yield "where", ", ".join(shown) + (f", and {more} more" if more > 0 else "")

@@ -74,7 +74,7 @@ strict_paths_option = click.option(
 def inspection(command: Callable[..., None]) -> Callable[..., None]:
     """The argument and the options that all commands of this module share.
 
-    A terminal is told what is read where that takes long.
+    A terminal shows what is read where that takes long.
     """
     return opening(output_option(_patient(command)))
 

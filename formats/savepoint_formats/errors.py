@@ -89,7 +89,7 @@ class SavepointError(Exception):
     places: tuple[str, ...] = ()
 
     def within(self, *places: str) -> Self:
-        """The error, after it was told what it is in."""
+        """The error, after it was given the place that it is in."""
         self.places += tuple(place for place in places if place not in self.places)
         return self
 

@@ -251,7 +251,7 @@ class SavepointBrowser(App[None]):
         # Who does something else meanwhile, and asks again, is not to wait for all of it again.
         if self._weighing is None or (self._weighing.done() and self._weighing.exception()):
             self._weighing = asyncio.create_task(answer(self._savepoint.stats))
-        report = await self._told("weighing all state …", asyncio.shield(self._weighing))
+        report = await self._awaited("weighing all state …", asyncio.shield(self._weighing))
         if report is not None:
             self._tell("")
             self.push_screen(Heavy(report))
@@ -262,13 +262,13 @@ class SavepointBrowser(App[None]):
         """Begins what is asked for; what was asked for before is no longer wanted."""
         _: Worker[None] = self.run_worker(work, exclusive=True)
 
-    async def _answer(self, told: str, call: Callable[[], T]) -> T | None:
+    async def _answer(self, text: str, call: Callable[[], T]) -> T | None:
         """What a call gives; None where the savepoint is wrong, after a word on it."""
-        return await self._told(told, answer(call))
+        return await self._awaited(text, answer(call))
 
-    async def _told(self, told: str, awaited: Awaitable[T]) -> T | None:
-        if told:
-            self._tell(told)
+    async def _awaited(self, text: str, awaited: Awaitable[T]) -> T | None:
+        if text:
+            self._tell(text)
         try:
             return await awaited
         except SavepointError as error:

@@ -36,5 +36,5 @@ class RecordsTable(DataTable[Text]):
             field.name: [cut(person_field(getattr(record, field.name))) for record in records]
             for field in (fields(records[0]) if records else ())
         }
-        told = {name: texts for name, texts in cells.items() if any(texts)}
-        self.show((name.replace("_", " ") for name in told), zip(*told.values(), strict=True))
+        filled = {name: texts for name, texts in cells.items() if any(texts)}
+        self.show((name.replace("_", " ") for name in filled), zip(*filled.values(), strict=True))

@@ -148,7 +148,7 @@ class Output:
 
     @property
     def explains(self) -> bool:
-        """Whether long texts are told as paragraphs: to a person, who has not asked for cells."""
+        """Whether long texts are shown as paragraphs: to a person, who has not asked for cells."""
         return self.is_for_people and self.format is OutputFormat.TEXT
 
     def explain(self, title: str, lines: Iterable[tuple[str, str]]) -> None:

@@ -43,7 +43,7 @@ def writing(
 
     Args:
         title: What is done.
-        size: The bytes; gives what is to be told of each step.
+        size: The bytes; gives what is to be called at each step.
         tasks: Says how many tasks there are now, and how many of them are done.
     """
     label, bar = TextColumn("{task.description}"), BarColumn()
@@ -71,7 +71,7 @@ def compiling(say: Callable[[], None] | None = None) -> AbstractContextManager[N
         say: Says ``COMPILING`` to who waits, from a thread of its own; by default a line on stderr
             does, if that is a terminal.
     """
-    return _said(COMPILING) if say is None else _told(say)
+    return _said(COMPILING) if say is None else _delayed(say)
 
 
 def reading(path: str) -> AbstractContextManager[None]:
@@ -90,11 +90,11 @@ _WAITING: set[Timer] = set()
 
 def _said(text: str) -> AbstractContextManager[None]:
     is_seen = Console(stderr=True).is_terminal
-    return _told(partial(click.echo, text, err=True)) if is_seen else nullcontext()
+    return _delayed(partial(click.echo, text, err=True)) if is_seen else nullcontext()
 
 
 @contextmanager
-def _told(say: Callable[[], None]) -> Iterator[None]:
+def _delayed(say: Callable[[], None]) -> Iterator[None]:
     timer = Timer(_PATIENCE_SECONDS, say)
     timer.daemon = True
     _WAITING.add(timer)

@@ -175,7 +175,7 @@ class EntryChecks:
         except UnstableHashError as error:
             checked.unhashed[name] = str(error.args[0])
         except SavepointError:
-            return  # a key that is damaged was told of already
+            return  # a key that is damaged is a fault already
         else:
             _count(checked.expected.setdefault(name, KeyGroupTally()), piece, expected)
 

@@ -79,9 +79,9 @@ def _check_size(file: StateFile, kind: FileKind, there: int | None) -> None:
     whole = replace(file, start=0, size=None)
     if kind is FileKind.CHANGELOG:
         # Flink does not count the flag in front; and others may have written behind.
-        whole = replace(whole, told_size=None)
+        whole = replace(whole, declared_size=None)
     needed = whole.length() if file.size is None else file.start + file.size
-    needed = max(needed, file.told_size or 0)
+    needed = max(needed, file.declared_size or 0)
     if there is None:
         # It was there, if this does not raise; then it vanished meanwhile.
         there = whole.length()

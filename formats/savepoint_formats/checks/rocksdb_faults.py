@@ -119,7 +119,7 @@ def foreign_tables(directory: SnapshotDirectory, handle: IncrementalHandle) -> I
 
     Args:
         directory: The savepoint.
-        handle: The handle, whose manifest can be read; what is wrong with that is told elsewhere.
+        handle: The handle, whose manifest can be read; what is wrong with that is said elsewhere.
     """
     files = {file.name: directory.file(file.stream) for file in (*handle.shared, *handle.private)}
     manifests = [file for name, file in files.items() if name.startswith(_MANIFEST)]

@@ -289,5 +289,5 @@ def _proved(
 
 
 def _plainest(shapes: list[HashShape]) -> HashShape:
-    """The first of those that mean the same; booleans are not told where there are none."""
+    """The first of those that mean the same; booleans are left out where there are none."""
     return min(shapes, key=lambda shape: shape.booleans != BOXED)

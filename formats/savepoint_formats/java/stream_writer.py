@@ -117,7 +117,7 @@ class JavaStreamWriter:
         self._keep(value)
         parts = (*value.java_class.ancestors, value.java_class)
         writers = [part for part in parts if part.flags & (WRITE_METHOD | EXTERNALIZABLE)]
-        # The annotations of a record are not told apart by class.
+        # The annotations of a record are not distinguished by class.
         if len(writers) > 1 or any(part.flags & EXTERNALIZABLE for part in writers):
             raise ValueError(f"a {value.class_name}, of which no record says what each class wrote")
         for part in parts:

@@ -108,7 +108,7 @@ class KafkaCommittable:
 
 @dataclass(frozen=True, slots=True)
 class PendingTransaction:
-    """A committable, and the checkpoint that it is of; None where that is not told."""
+    """A committable, and the checkpoint that it is of; None where that is not stored."""
 
     checkpoint_id: int | None
     committable: KafkaCommittable

@@ -27,9 +27,9 @@ from savepoint_formats.locations.location import Location, is_local
 from savepoint_formats.locations.own_directories import OwnDirectories, is_below, real_path
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.locations.stores import (
-    failures_told,
     path_in_store,
     path_of,
+    reading_errors,
     scheme_of,
     store_of,
 )
@@ -68,7 +68,7 @@ class StateFile:
         size: Bytes of the piece; None = to the end of the file.
         is_own: Whether it lies in a directory of the savepoint's own, or one that is allowed.
         problem: Why it was not followed, if that is why there is no location.
-        told_size: Bytes of the whole file as its handle says; None if the handle does not say.
+        declared_size: Bytes of the whole file as its handle says; None if the handle does not say.
     """
 
     path: str
@@ -78,7 +78,7 @@ class StateFile:
     size: int | None = None
     is_own: bool = True
     problem: str = ""
-    told_size: int | None = None
+    declared_size: int | None = None
 
     def length(self) -> int:
         """The number of bytes that there have to be; a file may be cut, which reading tells.
@@ -94,12 +94,12 @@ class StateFile:
         size = None if self.location is None else self.location.file_size()
         if size is None:
             raise self._missing()
-        if self.told_size is None:
+        if self.declared_size is None:
             return size
-        if size > self.told_size:
-            message = f"{size} bytes in the file, expected {self.told_size} as its handle says"
-            raise FormatError(message, self.path, self.told_size)
-        return self.told_size
+        if size > self.declared_size:
+            message = f"{size} bytes in the file, expected {self.declared_size} as its handle says"
+            raise FormatError(message, self.path, self.declared_size)
+        return self.declared_size
 
     def read(self, start: int = 0, end: int | None = None) -> bytes:
         """The bytes from ``start`` to ``end``, or as many as there are.
@@ -140,7 +140,7 @@ class StateFile:
         """The whole file, whatever piece of it is meant."""
         if self.location is None:
             raise self._missing()
-        with failures_told(self.path):
+        with reading_errors(self.path):
             try:
                 with self.location.filesystem.open_input_file(self.location.path) as file:
                     yield file
@@ -185,7 +185,7 @@ class SnapshotDirectory:
         """
         uri, rules = path.rstrip("/") or "/", rules or PathRules()
         location = Location.of(uri)
-        with failures_told(path):
+        with reading_errors(path):
             info = location.filesystem.get_file_info(location.path)
         if info.type == fs.FileType.NotFound:
             raise SavepointNotFoundError(f"{path} does not exist")
@@ -231,7 +231,7 @@ class SnapshotDirectory:
 
     def _hint(self) -> str:
         """Where a ``_metadata`` file is one level below, as in the folder of a job."""
-        with failures_told(self.uri):
+        with reading_errors(self.uri):
             infos = self.location.filesystem.get_file_info(fs.FileSelector(self.location.path))
         savepoints = [
             info.base_name
@@ -243,7 +243,7 @@ class SnapshotDirectory:
     def list_files(self) -> dict[str, int]:
         """Path below the directory -> size in bytes, of all files in it."""
         selector = fs.FileSelector(self.location.path, allow_not_found=True, recursive=True)
-        with failures_told(self.uri):
+        with reading_errors(self.uri):
             infos = self.location.filesystem.get_file_info(selector)
         return {
             posixpath.relpath(info.path, self.location.path): info.size
@@ -266,9 +266,9 @@ class SnapshotDirectory:
             case KeyGroupsStream(_, stream):
                 return self.file(stream)
             case RelativeFile(path, size):
-                return replace(self._existing(path, [self._below(path)]), told_size=size)
+                return replace(self._existing(path, [self._below(path)]), declared_size=size)
             case FileStream(size, path):
-                return replace(self._existing(path, self._candidates(path)), told_size=size)
+                return replace(self._existing(path, self._candidates(path)), declared_size=size)
             case SegmentStream(start, size, _, path):
                 whole = self._existing(path, self._candidates(path))
                 return replace(whole, start=start, size=size)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pyarrow import fs
 
 from savepoint_formats.locations.stores import (
-    failures_told,
+    reading_errors,
     remote_file_system,
     scheme_of,
 )
@@ -56,7 +56,7 @@ class Location:
         if "\0" in self.path:
             # Nothing has such a path; it comes from a damaged handle.
             return fs.FileInfo(self.path, fs.FileType.NotFound)
-        with failures_told(self.path):
+        with reading_errors(self.path):
             return self.filesystem.get_file_info(self.path)
 
 

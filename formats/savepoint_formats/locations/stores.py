@@ -93,14 +93,14 @@ def remote_file_system(uri: str) -> tuple[fs.FileSystem, str]:
     """
     base, path = _parts(uri)
     if base not in _answered:
-        with failures_told(uri):
+        with reading_errors(uri):
             _answered[base] = _in_time(lambda: _contacted(base, path), uri)
     filesystem, root = _answered[base]
     return filesystem, _joined(root, path)
 
 
 @contextmanager
-def failures_told(path: str) -> Iterator[None]:
+def reading_errors(path: str) -> Iterator[None]:
     """Says where it is that a file system can't be read.
 
     Raises:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from savepoint_formats.new_snapshot.directory import NewSnapshot
 
 Progress = Callable[[int], object]
-"""Is told the bytes of each step, from several threads."""
+"""Is called with the bytes of each step, from several threads."""
 
 _Use = tuple[FileKind, str]
 """What a file is, and what it is for."""
@@ -168,7 +168,7 @@ class CopyPlan:
 
         Args:
             target: Where to.
-            on_progress: Is told how it goes on.
+            on_progress: Is called with the progress.
 
         Returns:
             The operators, with handles that name the copies.

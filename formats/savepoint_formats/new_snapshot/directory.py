@@ -32,7 +32,7 @@ from savepoint_formats.locations.file_io import METADATA_FILE, SnapshotDirectory
 from savepoint_formats.locations.location import Location
 from savepoint_formats.metadata import CheckpointMetadata, KeyGroupsStream, RelativeFile
 from savepoint_formats.metadata.references import stream_references
-from savepoint_formats.new_snapshot.new_file import NewFile, refusals_told
+from savepoint_formats.new_snapshot.new_file import NewFile, writing_errors
 from savepoint_formats.new_snapshot.signs_of_life import is_sign, living, sign_of_life
 from savepoint_formats.new_snapshot.synced import sync, sync_directories
 from savepoint_formats.new_snapshot.turns import turn_of
@@ -89,7 +89,7 @@ class NewSnapshot:
         """
         mode, uri = WriteMode(mode), path.rstrip("/") or "/"
         location = Location.of(uri)
-        with refusals_told(path):
+        with writing_errors(path):
             if location.filesystem.get_file_info(location.path).type == fs.FileType.File:
                 raise NotASavepointError(f"{path} is a file; name a directory to write to")
             snapshot = cls(uri, location, _version(location))
@@ -127,7 +127,7 @@ class NewSnapshot:
         """
         self._make_directory()
         with ExitStack() as sign:
-            with refusals_told(self.uri):
+            with writing_errors(self.uri):
                 sign.enter_context(sign_of_life(self.write_id, self.location))
             try:
                 yield self
@@ -188,7 +188,7 @@ class NewSnapshot:
         self._make_directory()
         path = unused_name(name, self.write_id)
         copy = self._below(path).path
-        with refusals_told(copy):
+        with writing_errors(copy):
             self.location.filesystem.copy_file(file.path, copy)
             if self.is_local:
                 sync(copy)
@@ -210,7 +210,7 @@ class NewSnapshot:
         view = DataOutputView()
         metadata.write(view)
         needed = _relative_files(metadata)
-        with refusals_told(self.uri):
+        with writing_errors(self.uri):
             self._make_directory()
             self._expect_unchanged()
             present = self._present()
@@ -225,7 +225,7 @@ class NewSnapshot:
 
     def abort(self) -> None:
         """Removes all files of this write, but those of a ``_metadata`` that it wrote."""
-        with refusals_told(self.uri):
+        with writing_errors(self.uri):
             present = self._present()
             spare = present.keys() - self._referred(present)
             self._remove(path for path in spare if self._is_spare(path))
@@ -262,7 +262,7 @@ class NewSnapshot:
     def _make_directory(self) -> None:
         # An object store has no directories; pyarrow would leave an empty object in their place.
         if self.location.filesystem.type_name in _HAS_DIRECTORIES:
-            with refusals_told(self.uri):
+            with writing_errors(self.uri):
                 self.location.filesystem.create_dir(self.location.path, recursive=True)
 
     def _expect_all(self, needed: Iterable[str], present: Iterable[str]) -> None:

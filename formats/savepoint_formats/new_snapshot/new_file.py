@@ -38,7 +38,7 @@ class NewFile:
         self.size = 0
         self.is_lasting = is_lasting
         self._location = location
-        with refusals_told(location.path):
+        with writing_errors(location.path):
             self._stream = location.filesystem.open_output_stream(
                 location.path, compression=None, buffer_size=_BUFFER_SIZE
             )
@@ -54,7 +54,7 @@ class NewFile:
         Raises:
             SavepointError: The file system does not take them.
         """
-        with refusals_told(self._location.path):
+        with writing_errors(self._location.path):
             self._stream.write(data)
         self.size += memoryview(data).nbytes
 
@@ -68,7 +68,7 @@ class NewFile:
         Raises:
             SavepointError: The file system does not take what is left.
         """
-        with refusals_told(self._location.path):
+        with writing_errors(self._location.path):
             self._stream.close()
             if self.is_lasting and self._location.filesystem.type_name == "local":
                 sync(self._location.path)
@@ -87,7 +87,7 @@ class NewFile:
 
 
 @contextmanager
-def refusals_told(path: str) -> Iterator[None]:
+def writing_errors(path: str) -> Iterator[None]:
     """Says where it is that a file system refuses something."""
     try:
         yield

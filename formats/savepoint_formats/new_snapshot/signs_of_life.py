@@ -91,7 +91,7 @@ def _locked(path: str) -> Iterator[None]:
 
 
 def _is_locked(path: str) -> bool:
-    """Whether a process that lives has locked a file; it does so if that can't be told."""
+    """Whether a process that lives has locked a file; it does so if that is not known."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:

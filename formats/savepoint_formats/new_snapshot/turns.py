@@ -6,8 +6,8 @@ Elsewhere a write raises a flag, which is a small file in the directory, and loo
 the others. It goes on alone once no other is up. Where two are up, that of the smaller id stays and
 waits; the other is taken down until that one is done. This is the one-bit algorithm of Burns and
 Lynch. It needs a store that shows at once what was written, in listings too, as S3, Google Cloud
-Storage and Azure do; and no clock. A write that dies with its flag up leaves it: the next ones are
-told its name.
+Storage and Azure do; and no clock. A write that dies with its flag up leaves it: the error of the
+next ones names its file.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from pyarrow import fs
 
 from savepoint_formats.errors import TableFileError
 from savepoint_formats.locations.location import Location
-from savepoint_formats.new_snapshot.new_file import LARGEST_COPY_SIZE, refusals_told
+from savepoint_formats.new_snapshot.new_file import LARGEST_COPY_SIZE, writing_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ def whole_file(path: str, *, is_overwritten: bool) -> Iterator[pa.NativeFile]:
     """
     expect_free(path, is_overwritten=is_overwritten)
     location = Location.of(path)
-    with refusals_told(path), _beside(location) as aside:
+    with writing_errors(path), _beside(location) as aside:
         with aside.filesystem.open_output_stream(aside.path, compression=None) as file:
             yield file
         expect_free(path, is_overwritten=is_overwritten)

@@ -1,7 +1,7 @@
 """Names of the files that a write makes: what each is for, and which write it is of.
 
 ``<what it is for>-<id of the write>-<id of the attempt>``, each id 16 hexadecimal digits. So no two
-attempts meet in one file, and what a write has made can be told from what somebody else has put there.
+attempts meet in one file, and what a write has made differs from what somebody else has put there.
 """
 
 from __future__ import annotations

@@ -212,6 +212,6 @@ def _whole(state: State) -> Struct:
 def _unknown_end(layout: Layout) -> UnstableHashError:
     reasons = ", ".join(part.note for part in opaque_parts(layout))
     return UnstableHashError(
-        f"a key cannot be told from what is stored behind it: {reasons}; its key group is known"
+        f"a key cannot be separated from what is stored behind it: {reasons}; its key group is known"
         " only as long as max parallelism stays what it is"
     )

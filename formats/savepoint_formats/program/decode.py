@@ -48,7 +48,7 @@ def decode(
         chunk: Where they lie.
         starts: The position of each one's first byte.
         ends: The position behind each one's last byte.
-        along: What else lies in the last one, if that cannot be told apart from it.
+        along: What else lies in the last one, if the two cannot be separated.
 
     Returns:
         Their values, of the type of the program.

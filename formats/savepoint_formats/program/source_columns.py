@@ -64,8 +64,8 @@ class SourceColumns:
     Args:
         program: The program.
         array: The values, of the program's type.
-        pieces: Encodes the values of a column that takes the general path; it is told the
-            record of each, -1 if it is of none.
+        pieces: Encodes the values of a column that takes the general path; it is given
+            the record of each, -1 if it is of none.
 
     Attributes:
         table: The table of columns, for the kernel.

@@ -184,7 +184,7 @@ def camel_case(name: str) -> str:
 
 
 def unknown_option(name: str, known: Sequence[str]) -> str:
-    """What is told of an option that there is not."""
+    """What an error says of an option that there is not."""
     meant = get_close_matches(name.casefold(), known, 1)
     hint = f": did you mean {meant[0]!r}?" if meant else ""
     return f"there is no option {name!r}{hint}; there are: {', '.join(sorted(known))}"

@@ -107,7 +107,7 @@ class _Names:
 
     Attributes:
         change: Gives the name that is to be there.
-        refuse: Is shown the bytes that cannot be changed, and told what they are.
+        refuse: Is called with the bytes that cannot be changed, and what they are.
     """
 
     change: Change

@@ -60,7 +60,7 @@ class CanonicalForm:
         """The entries as canonical files store them.
 
         Raises:
-            UndecodableError: It cannot be told where an entry, or an element of a list or map ends.
+            UndecodableError: It is not known where an entry, or an element of a list or map ends.
         """
         chunk = stored.chunk
         try:

@@ -201,7 +201,7 @@ class ChangelogSource:
         key_groups: KeyGroupRange,
         waiting: WaitingChanges,
     ) -> Iterator[ChangedPart]:
-        """The same to show them: what no change concerns need not be told apart."""
+        """The same to show them: what no change concerns need not be distinguished."""
         if not isinstance(base, HeapSource):
             yield from self._changed(base, names, key_groups, waiting)
             return

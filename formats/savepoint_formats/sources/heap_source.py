@@ -1,6 +1,6 @@
 """Keyed state and timers of heap files.
 
-A state that cannot be decoded is shown as the bytes of its entries; where it cannot be told where
+A state that cannot be decoded is shown as the bytes of its entries; where it is not known where
 one entry ends and the next one begins, the first has the bytes of all.
 """
 

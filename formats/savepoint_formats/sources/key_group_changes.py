@@ -4,7 +4,7 @@ A change is applied where the entries of its identity (key and namespace) come b
 comes by is new; it is there when all has been read. Identities that a change merges may come by
 in any order, or not at all, so that they are held back till the end.
 
-Only what is changed is told apart, by its bytes: user keys in a map, elements behind each other in
+Only what is changed is distinguished, by its bytes: user keys in a map, elements behind each other in
 a list. Changes are few beside the entries.
 """
 

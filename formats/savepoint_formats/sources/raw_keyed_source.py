@@ -132,7 +132,7 @@ class RawKeyedSource:
         Nothing comes of raw state without timers.
 
         Raises:
-            UndecodableError: It cannot be told where timers end.
+            UndecodableError: It is not known where timers end.
             FormatError: As of ``timers``.
         """
         if not self.has_timers():

@@ -134,7 +134,7 @@ class EditReader:
 
         Raises:
             FormatError: It is damaged, or of an operation that the state has not.
-            UndecodableError: It cannot be told where a key, a value or a timer ends.
+            UndecodableError: It is not known where a key, a value or a timer ends.
         """
         operation, view = change.operation, change.body
         try:

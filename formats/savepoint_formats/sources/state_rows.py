@@ -165,7 +165,7 @@ class HeapDecoder:
         if self._is_hidden:
             values = pa.nulls(len(entries), self._values.type)
         else:
-            # What else lies in the last value, if that cannot be told apart from it.
+            # What else lies in the last value, if the two cannot be separated.
             along = f"{entries.hidden} more entries of the key group" if entries.hidden else ""
             values = decode(self._values, entries.chunk, starts, ends, along=along)
         return StateRows(entries.namespaces.starts, entries.keys.ends, values)

@@ -51,7 +51,7 @@ class DoubtfulStates:
         return isinstance(error, UndecodableError) or any(map(is_unknown, stored))
 
     def borders(self, chunk: Chunk, skip: Skip) -> tuple[HeapState, ...] | None:
-        """Where the states of a key group lie; None if that cannot be told for certain.
+        """Where the states of a key group lie; None if that is not certain.
 
         Args:
             chunk: The states of the key group.
@@ -70,7 +70,7 @@ class DoubtfulStates:
         return HeapBorders(chunk, entries, self._ids, skip).states()
 
     def starts(self, chunk: Chunk, state: HeapState, key_group: int, skip: Skip) -> list[int]:
-        """Where the entries of a state begin, up to the first of which the end cannot be told."""
+        """Where the entries of a state begin, up to the first whose end is not known."""
         identity = Struct(("namespace", "key"), identity_parts(self._states[state.id]))
         place = (key_group, self._max_parallelism)
 

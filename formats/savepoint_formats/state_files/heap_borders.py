@@ -166,7 +166,7 @@ def entry_starts(
     kryo: KryoDialect | None,
     skip: Callable[[int], int],
 ) -> list[int]:
-    """Where the entries of a state begin, up to the first of which the end cannot be told.
+    """Where the entries of a state begin, up to the first whose end is not known.
 
     Args:
         chunk: The states of a key group.

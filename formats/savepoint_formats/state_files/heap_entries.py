@@ -1,7 +1,7 @@
 """The entries of heap files: where namespace, key and value of each one lie.
 
 An entry that cannot be decoded hides where it ends. What lies behind it is found all the same where
-``heap_borders`` proves it. Where it cannot be told where one entry of a state ends and the next one
+``heap_borders`` proves it. Where it is not known where one entry of a state ends and the next one
 begins, the first has the bytes of all.
 """
 
@@ -83,7 +83,7 @@ class StateRecords:
         """So many entries from a position on, and where they end.
 
         Raises:
-            UndecodableError: It cannot be told where an entry ends.
+            UndecodableError: It is not known where an entry ends.
             FormatError: An entry is damaged.
         """
         parts, end = self._records.spans(chunk, position, count)
@@ -142,10 +142,10 @@ class HeapFile:
 
         Args:
             key_groups: The key groups.
-            wanted: The ids of the states; of others, damage need not be told.
+            wanted: The ids of the states; of others, damage need not be said.
 
         Raises:
-            UndecodableError: It cannot be told where a state ends.
+            UndecodableError: It is not known where a state ends.
             FormatError: The file is damaged.
         """
         for section in sections_of(self._handle.groups, self._file, key_groups):
@@ -211,7 +211,7 @@ class HeapFile:
             for part in opaque_parts(Struct(("key", "value"), (key_layout(state), state.stored))):
                 raise UndecodableError(
                     f"state {state.name!r} has values of {part.class_name}: {part.reason}; a heap"
-                    " file has no sizes, and what lies behind them cannot be told for certain: take"
+                    " file has no sizes, and what lies behind them is not certain: take"
                     " a canonical savepoint of the job",
                     self._file.path,
                     section.start,

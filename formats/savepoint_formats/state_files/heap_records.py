@@ -45,7 +45,7 @@ class BackToBack:
         """Where each part of each record lies, and where the last record ends.
 
         Raises:
-            UndecodableError: It cannot be told where a part ends.
+            UndecodableError: It is not known where a part ends.
             FormatError: A part is damaged.
         """
         where, end = decode_sequence(self._program, chunk, position, count)
@@ -59,7 +59,7 @@ class BackToBack:
         """Where each part of the records lies that lie there.
 
         Raises:
-            UndecodableError: It cannot be told where a part ends that others follow.
+            UndecodableError: It is not known where a part ends that others follow.
             FormatError: A part is damaged.
         """
         sizes = _sizes(decode(self._program, chunk, borders.starts, borders.ends))
@@ -71,7 +71,7 @@ class BackToBack:
         """Where each part of each item of some collections lies, which fill a chunk.
 
         Raises:
-            UndecodableError: It cannot be told where an item ends that others follow.
+            UndecodableError: It is not known where an item ends that others follow.
             FormatError: A part is damaged.
         """
         try:

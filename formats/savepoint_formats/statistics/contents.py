@@ -1,4 +1,4 @@
-"""What can be told of the values of a state without decoding them: nulls, sizes, last accesses.
+"""What is known of the values of a state without decoding them: nulls, sizes, last accesses.
 
 | layout               | null                 | empty                         |
 |----------------------|----------------------|-------------------------------|
@@ -8,8 +8,8 @@
 | POJO                 | a bit of its flags   |                               |
 | other                | decoding tells       | decoding tells                |
 
-A value whose layout has no null, and no emptiness, is neither. Of what nobody can decode nothing is
-told.
+A value whose layout has no null, and no emptiness, is neither. Nothing is known
+of values that nobody can decode.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Contents:
         accesses: When values with a time to live were accessed last.
         accessed: How many of them there are.
         expired: How many of them have expired, if it is known after which time they do.
-        problem: Why nulls and sizes cannot be told.
+        problem: Why nulls and sizes are not known.
     """
 
     nulls: int = 0

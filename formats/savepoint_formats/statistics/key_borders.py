@@ -78,11 +78,11 @@ class KeyBorders:
         self._key_size = key_size if is_map and self._behind is not None else None
         self._keys: Program | None = None
         self._rows: Program | None = None
-        is_told = self._behind is not None and (not is_map or key_size is not None)
-        self.problem = "" if is_told else "; ".join((*notes(key), *notes(namespace)))
+        is_known = self._behind is not None and (not is_map or key_size is not None)
+        self.problem = "" if is_known else "; ".join((*notes(key), *notes(namespace)))
         if is_timer and not _is_timer(state.stored):
             self.problem = "; ".join(notes(state.stored)) or "timers of an unknown form"
-        if not is_told and not self.problem:
+        if not is_known and not self.problem:
             self._keys = _sizes(kryo, key)
             if is_map:
                 parts = entry_key(0, key, namespace).fields[1:]

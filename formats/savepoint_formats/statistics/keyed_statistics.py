@@ -1,7 +1,7 @@
 """Keyed state of an operator, weighed: some key groups at a time, from the borders of entries.
 
 An entry weighs the bytes of its key and of its value as canonical files have them, whatever the
-format, without the key group in front. Keys are told apart by a hash of 128 bits. Of a range of
+format, without the key group in front. Keys are distinguished by a hash of 128 bits. Of a range of
 key groups no more is held than the keys, and some numbers for each entry.
 """
 
@@ -100,7 +100,7 @@ class KeyedCounts:
         entries: The entries of each key group.
         sizes: The bytes of each key group.
         largest: The keys with the most bytes, largest first.
-        problems: Why keys of some states can't be told, so that they are no part of ``keys``.
+        problems: Why keys of some states are not known, so that they are no part of ``keys``.
 
     Args:
         states: The states to count.
@@ -140,7 +140,7 @@ class KeyedCounts:
 
     @property
     def problems(self) -> dict[str, str]:
-        """State -> why its keys can't be told."""
+        """State -> why its keys are not known."""
         return {name: borders.problem for name, borders in self._borders.items() if borders.problem}
 
     def add(self, pieces: Iterable[StatePiece]) -> None:

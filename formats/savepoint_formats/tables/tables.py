@@ -26,7 +26,7 @@ Local keyed state has a row per subtask and key: its tables have the column ``su
 States, or timers, whose namespaces differ in type make a table per type: ``window_state``,
 ``window_state_2``... So do timers of a serializer that is not known; they are a ``value`` only.
 
-Names are told apart as SQL does, whatever their case. An operator state that bears the name of
+Names are distinguished as SQL does, whatever their case. An operator state that bears the name of
 another table is called ``operator_state.<name>``, a keyed state that bears the name of another
 column ``state_<name>``: of one that its table has, or that other tables or options of a read add.
 """

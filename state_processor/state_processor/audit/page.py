@@ -115,14 +115,14 @@ def _body(
 
 def _table(title: str, rows: Sequence[Any]) -> str:
     names = [field.name for field in fields(rows[0])] if rows else []
-    told = [name for name in names if any(_cell(getattr(row, name)) for row in rows)]
-    kinds = {name: _kind(rows, name) for name in told}
+    filled = [name for name in names if any(_cell(getattr(row, name)) for row in rows)]
+    kinds = {name: _kind(rows, name) for name in filled}
     head = "".join(
-        f"<th{kinds[name]}>{html_printable(name.replace('_', ' '))}</th>" for name in told
+        f"<th{kinds[name]}>{html_printable(name.replace('_', ' '))}</th>" for name in filled
     )
     body = "\n".join(
         "<tr>"
-        + "".join(f"<td{kinds[name]}>{_cell(getattr(row, name))}</td>" for name in told)
+        + "".join(f"<td{kinds[name]}>{_cell(getattr(row, name))}</td>" for name in filled)
         + "</tr>"
         for row in rows
     )

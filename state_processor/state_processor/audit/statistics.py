@@ -2,7 +2,7 @@
 
 Bytes are those of keys and values as a canonical savepoint has them, without the key group of each
 key. They come from the borders of stored entries; of all keys only the largest are decoded.
-Numbers are exact. Keys are told apart by a hash of 128 bits.
+Numbers are exact. Keys are distinguished by a hash of 128 bits.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class StateStatistics:
         last_access: When one was accessed last.
         expired: Values whose time to live has ended, where that was given.
         expired_share: Their share of the values with TTL.
-        problem: Why something of it is not told.
+        problem: Why something of it is not known.
     """
 
     operator: str
@@ -91,7 +91,7 @@ class TimerStatistics:
         earliest: When the first fires.
         median: The time up to which half of them fire, to the width of ``resolution_ms``.
         latest: When the last one fires.
-        resolution_ms: How far apart times are told, in ms; 1 is exact.
+        resolution_ms: The precision of times, in ms; 1 is exact.
         spans: How many fire when.
     """
 

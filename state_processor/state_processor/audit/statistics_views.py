@@ -84,7 +84,7 @@ def statistics_tables(
 
     Args:
         report: The answer.
-        with_key_groups: Whether each key group is told.
+        with_key_groups: Whether each key group is listed.
     """
     contents = [StateContents.of(state) for state in report.states]
     tables: list[tuple[str, Sequence[Any]]] = [

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     Count = Callable[[WeighedOperator, Sequence[State]], KeyedCounts]
 
 TOP = 10
-"""How many of the largest keys are told."""
+"""How many of the largest keys are listed."""
 
 SPANS = 60
 """How many spans of time the timers of a service are counted in."""
@@ -231,7 +231,7 @@ def _state_statistics(
     operator: str, table: str, counts: StateCounts, problem: str
 ) -> StateStatistics:
     state, contents = counts.state, counts.contents
-    is_told = not contents.problem and not state.kind.is_raw and state.kind is not StateKind.TIMERS
+    is_known = not contents.problem and not state.kind.is_raw and state.kind is not StateKind.TIMERS
     first, last = times([contents.accesses.earliest, contents.accesses.latest])
     return StateStatistics(
         operator=operator,
@@ -243,10 +243,10 @@ def _state_statistics(
         entries=counts.entries,
         size=counts.sizes.total,
         sizes=counts.sizes.distribution(),
-        nulls=contents.nulls if is_told else None,
-        null_share=_share(contents.nulls, counts.entries) if is_told else None,
-        empties=contents.empties if is_told else None,
-        empty_share=_share(contents.empties, counts.entries) if is_told else None,
+        nulls=contents.nulls if is_known else None,
+        null_share=_share(contents.nulls, counts.entries) if is_known else None,
+        empties=contents.empties if is_known else None,
+        empty_share=_share(contents.empties, counts.entries) if is_known else None,
         items=contents.items.distribution(),
         first_access=first,
         last_access=last,

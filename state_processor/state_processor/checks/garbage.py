@@ -25,7 +25,7 @@ from savepoint_formats.errors import RefusedError, SavepointError, SavepointNotF
 from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.locations.location import Location
 from savepoint_formats.locations.own_directories import is_below, real_path
-from savepoint_formats.locations.stores import failures_told, path_of
+from savepoint_formats.locations.stores import path_of, reading_errors
 from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.metadata.stream_handles import (
     FileStream,
@@ -196,7 +196,7 @@ class _Search:
 
     def __init__(self, path: str, also: tuple[str, ...], older_than: timedelta | None) -> None:
         location = Location.of(path.rstrip("/") or "/")
-        with failures_told(path):
+        with reading_errors(path):
             info = location.filesystem.get_file_info(location.path)
         if info.type != fs.FileType.Directory:
             raise SavepointNotFoundError(f"{path} is no directory")
@@ -265,9 +265,9 @@ class _Search:
                 continue
             for operator in snapshot.operators():
                 for reference in stream_references(operator.record):
-                    if not (told := _path(reference.stream)):
+                    if not (stored_path := _path(reference.stream)):
                         continue
-                    names.add(posixpath.basename(path_of(told)))
+                    names.add(posixpath.basename(path_of(stored_path)))
                     file = snapshot.directory.file(reference.stream)
                     if file.location is not None:
                         paths.add(real_path(file.location))
@@ -309,7 +309,7 @@ class _Search:
         location = Location(self.root.filesystem, posixpath.join(self.root.path, file.path))
         if not is_below(real_path(location), self.root.path):
             return replace(file, kept="it leads out of the directory")
-        with failures_told(location.path):
+        with reading_errors(location.path):
             try:
                 return _removed(location, file)
             except FileNotFoundError:
@@ -326,7 +326,7 @@ def _removed(location: Location, file: GarbageFile) -> GarbageFile:
 
 
 def _uri(root: str, folder: Location) -> str:
-    """What opens a directory that was found below a root, of which the user told the URI."""
+    """What opens a directory that was found below a root, of which the user gave the URI."""
     if isinstance(folder.filesystem, fs.LocalFileSystem):
         return folder.path
     address, mark, query = root.partition("?")
@@ -349,7 +349,7 @@ def _files(root: Location, on_error: OnError, *, follow: bool = False) -> Iterat
     if isinstance(root.filesystem, fs.LocalFileSystem):
         yield from _local_files(root, on_error, follow=follow)
         return
-    with failures_told(root.path):
+    with reading_errors(root.path):
         infos = root.filesystem.get_file_info(fs.FileSelector(root.path, recursive=True))
     for info in infos:
         if info.type == fs.FileType.File:

@@ -61,7 +61,7 @@ class KafkaOffset:
         source: ``KafkaSource``, or ``FlinkKafkaConsumer`` for the one of before Flink 1.14.
         topic: The topic.
         partition: The partition.
-        offset: Of the next record; None where ``start`` is told.
+        offset: Of the next record; None where ``start`` says it.
         start: ``earliest``, ``latest`` or ``committed``, of partitions of which nothing was read.
         stopping_offset: Of the first record that is not read; None for none.
     """
@@ -103,7 +103,7 @@ class KafkaTransaction:
         kind: ``prefix``: of the ids that a writer may use; ``precommitted``: flushed for a
             checkpoint; ``pending``: to be committed once the job is restored.
         transactional_id: The id, or the prefix.
-        checkpoint_id: The checkpoint that it is of, if that is told.
+        checkpoint_id: The checkpoint that it is of, if that is stored.
         producer_id: That of a pending transaction.
         epoch: That of a pending transaction.
     """

@@ -166,7 +166,7 @@ class TableDiff:
         """The rows that differ, bucket by bucket; each row before and after an update.
 
         Args:
-            counts: Is told of the rows of each kind on the way.
+            counts: Adds up the rows of each kind on the way.
             parts: Which of ``parts`` are compared; all by default.
 
         Raises:
@@ -227,7 +227,7 @@ class TableDiff:
             first = before.of(key_groups, with_rows=True)
             is_same = first.sums == after.of(key_groups, with_rows=False).sums
         except SavepointError:
-            return None  # decoded, it may have borders; or the error is told then
+            return None  # decoded, it may have borders; or the error is raised then
         return first.row_count() if is_same else None
 
     @cached_property

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FileReading:
-    """What a task is told: small and picklable.
+    """What a task is given: small and picklable.
 
     Attributes:
         files: The files.

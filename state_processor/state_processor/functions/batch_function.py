@@ -72,7 +72,7 @@ class BatchRows:
         return RunSource(routed(rows, max_parallelism, is_sorted=True), task.run)
 
     def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
-        """None that could be told without running the function again."""
+        """None that could be given without running the function again."""
         return []
 
 

@@ -67,7 +67,7 @@ class FunctionRows:
         keeps_state: bool,
         initial: Operator | None = None,
     ) -> Self:
-        """The function, after a copy of it has told which states it registers.
+        """The function, after a copy of it has said which states it registers.
 
         Args:
             inputs: The rows.

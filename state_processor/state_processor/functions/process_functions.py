@@ -142,9 +142,9 @@ class KeyedFunction:
     def process_record_attributes(self, attributes: RecordAttributes) -> None:
         """Takes notice of what rows come next, where a backlog is followed by a stream.
 
-        In a backlog it is told so before the first row of each task, and that the backlog is over
-        when all its keys are done: their rows, and the timers that are due by then. A bounded run
-        has no backlog, and tells nothing.
+        In a backlog it is called before the first row of each task, and again when all keys of the
+        task are done: their rows, and the timers that are due by then. A bounded run has no
+        backlog, and does not call it.
 
         Args:
             attributes: What has changed.

@@ -146,7 +146,7 @@ class Backlog:
             uid: The uid that the operator has in the savepoint.
             parallelism: The number of its subtasks there.
             max_parallelism: The number of its key groups.
-            on_progress: Is told when the backlog begins, every few seconds, and at its end; e.g.
+            on_progress: Is called when the backlog begins, every few seconds, and at its end; e.g.
                 ``print_progress``.
 
         Raises:

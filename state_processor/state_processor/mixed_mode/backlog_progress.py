@@ -1,4 +1,4 @@
-"""How far a backlog in batch mode is: told when it begins, every few seconds, and at its end.
+"""How far a backlog in batch mode is: reported when it begins, every few seconds, and at its end.
 
 A task of Spark says what it has done when it is done; until then it is one of those that are not.
 """
@@ -92,7 +92,7 @@ class BacklogWatch:
     Args:
         spark: The session that it runs in.
         tally: What its tasks count.
-        tell: Is told, while the backlog runs from another thread.
+        tell: Is called, while the backlog runs from another thread.
         interval_s: How long it is from one telling to the next, in seconds.
     """
 

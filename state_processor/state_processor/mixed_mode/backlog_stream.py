@@ -62,7 +62,7 @@ class BacklogStream:
 
         Args:
             output: Takes the rows of each batch.
-            tell: Is told of each batch.
+            tell: Is called with each batch.
 
         Returns:
             The savepoint of the switch, and the watermark then, in ms.

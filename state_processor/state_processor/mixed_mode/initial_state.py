@@ -80,7 +80,7 @@ def _merged(name: str) -> Column:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What a task is told.
+    """What a task is given.
 
     Attributes:
         scan: Of the table of keyed state, or that of timers.

@@ -145,7 +145,7 @@ class MixedModeJob:
         Args:
             output: Takes the rows of a batch and its number, as ``outputs`` says; by default they
                 are dropped.
-            on_progress: Is told how far the backlog is, a ``BacklogProgress`` every few seconds, and
+            on_progress: Is called with how far the backlog is, a ``BacklogProgress`` every few seconds, and
                 of each batch of a stream, a ``BatchProgress``; e.g. ``print_progress``. That is
                 mostly from another thread.
 

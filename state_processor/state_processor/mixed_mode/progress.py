@@ -103,7 +103,7 @@ class ProgressListener(StreamingQueryListener):
     Args:
         phase: That of the query.
         run_id: The id of the run of the query.
-        tell: Is told of each batch, from another thread.
+        tell: Is called with each batch, from another thread.
     """
 
     def __init__(self, phase: str, run_id: str, tell: Callable[[BatchProgress], None]) -> None:

@@ -42,7 +42,7 @@ class RunningStream:
         running: What Spark runs.
         clock: Does what is due.
         phase: ``backlog`` or ``stream``.
-        tell: Is told of each batch.
+        tell: Is called with each batch.
 
     Attributes:
         batches: The last batches that were done since it was started, 100 at most.
@@ -92,7 +92,7 @@ class RunningStream:
             phase: ``backlog`` or ``stream``.
             savepoints: Where the last savepoint of the interval lies.
             interval_ms: How often there is one; None for never.
-            tell: Is told of each batch.
+            tell: Is called with each batch.
             until_end: Whether it ends with the rows that are there now.
         """
         clock = StreamClock(function, query.directory, savepoints, interval_ms, processing_time())
@@ -198,8 +198,8 @@ class RunningStream:
 
     def _is_behind(self) -> bool:
         last = self._running.lastProgress
-        told = self.batches[-1].batch_id if self.batches else -1
-        return last is not None and told < last.batchId
+        reported = self.batches[-1].batch_id if self.batches else -1
+        return last is not None and reported < last.batchId
 
     def _tick(self) -> None:
         while not self._is_stopped.wait(_TICK_SECONDS) and self._running.isActive:

@@ -87,7 +87,7 @@ class StoredTransformation:
 
 @dataclass(frozen=True, slots=True)
 class _StoredRuns:
-    """What a task is told.
+    """What a task is given.
 
     Attributes:
         states: The name of each state, and what its serializer writes; None for timers.

@@ -50,7 +50,7 @@ class StreamClock:
         self._interval_ms = interval_ms
         self._next_savepoint = now + (interval_ms or 0)
         self._saved_batch: int | None = None
-        # Told by the listener's thread, and looked at by another one.
+        # Set by the listener's thread, and looked at by another one.
         self._lock = threading.Lock()
         self._next_due: int | None = _UNKNOWN
 

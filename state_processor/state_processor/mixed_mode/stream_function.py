@@ -73,7 +73,7 @@ class StreamFunction:
 
     @cached_property
     def rows(self) -> FunctionRows:
-        """The function over its rows, after a copy of it has told which states it registers."""
+        """The function over its rows, after a copy of it has said which states it registers."""
         return FunctionRows.of(self.inputs, self.function, ExecutionOptions(), keeps_state=True)
 
     def check(self) -> None:
@@ -105,7 +105,7 @@ class StreamFunction:
             directory: Where Spark keeps its checkpoint.
             initial: The rows of keys to begin with.
             watermark: That to begin with, in ms.
-            is_backlog: What the function is told of the rows.
+            is_backlog: What the function is given of the rows.
         """
         rows = self.rows.task.rows
         task = StreamTask(self.function, rows.key, rows.inputs, watermark, is_backlog)

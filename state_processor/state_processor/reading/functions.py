@@ -198,7 +198,7 @@ class ReaderFunction:
         """Registers the states that the function reads.
 
         It is called once in every task. Before that it is called on the driver, on a copy of the
-        function, so that a wrong name is told before a job starts.
+        function, so that a wrong name is an error before a job starts.
 
         Raises:
             StateNotFoundError: The operator has no such state; the message lists those there are.

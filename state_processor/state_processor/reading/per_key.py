@@ -165,7 +165,7 @@ class PerKeyReader(DataSourceReader):
 
 
 def to_dataframe(spark: SparkSession, job: PerKeyJob, schema: StructType) -> DataFrame:
-    """What the function of a job gives; the splits are planned here, and errors in them told."""
+    """What the function of a job gives; the splits are planned here, and errors in them raised."""
     planned = (job, job.scan.splits())
     pickled: bytes = cloudpickle.dumps(planned)  # type: ignore[no-untyped-call]
     spark.dataSource.register(PerKeySource)

@@ -108,7 +108,7 @@ class RowPages:
         return Page(number, first, self._shown(parts), not self._has_rows())
 
     def _has_rows(self) -> bool:
-        """Whether there are rows that were not taken; reads a batch if that can't be told."""
+        """Whether there are rows that were not taken; reads a batch if that is not known."""
         while self._rest is None or not self._rest.num_rows:
             self._rest = next(self._batches, None)
             if self._rest is None:

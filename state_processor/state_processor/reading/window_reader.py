@@ -1,8 +1,8 @@
 """Runs a ``WindowReaderFunction``.
 
 The state of a window that was merged, as sessions are, is in two places: its contents stay under
-the window of their first element, the rest is under the merged window. Which belongs to which is
-told by a list state of the key, ``merging-window-set``.
+the window of their first element, the rest is under the merged window. A list state of
+the key, ``merging-window-set``, says which belongs to which.
 
 Flink: ``WindowOperator``, ``MergingWindowSet``.
 """

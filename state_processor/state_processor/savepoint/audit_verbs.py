@@ -99,7 +99,7 @@ class AuditVerbs(Snapshot):
                 by default.
             ttl: Name of a state -> how long its values live after their last access. No savepoint
                 knows that.
-            top: How many of the largest keys of each operator are told.
+            top: How many of the largest keys of each operator are listed.
 
         Returns:
             Records of states, timers, skew, subtasks, key groups and keys; ``to_arrow`` makes
@@ -160,7 +160,7 @@ class AuditVerbs(Snapshot):
     ) -> KeyState:
         """All that one key has: its states, windows and timers, across operators.
 
-        Reads the key group of the key alone, or all where its hash code can't be told.
+        Reads the key group of the key alone, or all where its hash code is not known.
 
         Args:
             key: The key, as the column ``key`` of a table has it: a struct is a dict. Or as text:

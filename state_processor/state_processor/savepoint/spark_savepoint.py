@@ -105,7 +105,7 @@ class SparkSavepoint(SparkAuditVerbs, Savepoint):
         """
         asked = SourceOptions.of(options)
         operator, shown = self.table(table)
-        # Told here, an error is what it is; from the data source it comes as one of Spark's.
+        # Raised here, an error is what it is; from the data source it comes as one of Spark's.
         operator.scan(shown, asked.read).check()
         given = self.source_options(table, asked)
         return self.spark.read.format(FORMAT).options(**given).load(self.directory.absolute_uri)

@@ -165,7 +165,7 @@ class SavepointWriter(SavepointChanges):
             path: A directory that is empty, or not there yet; a local path, or a URI of a file
                 system that pyarrow knows.
             mode: ``overwrite`` if a savepoint that lies there is to be replaced, else ``error``.
-            on_progress: Is told the bytes of each step of copying, from several threads.
+            on_progress: Is called with the bytes of each step of copying, from several threads.
 
         Raises:
             SavepointExistsError: A savepoint lies there, and it is not to be replaced.

@@ -31,10 +31,10 @@ class Operator:
 
     Attributes:
         record: What ``_metadata`` says of it.
-        uid: Its uid, if the savepoint or the user told it.
+        uid: Its uid, if the savepoint or the user gave it.
         directory: Where its files are.
         kryo: How Kryo's bytes are to be read.
-        key_type: The serializer of its keys that the user told, for where no file does.
+        key_type: The serializer of its keys that the user gave, for where no file does.
     """
 
     record: OperatorState

@@ -26,7 +26,7 @@ from savepoint_formats.errors import SavepointError, SavepointNotFoundError
 from savepoint_formats.locations.file_io import METADATA_FILE, SnapshotDirectory
 from savepoint_formats.locations.location import Location, is_local
 from savepoint_formats.locations.path_rules import PathRules
-from savepoint_formats.locations.stores import failures_told, path_in_store, path_of, store_of
+from savepoint_formats.locations.stores import path_in_store, path_of, reading_errors, store_of
 from savepoint_formats.metadata import CheckpointMetadata
 from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.metadata.stream_handles import FileStream, RelativeFile, SegmentStream
@@ -146,7 +146,7 @@ class _Directory:
     def of(cls, path: str, rules: PathRules) -> _Directory:
         uri = path.rstrip("/") or "/"
         location = Location.of(uri)
-        with failures_told(path):
+        with reading_errors(path):
             info = location.filesystem.get_file_info(location.path)
         if info.type != fs.FileType.Directory:
             raise SavepointNotFoundError(f"{path} is no directory, expected one with snapshots")
@@ -177,7 +177,7 @@ class _Directory:
     def _folders(self, below: str, *, recursive: bool) -> list[str]:
         """The folders in a folder; notes its files."""
         selector = fs.FileSelector(self._path(below), allow_not_found=True, recursive=recursive)
-        with failures_told(self.uri):
+        with reading_errors(self.uri):
             infos = self.location.filesystem.get_file_info(selector)
         for info in infos:
             if info.type == fs.FileType.File:

@@ -100,7 +100,7 @@ class SqlDatabase:
         self._connection.close()
 
     def query(self, sql: str) -> SqlResult:
-        """The result of a query. What is wrong with it is told before any rows are read.
+        """The result of a query. What is wrong with it is an error before any rows are read.
 
         Args:
             sql: One query in DuckDB's SQL.
@@ -111,7 +111,7 @@ class SqlDatabase:
             SavepointError: The files of a table that it names are missing or damaged.
         """
         text = rewritten(sql, self.tables, Dialect.DUCKDB)
-        with self._told():
+        with self._query_errors():
             self._expect_query(text)
             for database, name in self._named_tables(text):
                 self._register(database, name)
@@ -123,7 +123,7 @@ class SqlDatabase:
 
     def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         try:
-            with self._told():
+            with self._query_errors():
                 yield from reader
         finally:
             reader.close()
@@ -173,7 +173,7 @@ class SqlDatabase:
         return dataset
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _query_errors(self) -> Iterator[None]:
         """Raises what was wrong with the savepoint, or with the query, instead of DuckDB's errors."""
         for dataset in self._datasets.values():
             dataset.errors.clear()
@@ -195,8 +195,8 @@ class SqlDatabase:
             {name for dataset in self._datasets.values() for name in dataset.schema.names}
         )
         hint = did_you_mean(unknown[1], known)
-        told = f"; the tables of the query have: {', '.join(known)}" if known else ""
-        return f"there is no column {unknown[1]!r}{told}{hint}"
+        columns = f"; the tables of the query have: {', '.join(known)}" if known else ""
+        return f"there is no column {unknown[1]!r}{columns}{hint}"
 
 
 def _with_interval_texts(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:

@@ -65,14 +65,14 @@ def in_batches_of_small_rows(data: DataFrame) -> DataFrame:
     """The same rows, whose query hands rows to Python that ``of_small_rows`` let pass.
 
     Args:
-        data: The rows, as for ``in_arrow_batches_of``. Collect them in ``large_rows_told``.
+        data: The rows, as for ``in_arrow_batches_of``. Collect them in ``large_row_errors``.
     """
     return _with_settings(data, {_SIZE: _NO_LIMIT, _ROWS: _SMALL_ROWS})
 
 
 @contextmanager
-def large_rows_told() -> Iterator[None]:
-    """Tells why ``of_small_rows`` has ended a query.
+def large_row_errors() -> Iterator[None]:
+    """Says why ``of_small_rows`` has ended a query.
 
     Raises:
         LargeRowError: There is a row that does not pass: run the query again, without this.
@@ -89,10 +89,10 @@ def of_small_rows(data: DataFrame) -> DataFrame | None:
     """The same rows, which end the query if one of them is large.
 
     Returns:
-        None if a column has values whose size takes long to tell, such as arrays and maps.
+        None if a column has values whose size takes long to compute, such as arrays and maps.
     """
     columns = [(F.col(quoted(field.name)), field.dataType) for field in data.schema]
-    if not all(_is_told(kind) for _, kind in columns):
+    if not all(_has_known_size(kind) for _, kind in columns):
         return None
     sizes = [size for column, kind in columns for size in _sizes(column, kind)]
     if not sizes:
@@ -104,10 +104,10 @@ def of_small_rows(data: DataFrame) -> DataFrame | None:
     return data.select(checked, *(column for column, _ in columns[1:]))
 
 
-def _is_told(kind: T.DataType) -> bool:
-    """Whether the size of a value can be told, by its type or by ``octet_length``."""
+def _has_known_size(kind: T.DataType) -> bool:
+    """Whether the size of a value is known from its type, or from ``octet_length``."""
     if isinstance(kind, T.StructType):
-        return all(_is_told(field.dataType) for field in kind)
+        return all(_has_known_size(field.dataType) for field in kind)
     return isinstance(kind, _FIXED + _VARYING)
 
 

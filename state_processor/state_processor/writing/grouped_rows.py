@@ -51,11 +51,11 @@ class Grouping:
         columns = []
         for name in names:
             column, data_type = column_of(data, name)
-            told = _told_apart(data_type)
-            columns.append(name if told == data_type else f"text of {name}")
-            if told != data_type:
+            comparable = _comparable(data_type)
+            columns.append(name if comparable == data_type else f"text of {name}")
+            if comparable != data_type:
                 # Java's texts of two fractions differ if they do, and so do those of two zeros.
-                data = data.withColumn(columns[-1], column.cast(told))
+                data = data.withColumn(columns[-1], column.cast(comparable))
         return cls(data, names, tuple(columns))
 
     @property
@@ -78,20 +78,20 @@ class Grouping:
         return self.data.dropDuplicates(list(self.columns)).drop(*self.added)
 
 
-def _told_apart(data_type: DataType) -> DataType:
+def _comparable(data_type: DataType) -> DataType:
     """A type that Spark compares as Flink does, with texts for fractions."""
     match data_type:
         case FloatType() | DoubleType():
             return StringType()
         case ArrayType():
-            return ArrayType(_told_apart(data_type.elementType), data_type.containsNull)
+            return ArrayType(_comparable(data_type.elementType), data_type.containsNull)
         case MapType():
-            key, value = _told_apart(data_type.keyType), _told_apart(data_type.valueType)
+            key, value = _comparable(data_type.keyType), _comparable(data_type.valueType)
             return MapType(key, value, data_type.valueContainsNull)
         case StructType():
             return StructType(
                 [
-                    StructField(field.name, _told_apart(field.dataType), field.nullable)
+                    StructField(field.name, _comparable(field.dataType), field.nullable)
                     for field in data_type
                 ]
             )

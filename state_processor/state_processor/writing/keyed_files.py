@@ -24,7 +24,7 @@ from state_processor.snapshot.task_errors import typed_errors
 from state_processor.writing.arrow_batches import (
     in_arrow_batches_of,
     in_batches_of_small_rows,
-    large_rows_told,
+    large_row_errors,
 )
 from state_processor.writing.handed_runs import HandedRuns
 from state_processor.writing.run_encoding import HASH_SIZE
@@ -97,7 +97,7 @@ class KeyedFiles:
             made = in_batches_of_small_rows(files)
         else:
             made = in_arrow_batches_of(_BATCH_SIZE, files)
-        with typed_errors(), large_rows_told():
+        with typed_errors(), large_row_errors():
             written = [row.asDict() for row in made.collect()]
         # Spark begins no task where it sees beforehand that there are no rows.
         if not written:

@@ -130,7 +130,7 @@ class NewState:
         if ttl_times not in (None, "now"):
             raise ValueError(f"ttl_times is {ttl_times!r}, expected 'now', or nothing")
         if ttl_times is None and self.has_times(data):
-            self.values(data)  # another type is told of first
+            self.values(data)  # another type is the first error
             raise ValueError(
                 f"state {self.name!r} has a time to live, and column {self.column!r} no times of"
                 " last access: read it with with_times=True to keep them, or write it with"

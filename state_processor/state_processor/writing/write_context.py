@@ -1,4 +1,4 @@
-"""What makes the state of an operator, and what it is told when that is written."""
+"""What makes the state of an operator, and what it is given when that is written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WriteContext:
-    """What a transformation is told when the state of its operator is to be written.
+    """What a transformation is given when the state of its operator is to be written.
 
     Attributes:
         spark: The session for its jobs.

@@ -1,4 +1,4 @@
-"""Hashes of 128 bits, by which distinct keys are told apart.
+"""Hashes of 128 bits, by which distinct keys are distinguished.
 
 MurmurHash3, its variant of 128 bits for 64-bit machines, with a seed of 0: two numbers take in
 16 bytes at a time. Not for keys that somebody has chosen to collide.

@@ -60,7 +60,7 @@ class _Watch:
 
 
 def watch_compilation(around: Callable[[], AbstractContextManager[Any]]) -> None:
-    """Has somebody told when machine code is made or loaded.
+    """Enters a context wherever machine code is made or loaded.
 
     Args:
         around: Gives what is entered before, and left after.

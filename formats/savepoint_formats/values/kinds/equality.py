@@ -1,4 +1,4 @@
-"""Values that can be told apart: Python objects that are equal where Java's are."""
+"""Values that can be distinguished: Python objects that are equal where Java's are."""
 
 from __future__ import annotations
 

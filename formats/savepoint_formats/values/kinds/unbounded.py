@@ -46,7 +46,7 @@ def decimal(unscaled: int, scale: int) -> Decimal:
 
 
 def decimal_text(unscaled: int, scale: int) -> str:
-    """What ``BigDecimal.toString`` gives; the scale can be told from it."""
+    """What ``BigDecimal.toString`` gives; the scale follows from it."""
     return str(decimal(unscaled, scale))
 
 

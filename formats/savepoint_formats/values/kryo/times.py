@@ -136,7 +136,7 @@ def _expect_usual_offset(date_time: KryoObject, seconds: int, zone: str) -> None
     try:
         usual = datetime(**at, tzinfo=ZoneInfo(zone)).utcoffset()
     except (ZoneInfoNotFoundError, ValueError) as error:
-        raise ValueError(f"a time in the zone {zone}, whose offset cannot be told") from error
+        raise ValueError(f"a time in the zone {zone}, whose offset is not known") from error
     if usual != timedelta(seconds=seconds):
         raise ValueError(
             f"a time in the zone {zone} at the second of its two offsets, which Kryo 5 forgets"

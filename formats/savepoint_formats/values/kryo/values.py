@@ -1,7 +1,7 @@
 """Objects of Kryo as values of a column: structs, texts and numbers, or JSON and their bytes.
 
 What an object of the JDK has in it, a list or a map, its bytes tell; so the column of a class that
-nobody described has JSON of all that is told, beside the bytes that writing takes back. An object
+nobody described has JSON of all that is known, beside the bytes that writing takes back. An object
 of another class in it hides where it ends: then there are the bytes and the reason.
 
 An object that does not fit the user's description of its class is a struct all the same, with its

@@ -1,4 +1,4 @@
-"""Namespaces as state backends keep them: as plain Python values that can be told apart.
+"""Namespaces as state backends keep them: as plain Python values that can be distinguished.
 
 A window is the tuple of its start and end, any other struct that of its fields. So what a function
 gives, and what RocksDB gives back of its bytes, are the same.

@@ -14,7 +14,7 @@ from state_processor.writing.arrow_batches import (
     LargeRowError,
     in_arrow_batches_of,
     in_batches_of_small_rows,
-    large_rows_told,
+    large_row_errors,
     of_small_rows,
 )
 
@@ -63,7 +63,7 @@ def test_small_rows_pass(spark: SparkSession, columns: str) -> None:
     passed = of_small_rows(data)
     assert passed is not None
     assert passed.schema.simpleString() == data.schema.simpleString()
-    with large_rows_told():
+    with large_row_errors():
         assert in_batches_of_small_rows(passed).collect() == data.collect()
 
 
@@ -73,7 +73,7 @@ def test_a_large_row_ends_the_query(spark: SparkSession, columns: str) -> None:
     passed = of_small_rows(data)
     assert passed is not None
     ended = in_batches_of_small_rows(passed.mapInArrow(same, data.schema))
-    with pytest.raises(LargeRowError), large_rows_told():
+    with pytest.raises(LargeRowError), large_row_errors():
         ended.collect()
 
 
@@ -102,7 +102,7 @@ def test_settings_are_of_a_query_and_never_of_its_session(spark: SparkSession) -
 
 
 def test_other_errors_stay_what_they_are(spark: SparkSession) -> None:
-    with pytest.raises(PySparkException, match="no size"), large_rows_told():
+    with pytest.raises(PySparkException, match="no size"), large_row_errors():
         spark.sql("SELECT raise_error('no size')").collect()
 
 
