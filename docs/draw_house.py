@@ -63,7 +63,7 @@ def house(package: str) -> House:
     for file in sorted((ROOT / SOURCES[package] / package).rglob("*.py")):
         parts = file.relative_to(ROOT / SOURCES[package]).with_suffix("").parts
         room = _room(".".join(parts), package, names)
-        targets = {_room(one, package, names) for one in _imported(file.read_text("utf-8"))}
+        targets = {_room(module, package, names) for module in _imported(file.read_text("utf-8"))}
         imports |= {(room, other) for other in targets - {room, None} if room and other}
     floors = tuple(
         tuple(Room(name, _subject(package, name)) for name in floor) for floor in _floors(package)
@@ -97,22 +97,22 @@ def _room(module: str, package: str, names: list[str]) -> str | None:
 
 def _imported(text: str) -> list[str]:
     """The modules that a module imports, for types too."""
-    found = []
+    modules = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and node.module:
-            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            modules += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
-    return found
+            modules += [alias.name for alias in node.names]
+    return modules
 
 
 def picture() -> str:
     """The SVG of all packages, one below the other."""
     parts, top = [], _MARGIN
     for package in reversed(SOURCES):
-        found = house(package)
-        parts.append(_drawn(found, top))
-        top += _TITLE + len(found.floors) * _FLOOR_HEIGHT
+        drawn = house(package)
+        parts.append(_drawn(drawn, top))
+        top += _TITLE + len(drawn.floors) * _FLOOR_HEIGHT
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {top}" role="img"'
         f' aria-label="The rooms of the packages">\n<style>{_STYLE}</style>\n'
@@ -120,10 +120,10 @@ def picture() -> str:
     )
 
 
-def _drawn(found: House, top: int) -> str:
+def _drawn(drawn: House, top: int) -> str:
     places: dict[str, tuple[float, float, float]] = {}
-    boxes = [f'<text class="title" x="{_MARGIN}" y="{top + 16}">{found.package}</text>']
-    for number, floor in enumerate(found.floors):
+    boxes = [f'<text class="title" x="{_MARGIN}" y="{top + 16}">{drawn.package}</text>']
+    for number, floor in enumerate(drawn.floors):
         width = (_WIDTH - 2 * _MARGIN - _GAP * (len(floor) - 1)) / len(floor)
         width = min(width, 300)
         left = (_WIDTH - len(floor) * width - _GAP * (len(floor) - 1)) / 2
@@ -132,7 +132,7 @@ def _drawn(found: House, top: int) -> str:
             x = left + index * (width + _GAP)
             places[room.name] = x + width / 2, y, width
             boxes.append(_box(room, x, y, width))
-    arrows = [_arrow(places[start], places[end]) for start, end in sorted(found.imports)]
+    arrows = [_arrow(places[start], places[end]) for start, end in sorted(drawn.imports)]
     return "\n".join([*arrows, *boxes])
 
 

@@ -61,17 +61,17 @@ def like_parts(
     Raises:
         ValueError: Two are for different versions of Kryo.
     """
-    written = [one for part in parts for one in _written(part)]
-    versions = {one.kryo_version for one in written}
+    written = [kryo for part in parts for kryo in _written(part)]
+    versions = {kryo.kryo_version for kryo in written}
     if not written:
         return snapshot
     if len(versions) > 1:
         raise ValueError(f"objects for Kryo {' and '.join(sorted(versions))} in one type")
-    classes = dict.fromkeys(known for one in written for known in one.classes)
+    classes = dict.fromkeys(known for kryo in written for known in kryo.classes)
     return WrittenKryo.of(snapshot, classes, versions.pop(), is_open=written[0].is_open)
 
 
 def _written(snapshot: TypeSerializerSnapshot) -> list[WrittenKryo]:
     if isinstance(snapshot, WrittenKryo):
         return [snapshot]
-    return [one for part in snapshot.nested for one in _written(part)]
+    return [kryo for part in snapshot.nested for kryo in _written(part)]

@@ -141,7 +141,7 @@ class SavepointWrite:
         Raises:
             MigrationError: Some are for another Kryo than others, or than the source has.
         """
-        versions = {one for operator in self.operators for one in operator.kryo_versions()}
+        versions = {version for operator in self.operators for version in operator.kryo_versions()}
         if versions and self.source is not None and not self.is_of_flink_2:
             versions.add(self.source.kryo.version.value)
         if len(versions) > 1:

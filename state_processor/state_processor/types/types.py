@@ -285,7 +285,7 @@ class Types:
                 f"what is in a {class_name} is not known: describe it, as kryo_class({class_name!r},"
                 " {…}); a collection is written as the field of a class"
             )
-        described = "".join(f", {one!r}" for one in classes)
+        described = "".join(f", {known!r}" for known in classes)
         return TypeInformation(whole, f"Types.KRYO({class_name!r}{described}, flink={flink!r})")
 
     @staticmethod
