@@ -80,9 +80,9 @@ class DividedEntries:
                 wanted = (_timestamps(part.piece.entries.keys) <= until) & ~part.is_taken
                 keys.append(part.keys.filter(pa.array(wanted)))
                 key_groups.append(part.piece.key_groups[wanted])
-        found, groups = pa.concat_arrays(keys), np.concatenate(key_groups)
-        distinct = pc.unique(found)
-        firsts = pc.index_in(distinct, found).to_numpy(zero_copy_only=False)
+        due_keys, groups = pa.concat_arrays(keys), np.concatenate(key_groups)
+        distinct = pc.unique(due_keys)
+        firsts = pc.index_in(distinct, due_keys).to_numpy(zero_copy_only=False)
         return DueKeys(distinct, groups[firsts])
 
     def rest(self, ids: Mapping[str, int], max_parallelism: int) -> Iterator[pa.RecordBatch]:
@@ -113,8 +113,8 @@ class _Part(NamedTuple):
 
 
 def _is_in(keys: pa.LargeBinaryArray, wanted: pa.LargeBinaryArray) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = pc.is_in(keys, wanted).to_numpy(zero_copy_only=False)
-    return found
+    is_wanted: NDArray[np.bool_] = pc.is_in(keys, wanted).to_numpy(zero_copy_only=False)
+    return is_wanted
 
 
 def _chosen(piece: StatePiece, wanted: NDArray[np.bool_]) -> StatePiece:

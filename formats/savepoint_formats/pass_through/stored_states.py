@@ -59,16 +59,16 @@ class StoredStates:
             FormatError: Subtasks have not the key groups that they must have.
         """
         check_subtasks(self.record, self.directory.metadata_path)
-        found = []
+        stretches = []
         for subtask in self.record.subtasks:
             handle = subtask.managed_keyed_state or raw_keyed_handle(subtask)
             if handle is None:
                 continue
             for piece in pieces_of(handle, handle.key_groups, size):
-                inner = sorted(one for one in borders if piece.start < one <= piece.end)
+                inner = sorted(border for border in borders if piece.start < border <= piece.end)
                 starts = [piece.start, *inner, piece.end + 1]
-                found += [KeyGroupRange(start, end - 1) for start, end in pairwise(starts)]
-        return tuple(sorted(found, key=lambda stretch: stretch.start))
+                stretches += [KeyGroupRange(start, end - 1) for start, end in pairwise(starts)]
+        return tuple(sorted(stretches, key=lambda stretch: stretch.start))
 
     def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
         """The entries of these states as they are stored, some megabytes at a time.

@@ -52,8 +52,8 @@ class FunctionStateTransformation:
     @property
     def initial(self) -> Operator | None:
         """The operator that the function goes on from, whose other state stays as it is."""
-        found = None if isinstance(self.rows, BatchRows) else self.rows.initial
-        return None if found is None else found.operator
+        state = None if isinstance(self.rows, BatchRows) else self.rows.initial
+        return None if state is None else state.operator
 
 
 @dataclass(frozen=True, repr=False)
