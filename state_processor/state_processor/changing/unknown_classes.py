@@ -35,10 +35,10 @@ def classes_to_describe(operator: Operator) -> Counter[tuple[str, str]]:
     kryo = operator.kryo
     assert kryo is not None  # as it is one of a savepoint
     with within(f"operator {operator.name}"):
-        found = (
+        names = (
             (unknown_class(layout, data, kryo), state) for state, layout, data in _parts(operator)
         )
-        return Counter((name, state) for name, state in found if name is not None)
+        return Counter((name, state) for name, state in names if name is not None)
 
 
 def _parts(operator: Operator) -> Iterator[tuple[str, Layout, bytes]]:
@@ -57,8 +57,8 @@ def _parts(operator: Operator) -> Iterator[tuple[str, Layout, bytes]]:
     for elements in StoredElements.states_of(operator).values():
         layout = element_layout(elements)
         if holds_kryo(layout):
-            found = stored_elements(operator, elements)
-            yield from ((elements.name, layout, element) for element in found)
+            data = stored_elements(operator, elements)
+            yield from ((elements.name, layout, element) for element in data)
 
 
 def _of_kryo(layout: Layout | None, data: pa.LargeBinaryArray) -> Iterator[tuple[Layout, bytes]]:

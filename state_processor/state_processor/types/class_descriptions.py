@@ -65,7 +65,7 @@ def described_classes(text: str, file: str) -> tuple[KryoClass, ...]:
     sections = YamlSection.list_of_text(text.expandtabs() if is_json else text, file)
     classes = tuple(map(_class, sections))
     for index, section in enumerate(sections):
-        if classes[index].class_name in (one.class_name for one in classes[:index]):
+        if classes[index].class_name in (other.class_name for other in classes[:index]):
             raise section.error(f"{classes[index].class_name} is described twice", "class")
     return classes
 
@@ -90,7 +90,7 @@ def class_descriptions_text(
     described: Iterable[KryoClass], unknown: Iterable[ClassToDescribe] = ()
 ) -> str:
     """The mirror of ``described_classes``, with classes to fill in behind those that are known."""
-    known = [_described(one) for one in described]
+    known = [_described(description) for description in described]
     return "\n".join([*known, *map(_to_fill_in, unknown)]) or "[]"
 
 
