@@ -52,19 +52,21 @@ def with_offsets(
     """
     wanted = dict(map(_wanted, rows))
     chosen = snapshot.operators() if operator is None else (snapshot.operator(operator),)
-    sources = {one.name: one for one in map(_Source.of, chosen) if one.splits}
+    sources = {source.name: source for source in map(_Source.of, chosen) if source.splits}
     if not sources:
         where = snapshot.path if operator is None else f"operator {operator}"
         raise StateNotFoundError(f"{where} has no Kafka source that has partitions")
-    known = {(split.topic, split.partition) for one in sources.values() for _, split in one.splits}
+    known = {
+        (split.topic, split.partition) for source in sources.values() for _, split in source.splits
+    }
     if missing := sorted(f"{topic} {partition}" for topic, partition in set(wanted) - known):
         raise RefusedError(
             f"{snapshot.path} has no source that reads {', '.join(missing)}: a reader gets only"
             " what the coordinator has assigned to it"
         )
     return tuple(
-        sources[one.name].moved(wanted) if one.name in sources else one
-        for one in snapshot.operators()
+        sources[existing.name].moved(wanted) if existing.name in sources else existing
+        for existing in snapshot.operators()
     )
 
 
@@ -95,12 +97,14 @@ class _Source:
     def moved(self, wanted: _Offsets) -> Operator:
         """The operator, whose splits go on elsewhere."""
         record = self.operator.record
-        subtasks = tuple(self._subtask(one, wanted) for one in record.subtasks)
+        subtasks = tuple(self._subtask(subtask, wanted) for subtask in record.subtasks)
         return replace(self.operator, record=replace(record, subtasks=subtasks))
 
     def _subtask(self, subtask: SubtaskState, wanted: _Offsets) -> SubtaskState:
         handle, operator = subtask.managed_operator_state, self.operator
-        if handle is None or self.state not in {one.name for one in handle.states if one.offsets}:
+        if handle is None or self.state not in {
+            state.name for state in handle.states if state.offsets
+        }:
             return subtask
         if OperatorBackendHeader.of_handle(operator.directory, handle).is_compressed:
             raise RefusedError(
