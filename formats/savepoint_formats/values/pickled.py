@@ -16,13 +16,12 @@ from __future__ import annotations
 
 import io
 import pickle
-from typing import Any
+from typing import Any, ClassVar
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import UndecodableError
 
 _PLAIN = {
-    ("builtins", "bytearray"),
     ("builtins", "complex"),
     ("builtins", "frozenset"),
     ("builtins", "set"),
@@ -37,10 +36,33 @@ _PLAIN = {
 }
 
 
-class _PlainUnpickler(pickle.Unpickler):
+def _bytearray(content: bytes | str, *encoding: str) -> bytearray:
+    """Of bytes or a text, as pickles have one; of a number it would be so many zeros."""
+    return bytearray(content.encode(*encoding) if isinstance(content, str) else bytes(content[:]))
+
+
+_BYTEARRAY = pickle.BYTEARRAY8[0]
+
+
+# That of C takes memory for any number that a few bytes say is that of an object.
+_Unpickler: Any = pickle._Unpickler
+
+
+class _PlainUnpickler(_Unpickler):  # type: ignore[misc]
     """Knows the classes of plain data, and no function at all."""
 
+    dispatch: ClassVar = dict(_Unpickler.dispatch)
+
+    def _load_bytearray(self) -> None:
+        """As many bytes as there are; Python's own makes as many zeros first as the size says."""
+        size = int.from_bytes(self.read(8), "little")
+        self.append(bytearray(self.read(size)))
+
+    dispatch[_BYTEARRAY] = _load_bytearray
+
     def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("builtins", "bytearray"):
+            return _bytearray
         if (module, name) not in _PLAIN:
             raise pickle.UnpicklingError(f"it names {module}.{name}, which is no plain data")
         return super().find_class(module, name)
@@ -63,17 +85,7 @@ def unpickle_plain(data: bytes) -> Any:
         view.read_int()
     try:
         return _PlainUnpickler(io.BytesIO(view.read_rest())).load()
-    # A damaged pickle makes the interpreter of its instructions fail in any of these ways.
-    except (
-        pickle.UnpicklingError,
-        AttributeError,
-        EOFError,
-        ImportError,
-        IndexError,
-        KeyError,
-        MemoryError,
-        OverflowError,
-        TypeError,
-        ValueError,
-    ) as error:
-        raise UndecodableError(f"no plain pickle: {error}", "<pickle>", 0) from error
+    # A damaged pickle makes the interpreter of its instructions fail in any way.
+    except Exception as error:
+        reason = str(error) or type(error).__name__
+        raise UndecodableError(f"no plain pickle: {reason}", "<pickle>", 0) from error

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
+from fuzz.promises import watched
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,3 +61,18 @@ def test_damage_is_a_typed_error(data: bytes) -> None:
         unpickle_plain(data)
     except UndecodableError:
         return
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pickle.dumps(0, 4)[:-1] + b"r" + (1 << 30).to_bytes(4, "little"),
+        b"\x80\x04cbuiltins\nbytearray\nJ" + ((1 << 31) - 1).to_bytes(4, "little") + b"\x85R.",
+        b"\x80\x05\x96" + (1 << 33).to_bytes(8, "little") + b".",
+    ],
+    ids=["number of an object", "zeros", "bytes"],
+)
+def test_a_few_bytes_take_no_gigabytes(data: bytes) -> None:
+    with watched(256 << 20), pytest.raises(UndecodableError) as raised:
+        unpickle_plain(data)
+    assert not isinstance(raised.value.__cause__, MemoryError)
