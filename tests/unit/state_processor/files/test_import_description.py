@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -144,6 +145,13 @@ def test_types_may_come_from_an_existing_operator() -> None:
 def test_a_mistake_is_told_with_its_line(text: str, message: str) -> None:
     with pytest.raises(DescriptionError, match=message):
         ImportDescription.parse(text, "a.yaml")
+
+
+def test_a_tag_of_yaml_makes_no_object() -> None:
+    tagged = '!!python/object/apply:os.mkdir ["owned"]'
+    with pytest.raises(DescriptionError, match="line 1, uid: it is a list, expected a"):
+        ImportDescription.parse(f"uid: {tagged}\nlike: {{savepoint: a, operator: b}}")
+    assert not os.path.exists("owned")
 
 
 def test_a_file_in_another_encoding_is_told(tmp_path: Path) -> None:
