@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import (
     Layout,
     MapOf,
@@ -117,7 +118,8 @@ class EntryDecoder:
         if self._map_keys is None:
             return StateRows(starts, entries.key_ends, values)
         keys = decode(self._map_keys, chunk, starts, entries.key_ends)
-        return StateRows(starts, _identity_ends(starts, keys), values, keys.field("user_key"))
+        ends = _identity_ends(chunk, starts, keys)
+        return StateRows(starts, ends, values, keys.field("user_key"))
 
     def identities(
         self, chunk: Chunk, entries: EntrySpans
@@ -127,7 +129,7 @@ class EntryDecoder:
         if self._map_keys is None:
             return starts, entries.key_ends
         keys = decode(self._map_keys, chunk, starts, entries.key_ends)
-        return starts, _identity_ends(starts, keys)
+        return starts, _identity_ends(chunk, starts, keys)
 
 
 def _entry_value(state: State) -> Layout:
@@ -171,7 +173,24 @@ class HeapDecoder:
         return StateRows(entries.namespaces.starts, entries.keys.ends, values)
 
 
-def _identity_ends(starts: NDArray[np.int64], keys: pa.StructArray) -> NDArray[np.int64]:
+def _identity_ends(
+    chunk: Chunk, starts: NDArray[np.int64], keys: pa.StructArray
+) -> NDArray[np.int64]:
+    """Where key and namespace of each entry of a map end, and the user key begins.
+
+    Raises:
+        UndecodableError: Nobody can tell, as a serializer of theirs is not known.
+    """
+    for name in ("key", "namespace"):
+        if keys.field(name).null_count:
+            entry = keys.field(name).is_null().index(True).as_py()
+            message = (
+                f"an entry of a map whose {name} is of an unknown size, as a serializer is not"
+            )
+            message += " known; a copy without this state can be read (remove_state, remove-state)"
+            error = chunk.error(message, int(starts[entry]), UndecodableError)
+            error.record = entry
+            raise error
     return starts + _numbers(keys, "key") + _numbers(keys, "namespace")
 
 
