@@ -52,6 +52,13 @@ def test_the_page_of_the_command_line_is_what_help_says() -> None:
     assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == generator["cli_page"]()
 
 
+def test_the_tests_that_a_page_names_are_there() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", (ROOT / "docs/security.md").read_text())
+    assert len(named) > 20
+    for file, test in named:
+        assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), test
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_inside_the_documentation_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):

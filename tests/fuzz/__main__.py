@@ -57,7 +57,7 @@ def main() -> int:
     with guarded_buffers() if chosen.guarded else nullcontext():
         for name in chosen.target or TARGETS:
             reader = TARGETS[name](readable)
-            run(reader, 0, inputs=200)  # compiles and imports
+            run(reader, 0, inputs=200, seconds=20)  # compiles and imports
             before = peak_memory()
             chosen.out.mkdir(exist_ok=True)
             last = LastInput(chosen.out / f"{name}-last")
