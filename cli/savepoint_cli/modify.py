@@ -246,20 +246,32 @@ def convert(
 
 @click.command()
 @inspection
-def classes(output: Output, path: str, **uids: Any) -> None:
+@click.option(
+    "--jar",
+    "jars",
+    multiple=True,
+    type=click.Path(),
+    help="A jar, or a directory of class files, which tells the fields of classes. Repeatable.",
+)
+def classes(output: Output, path: str, jars: tuple[str, ...], **uids: Any) -> None:
     """Print the classes that Kryo wrote and that have to be described, as YAML to fill in.
 
     All objects of Kryo in the savepoint at PATH are read. Behind one of an unknown class nothing can
-    be: give the file with its fields as --classes, and the next classes are added to it.
+    be: give the file with its fields as --classes, and the next classes are added to it. Class files
+    of the job fill in the fields. They are read as bytes, no class is loaded.
 
     \b
     savepoint classes s3://jobs/flink-1.20
+    savepoint classes s3://jobs/flink-1.20 --jar app.jar
     """
     from state_processor.types.class_descriptions import class_descriptions_text  # noqa: PLC0415  # YAML is slow
+    from state_processor.types.class_library import ClassLibrary  # noqa: PLC0415  # as few need it
 
-    savepoint = open_savepoint(path, **uids)
-    text = class_descriptions_text(uids["kryo_classes"], savepoint.classes_to_describe())
-    output.text({}, text)
+    savepoint, reason = open_savepoint(path, **uids), None
+    if jars:
+        savepoint, reason = savepoint.with_classes_of(jars), ClassLibrary.of(jars).reason
+    unknown = savepoint.classes_to_describe()
+    output.text({}, class_descriptions_text(savepoint.kryo.classes, unknown, reason))
 
 
 @click.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from state_processor.checks.kafka_offsets import with_offsets
 from state_processor.savepoint.audit_verbs import AuditVerbs
@@ -12,6 +12,7 @@ from state_processor.savepoint.writer import SavepointWriter
 from state_processor.snapshot.session import tasks_at_once
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Mapping
 
     from pyspark.sql import SparkSession
@@ -117,6 +118,40 @@ class Savepoint(AuditVerbs, SavepointChanges):
         records = tuple(changed.record for changed in operators)
         metadata = replace(self.metadata, operators=records)
         return replace(self, metadata=metadata, _operators=operators).writer()
+
+    def with_classes_of(self, places: Iterable[str | os.PathLike[str]]) -> Self:
+        """The savepoint, opened with descriptions of the classes that Kryo wrote out of class files.
+
+        All objects of Kryo are read, once and again while there are other classes behind those that
+        were described. Class files are read as bytes; no class is loaded.
+
+        Args:
+            places: Archives (``app.jar``), and directories of class files.
+
+        Returns:
+            The savepoint; ``kryo.classes`` has the descriptions, those given before among them, and
+            ``classes_to_describe()`` what no class file told.
+
+        Raises:
+            DescriptionError: One of the places is neither, or is damaged.
+            FormatError: A class file is damaged.
+
+        Example:
+            >>> savepoint = Savepoint.open("s3://jobs/flink-1.20").with_classes_of(["app.jar"])
+        """
+        from state_processor.types.class_library import ClassLibrary  # noqa: PLC0415  # as few need it
+
+        library, savepoint = ClassLibrary.of(places), self
+        while True:
+            known = {described.class_name for described in savepoint.kryo.classes}
+            unknown = (named.class_name for named in savepoint.classes_to_describe())
+            described = library.described(unknown)
+            more = [description for description in described if description.class_name not in known]
+            if not more:
+                return savepoint
+            kryo = replace(savepoint.kryo, classes=(*savepoint.kryo.classes, *more))
+            operators = tuple(replace(operator, kryo=kryo) for operator in savepoint.operators())
+            savepoint = replace(savepoint, kryo=kryo, _operators=operators)
 
     def writer(self) -> SavepointWriter:
         """What writes a savepoint that is based on this one; as yet a copy of it."""

@@ -27,7 +27,7 @@ from state_processor.types.yaml_section import YamlSection
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from savepoint_formats.layout import KryoClass
     from state_processor.types.described_classes import ClassToDescribe
@@ -87,11 +87,19 @@ def _class(section: YamlSection) -> KryoClass:
 
 
 def class_descriptions_text(
-    described: Iterable[KryoClass], unknown: Iterable[ClassToDescribe] = ()
+    described: Iterable[KryoClass],
+    unknown: Iterable[ClassToDescribe] = (),
+    reason: Callable[[str], str | None] | None = None,
 ) -> str:
-    """The mirror of ``described_classes``, with classes to fill in behind those that are known."""
+    """The mirror of ``described_classes``, with classes to fill in behind those that are known.
+
+    Args:
+        described: Those that are known.
+        unknown: Those to fill in.
+        reason: Why class files did not fill them in, by the name of a class.
+    """
     known = [_described(description) for description in described]
-    return "\n".join([*known, *map(_to_fill_in, unknown)]) or "[]"
+    return "\n".join([*known, *(_to_fill_in(named, reason) for named in unknown)]) or "[]"
 
 
 def _described(described: KryoClass) -> str:
@@ -101,6 +109,8 @@ def _described(described: KryoClass) -> str:
     return text.rstrip("\n")
 
 
-def _to_fill_in(unknown: ClassToDescribe) -> str:
-    places = (f"# {place}: {count} values" for place, count in unknown.values.items())
+def _to_fill_in(unknown: ClassToDescribe, reason: Callable[[str], str | None] | None) -> str:
+    places = [f"# {place}: {count} values" for place, count in unknown.values.items()]
+    if reason is not None and (why := reason(unknown.class_name)) is not None:
+        places.append(f"# {why}")
     return "\n".join([*places, f"- class: {unknown.class_name}", _TO_FILL_IN])

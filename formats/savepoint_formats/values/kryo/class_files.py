@@ -1,0 +1,139 @@
+"""Descriptions of classes out of their class files: the fields that Kryo writes.
+
+Kryo writes the fields of a class and of its superclasses, sorted by name, but for those that are static,
+transient or made by the compiler. Of what has a serializer of its own, as collections have, no fields
+are written.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from savepoint_formats.java.class_file import ClassFlag
+from savepoint_formats.values.kryo.descriptions import kryo_class
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from savepoint_formats.java.class_file import ClassFile, FieldOfClass
+    from savepoint_formats.layout import KryoClass
+
+_OBJECT = "java/lang/Object"
+_ENUM = "java/lang/Enum"
+_NOT_WRITTEN = ClassFlag.STATIC | ClassFlag.TRANSIENT | ClassFlag.SYNTHETIC
+_OWN_SERIALIZER = (
+    re.compile(r"java/util/(\w*Collection|\w*List|\w*Set|\w*Map|\w*Queue|Deque)"),
+    re.compile(r"com/esotericsoftware/kryo/\w+"),
+)
+_PRIMITIVES = {
+    "B": "byte",
+    "C": "char",
+    "D": "double",
+    "F": "float",
+    "I": "int",
+    "J": "long",
+    "S": "short",
+    "Z": "boolean",
+}
+_PART = re.compile(r"[-+]?(\[*)(?:([BCDFIJSZ])|L([^;<>.]+)|T[^;]+;|(\*))")
+
+
+class UndescribableError(ValueError):
+    """A class file does not say what Kryo writes of the class."""
+
+
+def described_class(class_name: str, find: Callable[[str], ClassFile | None]) -> KryoClass:
+    """What Kryo writes of a class.
+
+    Args:
+        class_name: Its name: ``com.acme.Orders$Line``.
+        find: Gives the class file of a name with slashes; None if there is none.
+
+    Raises:
+        UndescribableError: Its fields, or those of a superclass, are not known, or not what is written.
+    """
+    found = _expect(class_name.replace(".", "/"), find)
+    is_final = bool(found.flags & ClassFlag.FINAL)
+    if found.superclass == _ENUM:
+        constants = [field.name for field in found.fields if field.flags & ClassFlag.ENUM]
+        return kryo_class(class_name, constants=constants, is_final=is_final)
+    fields: dict[str, str] = {}
+    for field in _fields(found, find):
+        if field.name in fields:
+            raise UndescribableError(f"a superclass has a field {field.name}, too")
+        fields[field.name] = _source_type(field)
+    return kryo_class(class_name, fields, is_final=is_final)
+
+
+def _fields(found: ClassFile, find: Callable[[str], ClassFile | None]) -> list[FieldOfClass]:
+    """The fields that are written, those of the class itself first."""
+    fields: list[FieldOfClass] = []
+    seen = set[str]()
+    while True:
+        for interface in found.interfaces:
+            if any(pattern.fullmatch(interface) for pattern in _OWN_SERIALIZER):
+                raise UndescribableError(f"it is a {interface.replace('/', '.')}")
+        if found.flags & ClassFlag.INTERFACE:
+            raise UndescribableError("it is an interface: describe the classes of its objects")
+        fields += [field for field in found.fields if not field.flags & _NOT_WRITTEN]
+        seen.add(found.name)
+        superclass = found.superclass
+        if superclass is None or superclass == _OBJECT:
+            return fields
+        if superclass.startswith("java/") or superclass in seen:
+            raise UndescribableError(f"it extends {superclass.replace('/', '.')}")
+        found = _expect(superclass, find)
+
+
+def _expect(name: str, find: Callable[[str], ClassFile | None]) -> ClassFile:
+    found = find(name)
+    if found is None or found.name != name:
+        raise UndescribableError(f"there is no class file of {name.replace('/', '.')}")
+    return found
+
+
+def _source_type(field: FieldOfClass) -> str:
+    """The type of a field as Java's source has it."""
+    if field.signature is None or not field.descriptor.lstrip("[").startswith("Ljava/"):
+        text, _ = _type(field.descriptor, 0)
+        if field.signature is not None and field.signature.lstrip("[").startswith("T"):
+            raise UndescribableError(f"its field {field.name} has a type variable in its type")
+        return text
+    try:
+        return _type(field.signature, 0)[0]
+    except UndescribableError as error:
+        raise UndescribableError(f"its field {field.name} {error}") from error
+
+
+def _type(text: str, start: int) -> tuple[str, int]:
+    """The type of a descriptor or signature, and where it ends."""
+    match = _PART.match(text, start)
+    if match is None:
+        raise UndescribableError(f"has the type {text!r}, which is none")
+    dimensions, primitive, name, wildcard = match.groups()
+    mark, position = text[start], match.end()
+    if wildcard:
+        return "?", position
+    if name is None and primitive is None:
+        raise UndescribableError("has a type variable in its type")
+    source = _PRIMITIVES[primitive] if primitive else name.replace("/", ".")
+    if name is not None:
+        inside, position = _arguments(text, position)
+        source += inside
+    bound = {"+": "? extends ", "-": "? super "}.get(mark, "")
+    return bound + source + "[]" * len(dimensions), position
+
+
+def _arguments(text: str, position: int) -> tuple[str, int]:
+    """The arguments of a class, and where its type ends."""
+    arguments: list[str] = []
+    if text[position : position + 1] == "<":
+        position += 1
+        while text[position : position + 1] != ">":
+            argument, position = _type(text, position)
+            arguments.append(argument)
+        position += 1
+    if text[position : position + 1] != ";":
+        raise UndescribableError("is of a class within a class with arguments")
+    return f"<{', '.join(arguments)}>" if arguments else "", position + 1

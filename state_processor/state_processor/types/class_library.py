@@ -1,0 +1,118 @@
+"""Class files in archives and directories, and the descriptions that they make; nothing is loaded.
+
+A class is looked for where Java does: ``com/acme/Order.class``, in Spring's archives below
+``BOOT-INF/classes``.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.errors import DescriptionError
+from savepoint_formats.java.class_file import ClassFile
+from savepoint_formats.values.kryo.class_files import UndescribableError, described_class
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator
+
+    from savepoint_formats.layout import KryoClass, KryoField, TypeArgument
+
+_FOLDERS = ("", "BOOT-INF/classes/")
+_OF_OTHERS = ("java.", "javax.", "scala.", "org.apache.flink.")
+"""What the names of classes begin with that are known, or no job's own."""
+
+_LARGEST = 16 << 20
+"""Of a class file, in bytes; Java itself allows 65,535 of everything in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassLibrary:
+    """Where class files are.
+
+    Attributes:
+        places: Archives, and directories of class files.
+    """
+
+    places: tuple[Path, ...]
+
+    @classmethod
+    def of(cls, places: Iterable[str | os.PathLike[str]]) -> ClassLibrary:
+        """Raises ``DescriptionError`` if one is neither an archive nor a directory."""
+        paths = tuple(map(Path, places))
+        for path in paths:
+            if not path.is_dir() and not zipfile.is_zipfile(path):
+                raise DescriptionError(f"{path} is neither a jar nor a directory of class files")
+        return cls(paths)
+
+    def class_file(self, name: str) -> ClassFile | None:
+        """The class of a name with slashes; None if there is none.
+
+        Raises:
+            FormatError: It is damaged.
+            DescriptionError: It is too large, or its archive is damaged.
+        """
+        for place in self.places:
+            for folder in _FOLDERS:
+                data = _bytes(place, f"{folder}{name}.class")
+                if data is not None:
+                    return ClassFile.read(DataInputView(data, f"{place}/{name}.class"))
+        return None
+
+    def described(self, class_names: Iterable[str]) -> tuple[KryoClass, ...]:
+        """The classes that can be described, and those of their fields, by name."""
+        seen, pending = set[str](), list(class_names)
+        described: dict[str, KryoClass] = {}
+        while pending:
+            name = pending.pop()
+            if name in seen or name.startswith(_OF_OTHERS):
+                continue
+            seen.add(name)
+            with suppress(UndescribableError):
+                described[name] = described_class(name, self.class_file)
+                fields = described[name].fields
+                pending += [inner for field in fields for inner in _named(field)]
+        return tuple(described[name] for name in sorted(described))
+
+    def reason(self, class_name: str) -> str | None:
+        """Why a class can't be described; None if it can."""
+        try:
+            described_class(class_name, self.class_file)
+        except UndescribableError as error:
+            return str(error)
+        return None
+
+
+def _named(declared: KryoField | TypeArgument) -> Iterator[str]:
+    """The classes that a declared type names."""
+    name = declared.type.lstrip("[")
+    yield name[1:-1] if name.endswith(";") else name
+    for argument in declared.arguments:
+        yield from _named(argument)
+
+
+def _bytes(place: Path, name: str) -> bytes | None:
+    if place.is_dir():
+        path = place / name
+        if not path.is_file():
+            return None
+        _expect_small(path.stat().st_size, str(path))
+        return path.read_bytes()
+    try:
+        with zipfile.ZipFile(place) as archive:
+            if name not in archive.NameToInfo:
+                return None
+            _expect_small(archive.getinfo(name).file_size, f"{place}/{name}")
+            return archive.read(name)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError) as error:
+        raise DescriptionError(f"{place} can't be read: {error}") from error
+
+
+def _expect_small(size: int, name: str) -> None:
+    if size > _LARGEST:
+        raise DescriptionError(f"{name} has {size} bytes, too many for a class file")
