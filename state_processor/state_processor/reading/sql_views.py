@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from savepoint_formats.values.arrow_types import spark_type_name
 from state_processor.reading.data_source import FORMAT
-from state_processor.types.sql_names import literal, plain_name, quoted
+from state_processor.types.sql_names import literal, quoted
 from state_processor.types.timer_dates import LAST_MS, TIMESTAMP
 
 if TYPE_CHECKING:
@@ -21,17 +20,14 @@ if TYPE_CHECKING:
 
 _BASES = "savepoint_tables"
 
-# Stores of catalogs take names of 128 letters, of which two digests need 34.
-_READABLE = 80
-
 
 class SqlViews:
     """The views of a session that show tables of savepoints; nothing is planned until they are used.
 
     Spark forgets the options of a table whose source is written in Python; those that a query
-    gives it remembers. So a view is such a query, over a table of its own that has but the
-    columns. Each statement takes Spark some ten milliseconds, so that none is sent twice: a table
-    with the columns wanted stays.
+    gives it remembers. So a view is such a query, over a table that has but the columns. Each
+    statement takes Spark some ten milliseconds, so that none is sent twice: a table serves all
+    views of its columns, and stays.
 
     Args:
         spark: The session.
@@ -61,7 +57,7 @@ class SqlViews:
             has_dates: Whether the table is of timers whose times are to be timestamps.
         """
         self._ensure_database(view.database)
-        base = self._base(view, schema)
+        base = self._base(schema)
         given = ", ".join(f"`{name}` = {literal(value)}" for name, value in options.items())
         shown = ", ".join(_shown(field.name) for field in schema) if has_dates else "*"
         self._spark.sql(
@@ -78,32 +74,18 @@ class SqlViews:
             self._spark.sql(f"CREATE DATABASE IF NOT EXISTS {quoted(name)}")
             self._databases.add(name)
 
-    def _base(self, view: SqlTable, schema: pa.Schema) -> str:
-        """The table with these columns that a view is over; of others, none is left."""
+    def _base(self, schema: pa.Schema) -> str:
+        """The table with these columns that views are over."""
         columns = ", ".join(
             f"{quoted(field.name)} {spark_type_name(field.type)}" for field in schema
         )
-        own = _own_name(view)
-        base = f"{own}_{_digest(columns)}"
+        base = f"columns_{sha256(columns.encode()).hexdigest()[:32]}"
         if base not in self._bases:
-            former = {base for base in self._bases if re.fullmatch(f"{own}_[0-9a-f]{{16}}", base)}
-            for base in former:
-                self._spark.sql(f"DROP TABLE IF EXISTS {_BASES}.{quoted(base)}")
             self._spark.sql(
                 f"CREATE TABLE IF NOT EXISTS {_BASES}.{quoted(base)} ({columns}) USING {FORMAT}"
             )
-            self._bases = self._bases - former | {base}
+            self._bases.add(base)
         return f"{_BASES}.{quoted(base)}"
-
-
-def _own_name(view: SqlTable) -> str:
-    """What the tables of no other view begin with, in the small letters of Spark's catalog."""
-    readable = plain_name(f"{view.database}_{view.name}").lower()
-    return f"{readable[:_READABLE]}_{_digest(view.spark_sql.lower())}"
-
-
-def _digest(text: str) -> str:
-    return sha256(text.encode()).hexdigest()[:16]
 
 
 def _shown(name: str) -> str:

@@ -47,5 +47,17 @@ def test_of_names_that_are_the_same_but_for_the_dot(spark: SparkSession) -> None
     assert spark.table("a.b_c").columns == ["value"]
     views.create(one, pa.schema([("other", pa.int32())]), told)
     assert spark.table("a_b.c").columns == ["other"]
-    tables = [row["tableName"] for row in spark.sql("SHOW TABLES IN savepoint_tables").collect()]
-    assert len([name for name in tables if name.startswith("a_b_c_")]) == 2
+    assert spark.table("a.b_c").columns == ["value"]
+
+
+def test_of_the_same_columns_are_over_the_same_table(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (operator,) = [one for one in CURRENCY.open().operators() if one.name == "summarize"]
+    views, told = SqlViews(spark), {"savepoint": CURRENCY.path}
+    columns = pa.schema([("a column of no other view", pa.int32())])
+    sent = statements_of(spark, monkeypatch)
+    for name in ("first", "second"):
+        views.create(SqlTable("same_columns", name, operator, ""), columns, told)
+    assert len([text for text in sent if text.startswith("CREATE TABLE")]) == 1
+    assert len([text for text in sent if text.startswith("CREATE OR REPLACE VIEW")]) == 2

@@ -73,7 +73,8 @@ def test_all_rows_come_in_their_order(currency: SparkDatabase) -> None:
 @pytest.mark.parametrize(
     ("query", "kind", "reason"),
     [
-        ("SELEKT 1", QueryError, "Syntax error at or near 'SELEKT'"),
+        ("SELEKT 1", QueryError, "a statement of type SELEKT, expected a query"),
+        ("SELECT 1 +", QueryError, "Syntax error at or near end of input"),
         (
             "SELECT * FROM summarise.keyed_state",
             TableNotFoundError,
