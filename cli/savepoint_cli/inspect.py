@@ -224,7 +224,7 @@ def list_tables(output: Output, path: str, **uids: Any) -> None:
     \b
     savepoint list s3://jobs/orders/savepoint-1a2b
     """
-    output.rows(f"Tables of {path}", open_savepoint(path, **uids).tables())
+    output.rows(f"Tables of {path}", open_savepoint(path, **uids).tables(), whole=["sql"])
 
 
 @click.command()

@@ -87,6 +87,14 @@ class SavepointGroup(click.Group):
                 ctx.exit()
             return result
 
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the commands by what they are for."""
+        width = max(map(len, self.commands))
+        for title, section in _SECTIONS.items():
+            with formatter.section(title):
+                rows = [(str(one.name).ljust(width), words) for one, words in section.items()]
+                formatter.write_dl(rows)
+
 
 def _show(show_others: Callable[..., None]) -> Callable[..., None]:
     """Shows what should be known of a savepoint as one line; all other warnings as they are."""
@@ -114,42 +122,57 @@ def main() -> None:
     """
 
 
-for command in (
-    inspect.describe,
-    inspect.list_tables,
-    inspect.schema,
-    inspect.files,
-    checks.verify,
-    doctor.doctor,
-    audit.stats,
-    audit.key,
-    checks.diff,
-    garbage.gc,
-    kafka.kafka,
-    audit.snapshots,
-    audit.history,
-    read.show,
-    query.query,
-    read.browse,
-    demo.demo,
-    modify.copy,
-    modify.rename_operator,
-    modify.remove_operator,
-    modify.remove_state,
-    modify.rescale,
-    modify.convert,
-    modify.classes,
-    modify.migrate,
-    change.rename_state,
-    change.rename_class,
-    change.rename_field,
-    change.add_field,
-    change.drop_field,
-    change.widen_field,
-    change.update_state,
-    change.delete_keys,
-    local.merge_local,
-    transfer.export_table,
-    transfer.import_table,
-):
-    main.add_command(command)
+_SECTIONS: dict[str, dict[click.Command, str]] = {
+    "Look into a savepoint": {
+        inspect.describe: "its format, operators and states",
+        inspect.list_tables: "its tables, and what SQL calls them",
+        inspect.schema: "the columns of tables, with their types",
+        read.show: "rows of a table",
+        query.query: "SQL over its tables, or a prompt for it",
+        read.browse: "all of it on a full screen",
+        audit.key: "all that a key has",
+        inspect.files: "its files, and who refers to them",
+        demo.demo: "a small savepoint, and a walk through these commands",
+    },
+    "Judge it": {
+        checks.verify: "whether it is whole",
+        doctor.doctor: "whether a release of Flink restores it",
+        audit.stats: "what weighs: states, keys, skew, timers",
+        checks.diff: "what differs from another one",
+        kafka.kafka: "offsets and transactions of Kafka; other offsets",
+    },
+    "Many savepoints": {
+        audit.snapshots: "all below a directory",
+        audit.history: "what a key had in each of them",
+        garbage.gc: "files that none of them needs",
+    },
+    "Write another one": {
+        modify.copy: "the same, with every file that it needs",
+        modify.rename_operator: "an operator under another uid",
+        modify.remove_operator: "one operator less",
+        modify.remove_state: "one state less",
+        modify.rescale: "other parallelism, other key groups",
+        modify.convert: "canonical, for another state backend",
+        modify.classes: "classes of Kryo that migrate wants described",
+        modify.migrate: "for Flink 2.x",
+        change.rename_state: "a state under another name",
+        change.rename_class: "a class of Java under another name",
+        change.rename_field: "a field under another name",
+        change.add_field: "one field more",
+        change.drop_field: "one field less",
+        change.widen_field: "a field of a wider type",
+        change.update_state: "other values of a state, by SQL",
+        change.delete_keys: "fewer keys, by SQL",
+        local.merge_local: "ordinary keyed state of local one",
+    },
+    "Carry rows": {
+        transfer.export_table: "a table to Parquet, Avro, CSV or JSON lines",
+        transfer.import_table: "such a file as the state of an operator",
+    },
+}
+"""Title -> the commands that ``--help`` lists below it, each with what it shows, or writes."""
+
+for section in _SECTIONS.values():
+    for command, words in section.items():
+        command.short_help = words
+        main.add_command(command)

@@ -24,11 +24,13 @@ class TextTable:
         names: The columns.
         rows: A cell per column each.
         numbers: The places of the columns that are aligned to the right.
+        whole: The places of the columns whose cells are of no use when they are cut.
     """
 
     names: tuple[str, ...]
     rows: Sequence[Sequence[str]]
     numbers: frozenset[int] = frozenset()
+    whole: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ def folded(table: TextTable, width: int) -> FoldedTable:
     if least and 0 not in table.numbers:
         # It tells what a row is about.
         least[0] = max(least[0], min(full[0], _LONGEST, width // 2))
+    for place in table.whole:
+        least[place] = max(least[place], min(full[place], width - least[0] - len(_GAP)))
     widths = _fitting(full, least, width)
     shown = range(len(widths))
     lines = [

@@ -54,13 +54,19 @@ class Output:
         self.is_for_people = sys.stdout.isatty() or output_format is OutputFormat.VERTICAL
         self._is_whole = is_whole or not sys.stdout.isatty()
 
-    def rows(self, title: str, records: Sequence[Any]) -> None:
-        """A table with a row per record, or a JSON line per record."""
+    def rows(self, title: str, records: Sequence[Any], whole: Sequence[str] = ()) -> None:
+        """A table with a row per record, or a JSON line per record.
+
+        Args:
+            title: What the table is about.
+            records: Dataclasses of one kind.
+            whole: The fields that are of no use to a person when they are cut.
+        """
         if self.format is OutputFormat.JSON:
             for record in records:
                 self._print_json(record)
         else:
-            self._print_records(title, records, len(records))
+            self._print_records(title, records, len(records), whole)
 
     def page(
         self,
@@ -208,7 +214,9 @@ class Output:
     def _print_json(self, record: Any) -> None:
         click.echo(json_printable(json.dumps(asdict(record), ensure_ascii=False)))
 
-    def _print_records(self, title: str, records: Sequence[Any], share: int) -> None:
+    def _print_records(
+        self, title: str, records: Sequence[Any], share: int, whole: Sequence[str] = ()
+    ) -> None:
         if not records:
             click.echo(printable(f"{title}: none"))
             return
@@ -225,7 +233,8 @@ class Output:
             if any(_is_number(getattr(record, name)) for record in records)
         )
         headings = (name.replace("_", " ") for name in names)
-        self._print_table(title, TextTable(tuple(headings), cells, frozenset(numbers)))
+        kept = frozenset(names.index(name) for name in whole if name in names)
+        self._print_table(title, TextTable(tuple(headings), cells, frozenset(numbers), kept))
         if share < len(records):
             click.echo(f"… {len(records) - share:,} more (--all shows them)")
 

@@ -63,6 +63,13 @@ def test_examples_of_commands_that_read_can_be_run(
         assert result.exit_code == 0, result.output
 
 
+def test_each_command_has_a_line_of_help_that_fits() -> None:
+    lines = result_of("--help").output.splitlines()
+    for name, command in main.commands.items():
+        (line,) = [line for line in lines if line.startswith(f"  {name} ")]
+        assert line.split(maxsplit=1)[1] == command.short_help
+
+
 def test_the_version_is_told() -> None:
     assert result_of("--version").output.endswith(
         f", version {version('savepoint-state-processor')}\n"

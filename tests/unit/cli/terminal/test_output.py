@@ -50,15 +50,16 @@ CELLS = st.text("ab 語é🎁", max_size=60)
             st.lists(st.text("xyz", min_size=1, max_size=9), min_size=count, max_size=count),
             st.lists(st.lists(CELLS, min_size=count, max_size=count), max_size=4),
             st.sets(st.integers(0, count - 1)),
+            st.sets(st.integers(0, count - 1)),
         )
     ),
     st.integers(20, 120),
 )
 def test_no_line_is_wider_than_the_terminal(
-    parts: tuple[list[str], list[list[str]], set[int]], width: int
+    parts: tuple[list[str], list[list[str]], set[int], set[int]], width: int
 ) -> None:
-    names, rows, numbers = parts
-    table = TextTable(tuple(names), rows, frozenset(numbers))
+    names, rows, numbers, whole = parts
+    table = TextTable(tuple(names), rows, frozenset(numbers), frozenset(whole))
     found = folded(table, width)
     assert all(cell_len(line) <= width for line in found.lines)
     assert len(found.lines) == 2 + len(rows)
@@ -81,6 +82,21 @@ def test_long_cells_are_shortened_and_then_columns_left_out_from_the_right() -> 
     found = folded(TextTable(("key", "x", "y", "z"), [row]), 30)
     assert found.note == ("1 column left out: z; 2 columns shortened: x, y (--vertical shows all)")
     assert found.lines[2].startswith("key  xxx")
+
+
+def test_names_that_are_of_no_use_when_cut_are_whole_where_they_fit() -> None:
+    row = [
+        "transactions_source.keyed_state",
+        "transactions_source.keyed_state",
+        "key, value",
+        "map",
+    ]
+    names = ("table", "sql", "columns", "kinds")
+    for width, shown in ((80, 3), (66, 2)):
+        table = folded(TextTable(names, [row], whole=frozenset({1})), width)
+        assert row[1] in table.lines[2].split()
+        assert table.lines[0].split() == list(names[:shown])
+    assert row[1] not in folded(TextTable(names, [row], whole=frozenset({1})), 40).lines[2].split()
 
 
 def test_numbers_are_never_cut() -> None:
