@@ -70,7 +70,6 @@ from state_processor.functions.process_functions import (
     KeyedStateBootstrapFunction,
     StateBootstrapFunction,
 )
-from state_processor.functions.side_outputs import OutputTag
 from state_processor.reading.functions import KeyedStateReaderFunction, WindowReaderFunction
 from state_processor.savepoint.savepoint import Savepoint
 from state_processor.savepoint.writer import SavepointWriter
@@ -91,6 +90,7 @@ if TYPE_CHECKING:
     from state_processor.audit.history import history
     from state_processor.bootstrapping.transformation import OperatorTransformation
     from state_processor.files.schema_texts import schema_text
+    from state_processor.functions.side_outputs import OutputTag
 
 __version__ = "0.1.0"
 
@@ -187,6 +187,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "OperatorTransformation": ".bootstrapping.transformation",
+        "OutputTag": ".functions.side_outputs",
         "history": ".audit.history",
         "schema_text": ".files.schema_texts",
     },
