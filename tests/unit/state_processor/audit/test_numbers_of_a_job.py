@@ -1,4 +1,4 @@
-"""Stats and verify tell of a savepoint what pandas tells of the rows that a job put into it."""
+"""Stats, verify and diff tell of savepoints what pandas tells of the rows that a job put into them."""
 
 from __future__ import annotations
 
@@ -60,8 +60,12 @@ def job() -> pd.DataFrame:
 
 @pytest.fixture
 def savepoint(job: pd.DataFrame, tmp_path: Path) -> Savepoint:
+    return taken(job, tmp_path / "job")
+
+
+def taken(job: pd.DataFrame, path: Path, max_parallelism: int = KEY_GROUPS) -> Savepoint:
     totals = {str(key): int(total) for key, total in zip(job["key"], job["total"], strict=True)}
-    return Savepoint.open(str(savepoint_of_longs(tmp_path / "job", totals)), uids=["a"])
+    return Savepoint.open(str(savepoint_of_longs(path, totals, max_parallelism)), uids=["a"])
 
 
 def test_what_a_state_weighs_is_what_the_job_put_in(
@@ -101,3 +105,30 @@ def test_verify_finds_every_entry_and_nothing_wrong(
 ) -> None:
     found = savepoint.verify()
     assert (found.is_whole, found.faults, found.entries) == (True, (), len(job))
+
+
+@pytest.mark.parametrize("max_parallelism", [KEY_GROUPS, 5])
+def test_the_changes_are_those_of_the_job(
+    job: pd.DataFrame, savepoint: Savepoint, tmp_path: Path, max_parallelism: int
+) -> None:
+    later = job[["key", "total"]].iloc[20:].copy()
+    later.loc[later.index % 7 == 0, "total"] += 1
+    later = pd.concat([later, pd.DataFrame({"key": ["new", "newer"], "total": [1, 2]})])
+    found = savepoint.diff(taken(later, tmp_path / "later", max_parallelism))
+    (counts,) = found.tables
+    both = job[["key", "total"]].merge(later, on="key", how="outer", indicator=True)
+    is_kept = both["_merge"] == "both"
+    is_updated = is_kept & (both["total_x"] != both["total_y"])
+    told = counts.deleted, counts.inserted, counts.updated, counts.unchanged
+    assert told == (20, 2, is_updated.sum(), (is_kept & ~is_updated).sum())
+    expected = {
+        "delete": both.loc[both["_merge"] == "left_only", ["key", "total_x"]],
+        "insert": both.loc[both["_merge"] == "right_only", ["key", "total_y"]],
+        "update_preimage": both.loc[is_updated, ["key", "total_x"]],
+        "update_postimage": both.loc[is_updated, ["key", "total_y"]],
+    }
+    feed = found.to_arrow().to_pandas().groupby("change_type")
+    assert set(feed.groups) == set(expected)
+    for change, rows in feed:
+        totals = dict(zip(rows["key"], rows["total"], strict=True))
+        assert totals == dict(expected[str(change)].itertuples(index=False, name=None))
