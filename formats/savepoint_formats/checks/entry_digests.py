@@ -94,12 +94,13 @@ class EntryDigests:
         is_shared = not is_timers and (len(self._states) > 1 or bool(self._decoders))
         for piece in self._pieces(key_groups):
             keys, entries = distinct_hashes(piece.entries.keys), piece.entries
-            sums = mixed(chained(keys, distinct_hashes(entries.values))).sum(axis=0)
+            hashes = mixed(chained(keys, distinct_hashes(entries.values)))
+            sums = [int(hashes[:, half].sum()) for half in range(2)]
             count, low, high = digest.sums.get(piece.state.name, (0, 0, 0))
             digest.sums[piece.state.name] = (
                 count + len(entries),
-                (low + int(sums[0])) & _WORD,
-                (high + int(sums[1])) & _WORD,
+                (low + sums[0]) & _WORD,
+                (high + sums[1]) & _WORD,
             )
             if with_rows and is_shared:
                 digest.rows.append(self._rows(piece, keys))

@@ -17,7 +17,7 @@ from savepoint_formats.entries.stored_entries import distinct_hashes
 from savepoint_formats.values.collections import Collections
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 Hashes: TypeAlias = NDArray[np.uint64]
 """Two numbers per value."""
@@ -32,14 +32,38 @@ _WORD = 8
 
 def mixed(hashes: Hashes) -> Hashes:
     """The hashes, after which each bit depends on all."""
-    hashes = (hashes ^ (hashes >> _SHIFT)) * _STEPS
-    hashes = (hashes ^ (hashes >> _LAST_SHIFT)) * _LAST_STEPS
-    return hashes ^ (hashes >> _SHIFT)
+    return _by_half(lambda half: _mixed(hashes[:, half].copy(), half), len(hashes))
 
 
 def chained(hashes: Hashes, others: Hashes) -> Hashes:
     """The hashes of pairs, whose order counts."""
-    return mixed(hashes * _FACTORS + others)
+
+    def pairs(half: int) -> NDArray[np.uint64]:
+        return _mixed(hashes[:, half] * _FACTORS[half] + others[:, half], half)
+
+    return _by_half(pairs, len(hashes))
+
+
+def _by_half(numbers: Callable[[int], NDArray[np.uint64]], count: int) -> Hashes:
+    """Hashes of which each half is made by itself: NumPy is slow where rows have two numbers."""
+    hashes = np.empty((count, 2), np.uint64)
+    for half in range(2):
+        hashes[:, half] = numbers(half)
+    return hashes
+
+
+def _mixed(numbers: NDArray[np.uint64], half: int) -> NDArray[np.uint64]:
+    numbers ^= numbers >> _SHIFT
+    numbers *= _STEPS[half]
+    numbers ^= numbers >> _LAST_SHIFT
+    numbers *= _LAST_STEPS[half]
+    numbers ^= numbers >> _SHIFT
+    return numbers
+
+
+def are_same(hashes: Hashes, others: Hashes) -> NDArray[np.bool_]:
+    """Whether each hash is the other one."""
+    return np.asarray((hashes[:, 0] == others[:, 0]) & (hashes[:, 1] == others[:, 1]))
 
 
 def row_hashes(columns: Sequence[pa.Array], count: int) -> Hashes:
@@ -84,7 +108,7 @@ def without_empty(column: pa.Array, hashes: Hashes) -> Hashes:
 
 def is_nothing(hashes: Hashes) -> NDArray[np.bool_]:
     """Whether each hash is that of a null."""
-    return np.asarray((hashes == _NULL).all(axis=1))
+    return are_same(hashes, _NULL[None, :])
 
 
 def _hashes(column: pa.Array, *, is_set: bool) -> Hashes:
@@ -154,5 +178,5 @@ def _of_numbers(column: pa.Array) -> Hashes:
     words[:, :width] = values.reshape(len(column), width)
     hashes = np.full((len(column), 2), width, np.uint64)
     for word in words.view(np.uint64).T:
-        hashes = chained(hashes, np.stack([word, word], axis=1))
+        hashes = chained(hashes, np.broadcast_to(word[:, None], hashes.shape))
     return hashes
