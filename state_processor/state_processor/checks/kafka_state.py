@@ -6,10 +6,8 @@ the state that such an operator has can be read as Kafka's connector wrote them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
 
 from savepoint_formats.errors import FormatError
 from savepoint_formats.kafka.consumer_state import LEGACY_STATE, next_offset
@@ -25,9 +23,12 @@ from savepoint_formats.kafka.source_state import (
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.kryo.dialect import KryoClass, KryoField
+from state_processor.types.record_table import record_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
 
     from state_processor.snapshot.operator import Operator
     from state_processor.snapshot.snapshot import Snapshot
@@ -156,16 +157,7 @@ class KafkaState:
             "partitions": (KnownPartition, self.partitions),
             "transactions": (KafkaTransaction, self.transactions),
         }
-        return {name: _table(kind, rows) for name, (kind, rows) in records.items()}
-
-
-def _table(kind: type, records: Sequence[Any]) -> pa.Table:
-    types = {"int": pa.int64(), "int | None": pa.int64(), "str": pa.string()}
-    schema = pa.schema([(field.name, types[str(field.type)]) for field in fields(kind)])
-    rows = [
-        {field.name: getattr(record, field.name) for field in fields(kind)} for record in records
-    ]
-    return pa.Table.from_pylist(rows, schema)
+        return {name: record_table(kind, rows) for name, (kind, rows) in records.items()}
 
 
 def _offsets(operator: Operator) -> Iterator[KafkaOffset]:

@@ -31,9 +31,12 @@ from savepoint_formats.metadata import CheckpointMetadata
 from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.metadata.stream_handles import FileStream, RelativeFile, SegmentStream
 from state_processor.snapshot.description import kind_of
+from state_processor.types.record_table import record_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
 
     from savepoint_formats.metadata.stream_handles import StreamHandle
 
@@ -77,9 +80,23 @@ class RetainedSnapshot:
         return f"RetainedSnapshot({self.path!r}, {self.kind}, {self.size} bytes)"
 
 
+class RetainedSnapshots(tuple[RetainedSnapshot, ...]):
+    """Checkpoints and savepoints below a directory, the newest first."""
+
+    __slots__ = ()
+
+    def to_arrow(self) -> pa.Table:
+        """A row per snapshot, with the attributes of ``RetainedSnapshot`` as columns.
+
+        Example:
+            >>> spark.createDataFrame(snapshots("s3://jobs/checkpoints").to_arrow()).show()
+        """
+        return record_table(RetainedSnapshot, self)
+
+
 def snapshots(
     path: str, *, allow_paths: Iterable[str] = (), strict_paths: bool = False
-) -> tuple[RetainedSnapshot, ...]:
+) -> RetainedSnapshots:
     """All checkpoints and savepoints below a directory, the newest first.
 
     Args:
@@ -88,8 +105,8 @@ def snapshots(
         strict_paths: As for ``Savepoint.open``.
 
     Returns:
-        A record each, those that are not complete among them; nothing if there are none. Data
-        files are not read.
+        A record each, those that are not complete among them; nothing if there are none.
+        ``to_arrow`` makes a table of them. Data files are not read.
 
     Raises:
         SavepointNotFoundError: There is no such directory.
@@ -99,7 +116,7 @@ def snapshots(
         >>> [one.id for one in snapshots("s3://jobs/checkpoints") if one.is_complete]
     """
     rules = PathRules.of(allow_paths, is_strict=strict_paths)
-    return _newest_first(_Directory.of(path, rules).retained(DEPTH))
+    return RetainedSnapshots(_newest_first(_Directory.of(path, rules).retained(DEPTH)))
 
 
 def newest_complete(path: str, rules: PathRules) -> tuple[RetainedSnapshot | None, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import pytest
@@ -54,6 +55,13 @@ def test_all_snapshots_are_told(checkpoints: Path) -> None:
     files = [file for file in (checkpoints / JOB / "chk-2").rglob("*") if file.is_file()]
     assert found["chk-2"].own_size == sum(file.stat().st_size for file in files)
     assert found["chk-2"].size > found["chk-2"].own_size, "shared files count to what it refers to"
+
+
+def test_snapshots_are_a_table(checkpoints: Path) -> None:
+    found = snapshots(str(checkpoints))
+    rows = found.to_arrow().to_pylist()
+    assert rows == [asdict(one) for one in found]
+    assert {row["is_complete"] for row in rows} == {True, False}
 
 
 def test_the_files_of_each_directory_count_to_its_snapshot(checkpoints: Path) -> None:
