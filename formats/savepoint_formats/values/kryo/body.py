@@ -37,7 +37,7 @@ def read_primitive(name: str, graph: KryoGraph) -> Value:
         case "long":
             return graph.input.read_long()
         case "boolean":
-            return graph.view.read_bool()
+            return graph.view.read_strict_bool()
         case "byte":
             return graph.view.read_byte()
         case "char":
