@@ -94,8 +94,10 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
         _collection_fields,
         "Flink 1 leaves a List, Map or Set in a POJO to Kryo; Flink 2 has serializers of its own"
         " for them, and refuses the POJO, or fails when it reads it. If the field is declared without"
-        " type arguments, it stays with Kryo, and its values may be wrong",
-        "savepoint migrate writes it for Flink 2; or give the field a type information of your own"
+        " type arguments, or with some that have arguments or are wildcards, as List<List<String>>, it"
+        " stays with Kryo, and its values may be wrong",
+        "savepoint migrate writes it for Flink 2, if your own classes in it are described, and"
+        " whether they are POJOs; or give the field a type information of your own"
         " in both jobs, and save it once more by Flink 1",
         f"FLINK-34037, FLINK-34123, {NOTES_2_0}; TypeExtractor",
     ),

@@ -58,12 +58,16 @@ class KryoClass:
         fields: Those that are neither static nor transient, of superclasses too.
         is_final: Whether the class is final; so is an enum of constants without bodies.
         constants: The names of an enum's constants.
+        is_pojo: Whether Flink takes it as a POJO; None if nobody has said.
+        superclass: Of a POJO, the one that it extends.
     """
 
     class_name: str
     fields: tuple[KryoField, ...] = ()
     is_final: bool = False
     constants: tuple[str, ...] = ()
+    is_pojo: bool | None = None
+    superclass: str = ""
 
     def __repr__(self) -> str:
         members = self.constants or tuple(field.name for field in self.fields)

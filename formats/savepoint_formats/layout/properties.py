@@ -70,18 +70,21 @@ def opaque_parts(layout: Layout) -> Iterator[Opaque]:
 ValueT = TypeVar("ValueT")
 
 
-def with_kryo(value: ValueT, change: Callable[[Kryo], Kryo]) -> ValueT:
-    """The layout, or tuple of layouts, with a change of all of Kryo's in it."""
+def rebuilt(value: ValueT, change: Callable[[Layout], Layout]) -> ValueT:
+    """The layout, or tuple of layouts, with each node changed, the inner ones first."""
     result: object = value
     if isinstance(value, tuple):
-        result = tuple(with_kryo(item, change) for item in value)
-    elif isinstance(value, Kryo):
-        result = change(value)
+        result = tuple(rebuilt(item, change) for item in value)
     elif isinstance(value, Layout):
         names = [part.name for part in fields(value)]  # type: ignore[arg-type]  # as above
-        changed = {name: with_kryo(getattr(value, name), change) for name in names}
-        result = replace(value, **changed)  # type: ignore[type-var]
+        parts_of_it = {name: rebuilt(getattr(value, name), change) for name in names}
+        result = change(replace(value, **parts_of_it))  # type: ignore[type-var]
     return result  # type: ignore[return-value]  # each is rebuilt as what it was
+
+
+def with_kryo(value: ValueT, change: Callable[[Kryo], Kryo]) -> ValueT:
+    """The layout, or tuple of layouts, with a change of all of Kryo's in it."""
+    return rebuilt(value, lambda layout: change(layout) if isinstance(layout, Kryo) else layout)
 
 
 def with_kryo_classes(value: ValueT, classes: tuple[KryoClass, ...]) -> ValueT:

@@ -32,6 +32,8 @@ from savepoint_formats.snapshots.snapshot import (
 if TYPE_CHECKING:
     from savepoint_formats.snapshots.fields import OptionalEntry
 
+POJO = f"{RUNTIME}PojoSerializerSnapshot"
+
 
 def _pojo(snapshot: TypeSerializerSnapshot) -> Layout:
     fields = snapshot["fields"]
@@ -63,7 +65,7 @@ def _layout_of(entry: OptionalEntry) -> Layout:
 
 register(
     {
-        f"{RUNTIME}PojoSerializerSnapshot": SnapshotKind(
+        POJO: SnapshotKind(
             _pojo,
             lambda _version: (
                 ("pojo_class", UTF),

@@ -51,7 +51,7 @@ class SourceSettings:
 
     def applied(self, state: State) -> State:
         """A state of a file as it is read."""
-        state = state.with_kryo_classes(self.kryo.classes if self.kryo else ())
+        state = state.with_kryo_classes(self.kryo)
         return state.with_open_pojos() if self.has_open_pojos else state
 
 

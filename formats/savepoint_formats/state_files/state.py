@@ -21,6 +21,7 @@ from savepoint_formats.layout import (
     without_ttl,
 )
 from savepoint_formats.metadata.operator_handles import DistributionMode
+from savepoint_formats.snapshots.subclasses import layouts_with_subclasses
 from savepoint_formats.state_files.header import (
     DISTRIBUTION_MODE,
     KEY_SERIALIZER,
@@ -33,12 +34,12 @@ from savepoint_formats.state_files.header import (
 from savepoint_formats.state_files.local_state import local_type
 
 if TYPE_CHECKING:
-    from savepoint_formats.layout import KryoClass
     from savepoint_formats.state_files.header import (
         KeyedBackendHeader,
         OperatorBackendHeader,
         StateMetaInfo,
     )
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
 class StateKind(StrEnum):
@@ -128,11 +129,14 @@ class State:
         """Whether each value carries the time of its last access."""
         return self.value != self.timed_value
 
-    def with_kryo_classes(self, classes: tuple[KryoClass, ...]) -> State:
-        """The state as it is to who knows these classes."""
-        if not classes:
+    def with_kryo_classes(self, kryo: KryoDialect | None) -> State:
+        """The state as it is to who knows the user's classes."""
+        if kryo is None or not kryo.classes:
             return self
-        stored, key, namespace = with_kryo_classes((self.stored, self.key, self.namespace), classes)
+        layouts = with_kryo_classes((self.stored, self.key, self.namespace), kryo.classes)
+        stored, key, namespace = layouts_with_subclasses(
+            layouts, kryo.classes, is_of_flink_1=not kryo.is_5
+        )
         return replace(self, stored=stored, key=key, namespace=namespace)
 
     def with_open_pojos(self) -> State:

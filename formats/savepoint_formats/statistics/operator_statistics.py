@@ -92,8 +92,7 @@ class WeighedOperator:
             UndecodableError: Entries of a heap file or changelog have no ends that one can tell.
             FormatError: A file is damaged.
         """
-        classes = self.kryo.classes if self.kryo else ()
-        states = tuple(state.with_kryo_classes(classes) for state in states)
+        states = tuple(state.with_kryo_classes(self.kryo) for state in states)
         counts = KeyedCounts(
             states,
             self.operator.max_parallelism,

@@ -95,8 +95,7 @@ class OperatorCatalog:
             reader.add(_raw_state(StateKind.COORDINATOR))
         keyed = sum(size for is_keyed, size in _sizes(operator) if is_keyed)
         others = sum(size for is_keyed, size in _sizes(operator) if not is_keyed)
-        classes = kryo.classes if kryo else ()
-        states = tuple(state.with_kryo_classes(classes) for state in reader.states.values())
+        states = tuple(state.with_kryo_classes(kryo) for state in reader.states.values())
         return cls(states, keyed, others, tuple(reader.problems))
 
 

@@ -6,7 +6,7 @@ they are, where there is one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING
@@ -17,12 +17,18 @@ from savepoint_formats.layout import (
     Layout,
     Nullable,
     Pojo,
+    Repeated,
     node,
     parts,
+    rebuilt,
 )
+from savepoint_formats.values.kryo.collections import COLLECTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_GENERIC = ("java.util.Optional", "java.util.AbstractMap$SimpleEntry")
+_TUPLES = "org.apache.flink.api.java.tuple.Tuple"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,7 @@ def _places(layout: Layout, pojo: str, field: str) -> Iterator[CollectionPlace]:
                 yield from _places(part, layout.class_name, name)
             for _, subclass in (*layout.registered, *layout.unregistered):
                 yield from _places(subclass, "", "")
-        case Nullable(inner):
+        case Nullable(inner) | Repeated(inner):
             yield from _places(inner, pojo, field)
         case _:
             for part in parts(layout):
@@ -77,16 +83,13 @@ def probed(layout: Layout) -> Layout:
     """The layout with a ``Probe`` in each of its ``collection_places``."""
     numbers = count()
 
-    def change(value: object) -> object:
-        if isinstance(value, tuple):
-            return tuple(map(change, value))
-        if isinstance(value, Kryo):
-            return Probe(next(numbers)) if value.class_name in FLINK_2_COLLECTIONS else value
-        if isinstance(value, Layout):
-            names = [part.name for part in fields(value)]  # type: ignore[arg-type]  # as above
-            return replace(value, **{name: change(getattr(value, name)) for name in names})  # type: ignore[type-var]
-        return value
+    def change(part: Layout) -> Layout:
+        is_collection = isinstance(part, Kryo) and part.class_name in FLINK_2_COLLECTIONS
+        return Probe(next(numbers)) if is_collection else part
 
-    changed = change(layout)
-    assert isinstance(changed, Layout)
-    return changed
+    return rebuilt(layout, change)
+
+
+def is_generic(class_name: str) -> bool:
+    """Whether a class of the JDK or of Flink has type arguments, wherever it is declared."""
+    return class_name in COLLECTIONS or class_name in _GENERIC or class_name.startswith(_TUPLES)

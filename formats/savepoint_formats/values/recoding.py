@@ -8,7 +8,7 @@ layout says so.
 | old           | new                      | what is written                                   |
 |---------------|--------------------------|---------------------------------------------------|
 | Kryo          | Kryo                     | the graph as the other version has it             |
-| Kryo          | a list, map or value     | its elements, each of the class that is expected  |
+| Kryo          | any other                | the objects in it; see ``kryo_values``            |
 | any other     | the same kind            | its parts                                         |
 """
 
@@ -21,12 +21,9 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import UndecodableError, UnencodableError
 from savepoint_formats.layout import parts
-from savepoint_formats.values.kinds import times
 from savepoint_formats.values.kryo.graph import NodeGraph
-from savepoint_formats.values.kryo.objects import Detailed, KryoNode, flattened
-from savepoint_formats.values.kryo.types import DECLARED_TYPES, UnfitError
-from savepoint_formats.values.kryo.writer import write_nodes
 from savepoint_formats.values.kryo_collections import Probe, probed
+from savepoint_formats.values.kryo_values import ObjectWriter, elements_of
 from savepoint_formats.values.masks import read_mask, write_mask
 from savepoint_formats.values.pojo_values import (
     IS_NULL,
@@ -39,7 +36,6 @@ from savepoint_formats.values.state_entries import (
     DELIMITER,
     Delimited,
     EntryReader,
-    EntryWriter,
     KeyPrefix,
     NullableRest,
     Suffixed,
@@ -50,36 +46,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from savepoint_formats.layout import Layout
-    from savepoint_formats.values.kinds.codec import Value
     from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.values.kryo.objects import KryoNode
 
 _ADVICE = (
     ": describe the class with its fields, as kryo_class(…) or by --classes, or leave the state out"
 )
 _KIND_BITS = 2
 _TIMESTAMP_SIZE = 8
-_DATES = ("java.util.Date", "java.sql.Date", "java.sql.Time")
-
-_CLASSES: dict[type[Layout], tuple[str, ...]] = {
-    layouts.Boolean: ("java.lang.Boolean",),
-    layouts.Byte: ("java.lang.Byte",),
-    layouts.Short: ("java.lang.Short",),
-    layouts.Int: ("java.lang.Integer",),
-    layouts.Long: ("java.lang.Long",),
-    layouts.Float: ("java.lang.Float",),
-    layouts.Double: ("java.lang.Double",),
-    layouts.Char: ("java.lang.Character",),
-    layouts.Text: ("java.lang.String",),
-    layouts.BigInteger: ("java.math.BigInteger",),
-    layouts.BigDecimal: ("java.math.BigDecimal",),
-    layouts.JavaDate: _DATES,
-    layouts.SqlTimestamp: ("java.sql.Timestamp",),
-    layouts.Instant: ("java.time.Instant",),
-    layouts.LocalDate: ("java.time.LocalDate",),
-    layouts.LocalTime: ("java.time.LocalTime",),
-    layouts.LocalDateTime: ("java.time.LocalDateTime",),
-}
-"""Layout of single values -> the classes whose objects they are."""
 
 
 @lru_cache(maxsize=1000)
@@ -233,57 +207,19 @@ class _Walk:
 
     def _graph(self, node: KryoNode | None, new: Layout) -> None:
         """An object, for Kryo or for a serializer of its own."""
-        match new:
-            case layouts.Kryo():
-                try:
-                    write_nodes(new, node, self.target, self._writes)
-                except ValueError as error:
-                    raise self._refusal(str(error)) from error
-            case layouts.Nullable(inner):
-                self.target.write_bool((node is None) == new.is_null)
-                if node is None:
-                    self.target.write_bytes(bytes(new.padding))
-                else:
-                    self._graph(node, inner)
-            case layouts.Repeated(element):
-                values = self._elements(node)
-                self.target.write_int(len(values))
-                for value in values:
-                    self._graph(value, element)
-            case Probe(number):
-                self._look_into(number, node)
-            case layouts.MapOf(key, value):
-                pairs = self._elements(node)
-                self.target.write_int(len(pairs))
-                for pair in pairs:
-                    self._graph(pair[0], key)
-                    self._graph(pair[1], value)
-            case _:
-                self._single(node, new)
+        try:
+            if isinstance(new, Probe):
+                self._look_into(new.number, node)
+            else:
+                ObjectWriter(self.target, self._writes).write(node, new)
+        except UnencodableError as error:
+            raise self._refusal(error.message) from error
 
     def _look_into(self, number: int, node: KryoNode | None) -> None:
-        for element in [] if node is None else self._elements(node):
+        for element in [] if node is None else elements_of(node):
             parts_of_it = element if isinstance(element, tuple) else (element,)
             names = tuple(None if part is None else part.class_name for part in parts_of_it)
             self.seen.append((number, names))
-
-    def _elements(self, node: KryoNode | None) -> list[Value]:
-        """The elements of a collection, or the pairs of a map, which are nodes."""
-        content = None if node is None else node.content
-        values = content.values if isinstance(content, Detailed) else content
-        if not isinstance(values, list):
-            raise self._refusal(f"{_named(node)} where a collection is expected")
-        return values
-
-    def _single(self, node: KryoNode | None, new: Layout) -> None:
-        classes = _CLASSES.get(type(new), ())
-        if node is None or node.class_name not in classes:
-            expected = classes[0] if classes else type(new).__name__
-            raise self._refusal(f"{_named(node)} where {expected} is expected")
-        try:
-            EntryWriter(self.target).write(new, _value(node))
-        except (UnfitError, ValueError) as error:
-            raise self._refusal(str(error)) from error
 
     def _nullable(self, old: layouts.Nullable, new: layouts.Nullable) -> None:
         if self.view.read_bool() == old.is_null:
@@ -371,15 +307,3 @@ class _Walk:
 
     def _refusal(self, message: str) -> UnencodableError:
         return UnencodableError(f"{message}, at offset {self.view.offset} of the value")
-
-
-def _named(node: KryoNode | None) -> str:
-    return "null" if node is None else node.class_name
-
-
-def _value(node: KryoNode) -> Value:
-    """The value of an object as Arrow's lists have it."""
-    plain = flattened(node)
-    if node.class_name in _DATES:
-        return times.to_timestamp(plain.fields["millis"], "ms", is_utc=True)
-    return DECLARED_TYPES[node.class_name].converted(node.class_name, plain)

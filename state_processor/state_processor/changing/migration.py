@@ -3,23 +3,25 @@
 Objects of Kryo are written as Kryo 5 has them, and collections that 2.x has serializers for are
 written with these. All else passes through as the bytes that it is.
 
-Of what the elements of such a collection are, the user's description of the POJO around it tells, or
-else the first element that the savepoint has: all others have to be of the same class.
+Of what the elements of such a collection are, ``collection_elements`` tells.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from savepoint_formats.errors import MigrationError, SchemaChangeError, within
 from savepoint_formats.pass_through.recoded_entries import RecodedStates, entry_layouts
-from savepoint_formats.snapshots.flink_2 import has_own_serializer, of_flink_2
+from savepoint_formats.snapshots.extracted import Extraction
+from savepoint_formats.snapshots.flink_2 import of_flink_2
+from savepoint_formats.snapshots.subclasses import kryo_in, with_subclasses
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.state import keyed_state
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo_collections import collection_places
-from savepoint_formats.values.recoding import Recoding, element_classes, holds_kryo
+from savepoint_formats.values.recoding import Recoding, holds_kryo
+from state_processor.changing.collection_elements import described_elements, observed_elements
 from state_processor.changing.header_changes import RenamedElements
 from state_processor.changing.stored_elements import (
     StoredElements,
@@ -30,17 +32,17 @@ from state_processor.changing.stored_rows import stored_pieces
 from state_processor.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from savepoint_formats.layout import KryoField, Layout
+    from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
-    from savepoint_formats.values.kryo_collections import CollectionPlace
     from state_processor.snapshot.operator import Operator
     from state_processor.writing.operator_rows import ElementRows, NewOperatorState
 
     Values = Iterator[tuple[Layout, bytes]]
-    Elements = tuple[str, ...] | None
+
+PartT = TypeVar("PartT")
 
 
 @dataclass(frozen=True)
@@ -50,14 +52,14 @@ class Migration:
     Attributes:
         key: The serializer of keys as it is to be; None if there is no keyed state.
         infos: Name of a keyed state -> what its header is to say, if it is written anew.
-        elements: Name of an operator state -> the state as it is to be, likewise.
+        elements: Name of an operator state -> the state as it was, and as it is to be, likewise.
         reads: The Kryo that wrote the objects.
         writes: The Kryo that is to read them.
     """
 
     key: TypeSerializerSnapshot | None
     infos: Mapping[str, StateMetaInfo]
-    elements: Mapping[str, NewOperatorState]
+    elements: Mapping[str, tuple[NewOperatorState, NewOperatorState]]
     reads: KryoDialect
     writes: KryoDialect
 
@@ -77,15 +79,16 @@ class Migration:
 
     def rows(self, rows: StoredElements) -> ElementRows:
         """The elements of an operator state anew, or as they are."""
-        old, new = rows.state, self.elements.get(rows.state.name)
-        if new is None:
+        states = self.elements.get(rows.state.name)
+        if states is None:
             return rows
+        old, new = states
         recoding = Recoding(element_layout(old), element_layout(new), self.reads, self.writes)
         return RenamedElements(replace(rows, recoding=recoding), new)
 
 
 def migration_of(operator: Operator, removed: frozenset[str]) -> Migration | None:
-    """How the states of an operator are written; None if none has anything of Kryo in it.
+    """How the states of an operator are written; None if none has anything in it that changes.
 
     Args:
         operator: The operator.
@@ -93,155 +96,165 @@ def migration_of(operator: Operator, removed: frozenset[str]) -> Migration | Non
 
     Raises:
         MigrationError: Nobody tells what is in a collection, or it has no serializer that is known.
+            The message names all such states.
         SavepointError: A file can't be read.
     """
-    kryo = _kryo_of(operator)
+    planning = _Planning.of(operator, removed)
     with within(f"operator {operator.name}"):
-        key, infos = _keyed(operator, removed)
-        elements = dict(_operator_states(operator, removed))
-    if not infos and not elements:
-        return None
-    writes = KryoDialect(KryoVersion.V5_6, kryo.classes)
-    return Migration(key, infos, elements, kryo, writes)
+        migration = planning.migration()
+        if planning.problems:
+            raise MigrationError("; ".join(planning.problems))
+    return migration if migration.touched else None
 
 
-def _kryo_of(operator: Operator) -> KryoDialect:
-    """The Kryo of the Flink that wrote the operator's state."""
-    assert operator.kryo is not None  # as it is one of a savepoint
-    return operator.kryo
+@dataclass(frozen=True)
+class _Planning:
+    """Makes of an operator's serializers those of Flink 2.x, and notes what can't be made.
 
-
-def _keyed(
-    operator: Operator, removed: frozenset[str]
-) -> tuple[TypeSerializerSnapshot | None, dict[str, StateMetaInfo]]:
-    """The serializer of keys, and the states whose bytes change."""
-    if not any(state.kind.is_keyed for state in operator.catalog.states):
-        return None, {}
-    types = StoredTypes.of(operator)
-    kept = [info for info in types.states if info.name not in removed]
-    has_other_keys = holds_kryo(types.key.layout())
-    infos = {}
-    for info in kept:
-        holds = any(holds_kryo(entry.snapshot.layout()) for _, entry in info.serializers)
-        if holds or has_other_keys:
-            with within(f"state {info.name!r}"):
-                infos[info.name] = _info(operator, info)
-    return _migrated(operator, types.key, None), infos
-
-
-def _info(operator: Operator, info: StateMetaInfo) -> StateMetaInfo:
-    """What a header says of a state in 2.x."""
-    for role, entry in info.serializers:
-        values = _values(operator, info.name) if role == VALUE_SERIALIZER else None
-        info = info.with_serializer(role, _migrated(operator, entry.snapshot, values))
-    return info
-
-
-def _operator_states(
-    operator: Operator, removed: frozenset[str]
-) -> Iterator[tuple[str, NewOperatorState]]:
-    for name, state in StoredElements.states_of(operator).items():
-        if name in removed or not holds_kryo(element_layout(state)):
-            continue
-        with within(f"state {name!r}"):
-            values = ((state.element.layout(), value) for value in stored_elements(operator, state))
-            is_list = state.key is None
-            element = _migrated(operator, state.element, values if is_list else None)
-            key = None if state.key is None else _migrated(operator, state.key, None)
-            yield name, replace(state, element=element, key=key)
-
-
-def _values(operator: Operator, name: str) -> Values:
-    """The values of a keyed state, and how they lie."""
-    for piece in stored_pieces(operator, name):
-        _, layout = entry_layouts(piece.state)
-        if layout is not None:
-            for value in piece.entries.values:
-                yield layout, value.as_py()
-
-
-def _migrated(
-    operator: Operator, snapshot: TypeSerializerSnapshot, values: Values | None
-) -> TypeSerializerSnapshot:
-    """A serializer as Flink 2.x has it.
-
-    Args:
+    Attributes:
         operator: The operator.
-        snapshot: The serializer.
-        values: What to look into, if nobody has described what collections have in them: the last
-            of the serializer's collections are those of these values.
+        removed: The names of states that are left out.
+        types: The serializers of its keyed state; None if it has none.
+        elements: Its operator state.
+        kryo: The Kryo that wrote the objects.
+        written: What Flink 1.x has made of the user's classes.
+        extraction: What Flink 2.x makes of them.
+        problems: What is refused.
     """
-    places = collection_places(snapshot.layout())
-    if not places:
-        return snapshot
-    known = _described(operator, places)
-    if len(known) < len(places) and values is not None:
-        known = _observed(operator, places, values) | known
-    unknown = [str(place) for number, place in enumerate(places) if number not in known]
-    if unknown:
-        raise MigrationError(
-            f"no value says what is in {', '.join(unknown)}: describe the class around it, with the"
-            " types of its fields, as kryo_class(…) or by --classes"
-        )
-    for number, elements in known.items():
-        _expect_serializers(places[number], elements)
-    try:
-        return of_flink_2(snapshot, [known[number] for number in range(len(places))])
-    except SchemaChangeError as error:
-        raise MigrationError(str(error)) from error
 
+    operator: Operator
+    removed: frozenset[str]
+    types: StoredTypes | None
+    elements: Mapping[str, NewOperatorState]
+    kryo: KryoDialect
+    written: Extraction
+    extraction: Extraction
+    problems: list[str] = field(default_factory=list)
 
-def _described(operator: Operator, places: tuple[CollectionPlace, ...]) -> dict[int, Elements]:
-    """What the user says of collections, by their numbers; of no type they stay with Kryo."""
-    fields = {
-        (description.class_name, field.name): field
-        for description in _kryo_of(operator).classes
-        for field in description.fields
-    }
-    known: dict[int, Elements] = {}
-    for number, place in enumerate(places):
-        field = fields.get((place.pojo, place.field))
-        if field is None:
-            continue
-        if field.type != place.class_name:
+    @classmethod
+    def of(cls, operator: Operator, removed: frozenset[str]) -> Self:
+        """That of an operator."""
+        kryo = operator.kryo
+        assert kryo is not None  # as it is one of a savepoint
+        is_keyed = any(state.kind.is_keyed for state in operator.catalog.states)
+        types = StoredTypes.of(operator) if is_keyed else None
+        elements = StoredElements.states_of(operator)
+        extraction = Extraction(kryo.classes, kryo_in(*_serializers(types, elements)))
+        written = replace(extraction, is_of_flink_1=True)
+        return cls(operator, removed, types, elements, kryo, written, extraction)
+
+    def migration(self) -> Migration:
+        """How all states are written, but for those that are refused."""
+        infos, key = {}, None
+        if self.types is not None:
+            kept = [info for info in self.types.states if info.name not in self.removed]
+            has_other_keys = self._changes(self.types.key)
+            if kept:
+                key = self._noted("keys", lambda key: self._migrated(key, None), self.types.key)
+            for info in kept:
+                if has_other_keys or any(
+                    self._changes(entry.snapshot) for _, entry in info.serializers
+                ):
+                    infos[info.name] = self._noted(f"state {info.name!r}", self._info, info)
+        elements = {}
+        for name, state in self.elements.items():
+            if name not in self.removed and any(map(self._changes, _parts(state))):
+                states = self._noted(f"state {name!r}", self._element_states, (state, state))
+                elements[name] = states
+        writes = KryoDialect(KryoVersion.V5_6, self.kryo.classes)
+        return Migration(key, infos, elements, self.kryo, writes)
+
+    def _noted(self, what: str, make: Callable[[PartT], PartT], part: PartT) -> PartT:
+        """What is made of a part; the part itself, and a problem, where it is refused."""
+        try:
+            return make(part)
+        except MigrationError as error:
+            self.problems.append(f"{what}: {error}")
+            return part
+
+    def _changes(self, snapshot: TypeSerializerSnapshot) -> bool:
+        """Whether values of a serializer lie in another way in Flink 2.x, or nobody can say."""
+        try:
+            known = self._known(snapshot)
+        except MigrationError:
+            return True
+        return known != snapshot or holds_kryo(known.layout())
+
+    def _known(self, snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
+        """A serializer as Flink 1.x would have it, had it met all subclasses."""
+        try:
+            return with_subclasses(snapshot, self.written)
+        except SchemaChangeError as error:
+            raise MigrationError(str(error)) from error
+
+    def _info(self, info: StateMetaInfo) -> StateMetaInfo:
+        """What a header says of a state in 2.x."""
+        for role, entry in info.serializers:
+            values = self._values(info.name) if role == VALUE_SERIALIZER else None
+            info = info.with_serializer(role, self._migrated(entry.snapshot, values))
+        return info
+
+    def _element_states(
+        self, states: tuple[NewOperatorState, NewOperatorState]
+    ) -> tuple[NewOperatorState, NewOperatorState]:
+        """An operator state as it was, and as it is to be."""
+        state, _ = states
+        key = None if state.key is None else self._known(state.key)
+        known = replace(state, element=self._known(state.element), key=key)
+        layout = known.element.layout()
+        values = ((layout, value) for value in stored_elements(self.operator, state))
+        element = self._migrated(state.element, values if key is None else None)
+        new_key = None if state.key is None else self._migrated(state.key, None)
+        return known, replace(state, element=element, key=new_key)
+
+    def _values(self, name: str) -> Values:
+        """The values of a keyed state, and how they lie."""
+        for piece in stored_pieces(self.operator, name):
+            _, layout = entry_layouts(piece.state)
+            if layout is not None:
+                for value in piece.entries.values:
+                    yield layout, value.as_py()
+
+    def _migrated(
+        self, snapshot: TypeSerializerSnapshot, values: Values | None
+    ) -> TypeSerializerSnapshot:
+        """A serializer as Flink 2.x has it.
+
+        Args:
+            snapshot: The serializer.
+            values: What to look into, if nobody has described what collections have in them: the
+                last of the serializer's collections are those of these values.
+        """
+        snapshot = self._known(snapshot)
+        places = collection_places(snapshot.layout())
+        known = described_elements(places, self.kryo)
+        if len(known) < len(places) and values is not None:
+            known |= observed_elements(places, known, values, self.kryo)
+        unknown = [str(place) for number, place in enumerate(places) if number not in known]
+        if unknown:
             raise MigrationError(
-                f"{place} is described as {field.type}, but is a {place.class_name}"
+                f"no value says what is in {', '.join(unknown)}: describe the class around it,"
+                " with the types of its fields, as kryo_class(…) or by --classes"
             )
-        known[number] = _elements(field)
-    return known
+        elements = [known[number] for number in range(len(places))]
+        try:
+            return of_flink_2(snapshot, elements, self.extraction)
+        except SchemaChangeError as error:
+            raise MigrationError(str(error)) from error
 
 
-def _elements(field: KryoField) -> Elements:
-    """The types of elements; Flink leaves it to Kryo where one has arguments of its own."""
-    if any(argument.arguments or argument.wildcard for argument in field.arguments):
-        return None
-    return tuple(argument.type for argument in field.arguments) or None
+def _serializers(
+    types: StoredTypes | None, elements: Mapping[str, NewOperatorState]
+) -> Iterator[TypeSerializerSnapshot]:
+    if types is not None:
+        yield types.key
+        yield from (entry.snapshot for info in types.states for _, entry in info.serializers)
+    for state in elements.values():
+        yield from _parts(state)
 
 
-def _observed(
-    operator: Operator, places: tuple[CollectionPlace, ...], values: Values
-) -> dict[int, Elements]:
-    """What is in collections, by their numbers, as far as the savepoint says."""
-    by_number: dict[int, list[str | None]] = {}
-    for layout, value in values:
-        first = len(places) - len(collection_places(layout))
-        for number, classes in element_classes(layout, value, _kryo_of(operator)):
-            seen = by_number.setdefault(first + number, [None] * len(classes))
-            seen[:] = [class_name or other for class_name, other in zip(seen, classes, strict=True)]
-        if len(by_number) == len(places) and all(None not in seen for seen in by_number.values()):
-            break
-    return {
-        number: tuple(class_name for class_name in seen if class_name is not None)
-        for number, seen in by_number.items()
-        if None not in seen
-    }
-
-
-def _expect_serializers(place: CollectionPlace, elements: Elements) -> None:
-    for class_name in elements or ():
-        if not has_own_serializer(class_name):
-            raise MigrationError(
-                f"{place} has elements of {class_name}: only those of single values of the JDK can"
-                " be written for Flink 2.x; leave the state out, or restore and save it with 1.x in"
-                " another form"
-            )
+def _parts(state: NewOperatorState) -> Iterator[TypeSerializerSnapshot]:
+    """The serializers of an operator state."""
+    if state.key is not None:
+        yield state.key
+    yield state.element

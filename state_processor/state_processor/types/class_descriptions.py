@@ -8,6 +8,11 @@
         id: long
         content: java.lang.String
       final: true
+      pojo: false
+    - class: shop.BigItem
+      fields: {name: java.lang.String, marks: "java.util.List<java.lang.String>"}
+      pojo: true
+      extends: shop.Item
     - class: shop.Colour
       constants: [RED, GREEN]
 
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import KryoClass
     from state_processor.types.described_classes import ClassToDescribe
 
-_MEMBERS = ("class", "fields", "final", "constants")
+_MEMBERS = ("class", "fields", "final", "constants", "pojo", "extends")
 _TO_FILL_IN = "  fields: {}  # name: type, of all fields that are neither static nor transient"
 
 
@@ -83,7 +88,13 @@ def _class(section: YamlSection) -> KryoClass:
         assert fields is not None  # as it has this one
         types[field] = fields.text(field)
         fields.parsed(field, lambda text, field=field: kryo_class(name, {field: text}))  # type: ignore[misc]  # the name of the moment
-    return kryo_class(name, types, is_final=is_final)
+    return kryo_class(
+        name,
+        types,
+        is_final=is_final,
+        is_pojo=section.flag("pojo") if "pojo" in section.fields else None,
+        superclass=section.text("extends") if "extends" in section.fields else "",
+    )
 
 
 def class_descriptions_text(

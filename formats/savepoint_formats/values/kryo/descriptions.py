@@ -4,7 +4,9 @@
 
     [{"class": "com.acme.Order",
       "fields": {"id": "long", "tags": "java.util.List<java.lang.String>", "raw": "byte[]"}},
-     {"class": "com.acme.Color", "constants": ["RED", "GREEN"], "final": true}]
+     {"class": "com.acme.Color", "constants": ["RED", "GREEN"], "final": true},
+     {"class": "com.acme.Gift", "fields": {"id": "long", "to": "java.lang.String"},
+      "pojo": true, "extends": "com.acme.Order"}]
 
 A type is a primitive or the full name of a class, a nested one with ``$``. It may have arguments,
 which are types of classes, and ``[]`` behind it: ``java.util.Map<java.lang.String, long[]>[]``.
@@ -41,7 +43,7 @@ _BOUNDS = ("extends", "super")
 _OBJECT = "java.lang.Object"
 _MOST_ARGUMENTS = 2
 _MOST_DEPTH = 20
-_MEMBERS = {"class", "fields", "final", "constants"}
+_MEMBERS = {"class", "fields", "final", "constants", "pojo", "extends"}
 
 
 def kryo_class(
@@ -50,6 +52,8 @@ def kryo_class(
     *,
     is_final: bool = False,
     constants: Sequence[str] = (),
+    is_pojo: bool | None = None,
+    superclass: str = "",
 ) -> KryoClass:
     """A class whose objects Kryo wrote field by field, or an enum.
 
@@ -60,6 +64,9 @@ def kryo_class(
         is_final: Whether the class is declared final, or is an enum of constants without bodies.
             It decides what is in the bytes.
         constants: Of an enum, the names of its constants in their order.
+        is_pojo: Whether Flink takes the class as a POJO, where it knows that it meets one; it does
+            not change the bytes of Kryo. ``migrate`` asks for it of what is in collections.
+        superclass: Of a POJO, the POJO that it extends, if objects of this class stand for it.
 
     Raises:
         ValueError: A type cannot be read.
@@ -70,7 +77,7 @@ def kryo_class(
     described = tuple(_field(name, text) for name, text in (fields or {}).items())
     if described and constants:
         raise ValueError(f"{class_name} has fields and constants, expected either")
-    return KryoClass(class_name, described, is_final, tuple(constants))
+    return KryoClass(class_name, described, is_final, tuple(constants), is_pojo, superclass)
 
 
 def kryo_classes_of(text: str) -> tuple[KryoClass, ...]:
@@ -92,11 +99,24 @@ def _class_of(described: Any) -> KryoClass:
     match described:
         case {"class": str(name)} if set(described) <= _MEMBERS:
             fields, constants = described.get("fields", {}), described.get("constants", [])
-            if isinstance(fields, dict) and isinstance(constants, list):
-                is_final = described.get("final", False) is True
-                return kryo_class(name, fields, is_final=is_final, constants=constants)
+            is_pojo, superclass = described.get("pojo"), described.get("extends", "")
+            if (
+                isinstance(fields, dict)
+                and isinstance(constants, list)
+                and (is_pojo is None or isinstance(is_pojo, bool))
+                and isinstance(superclass, str)
+            ):
+                return kryo_class(
+                    name,
+                    fields,
+                    is_final=described.get("final", False) is True,
+                    constants=constants,
+                    is_pojo=is_pojo,
+                    superclass=superclass,
+                )
     raise ValueError(
-        f"a class of Kryo is {described!r}, expected 'class' and 'fields' or 'constants', and 'final'"
+        f"a class of Kryo is {described!r}, expected 'class' and 'fields' or 'constants', and"
+        " 'final', 'pojo' or 'extends'"
     )
 
 
@@ -112,7 +132,9 @@ def kryo_class_members(kryo_class: KryoClass) -> dict[str, Any]:
         plain["constants"] = list(kryo_class.constants)
     else:
         plain["fields"] = {field.name: source_type(field) for field in kryo_class.fields}
-    return plain | ({"final": True} if kryo_class.is_final else {})
+    plain |= {"final": True} if kryo_class.is_final else {}
+    plain |= {} if kryo_class.is_pojo is None else {"pojo": kryo_class.is_pojo}
+    return plain | ({"extends": kryo_class.superclass} if kryo_class.superclass else {})
 
 
 def _field(name: str, text: str) -> KryoField:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.commands import lines, run
 from support.object_classes import CLASSES
-from support.object_samples import opened
+from support.object_samples import by_id, opened
 from support.sample_rows import SAMPLES
 
 from savepoint_formats.values.kryo.descriptions import kryo_classes_json
@@ -25,6 +25,7 @@ OLD = [
     for kind in ("hashmap-canonical", "hashmap-native", "rocksdb-canonical", "rocksdb-native")
 ]
 TAGS = "java.util.List"
+TEXT = "java.lang.String"
 
 
 def described(tags: str) -> tuple[KryoClass, ...]:
@@ -72,12 +73,34 @@ def test_a_description_says_what_is_in_a_collection(tags: str) -> None:
     ("tags", "message"),
     [
         ("java.util.Set<java.lang.String>", r"shop.Basket.tags is described as java.util.Set"),
-        ("java.util.List<shop.Parcel>", r"shop.Basket.tags has elements of shop.Parcel: only"),
+        ("java.util.List<shop.Parcel>", r"state 'basket': objects of shop.Parcel: say in its"),
+        ("java.util.List<shop.Other>", r"objects of shop.Other: describe the class"),
     ],
 )
 def test_a_collection_that_cannot_be_written_is_refused_at_once(tags: str, message: str) -> None:
     with pytest.raises(MigrationError, match=message):
         opened(OLD[0], described(tags)).migrate()
+
+
+def test_all_that_is_refused_is_named_at_once() -> None:
+    classes = (*described("java.util.List<shop.Other>"), kryo_class("shop.Code"))
+    pojo = kryo_class("shop.CardPayment", {"card": "shop.Code"}, superclass="shop.Payment")
+    with pytest.raises(MigrationError, match=r"say in its.*; in operator payments") as refused:
+        opened("objects-1.20.5-hashmap-native", (*classes, pojo)).migrate()
+    assert "objects of shop.Other: describe the class; in operator baskets" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "sample", ["objects-1.20.5-hashmap-native", "objects-1.20.5-hashmap-canonical"]
+)
+def test_a_subclass_that_only_a_description_knows_comes_along(sample: str) -> None:
+    fields = {"card": TEXT, "cents": "long", "month": "int", "payer": TEXT}
+    card = kryo_class("shop.CardPayment", fields, is_pojo=True, superclass="shop.Payment")
+    savepoint = opened(sample, (*CLASSES, card))
+    rows = by_id(savepoint, "payments.keyed_state")
+    assert rows == by_id(opened("objects-1.20.5-rocksdb-native"), "payments.keyed_state")
+    plan = savepoint.migrate().plan("/nowhere/out", check=True)
+    assert "payments" in {one.operator for one in plan.operators if one.action == "changed"}
 
 
 def test_an_element_of_another_class_than_the_description_is_refused() -> None:

@@ -6,7 +6,7 @@ import pytest
 from support.voucher_classes import CLASSES
 
 from savepoint_formats.errors import DescriptionError
-from savepoint_formats.values.kryo.descriptions import kryo_classes_json
+from savepoint_formats.values.kryo.descriptions import kryo_class, kryo_classes_json
 from state_processor.types.class_descriptions import class_descriptions_text, described_classes
 from state_processor.types.described_classes import ClassToDescribe
 
@@ -17,6 +17,7 @@ WRONG = {
     "- class: a.B\n  field: {id: long}": "line 2, [0]: there is no field 'field'",
     "- fields: {id: long}": "line 1, [0]: field 'class' is missing",
     "- class: a.B\n- class: a.B": "line 2, [1].class: a.B is described twice",
+    "- class: a.B\n  pojo: maybe": "line 2, [0].pojo: it is 'maybe', expected true or false",
     "- class: a.B\n  final: maybe": "line 2, [0].final: it is 'maybe', expected true or false",
     "- class: a.B\n  constants: []": "line 2, [0].constants: it is an empty list",
     "- class: a.B\n  constants: [A]\n  fields: {a: int}": "line 3, [0].fields: a class has",
@@ -35,8 +36,11 @@ def test_what_is_wrong_is_told_with_its_line(text: str) -> None:
 
 
 def test_a_description_is_what_was_written() -> None:
-    for text in (class_descriptions_text(CLASSES), kryo_classes_json(CLASSES)):
-        assert described_classes(text, "classes.yaml") == CLASSES
+    item = kryo_class("a.Item", {"rows": "java.util.List<java.util.List<a.B[]>>"}, is_pojo=True)
+    big = kryo_class("a.BigItem", {"id": "long"}, is_pojo=False, superclass="a.Item")
+    classes = (*CLASSES, item, big)
+    for text in (class_descriptions_text(classes), kryo_classes_json(classes)):
+        assert described_classes(text, "classes.yaml") == classes
     assert described_classes("", "classes.yaml") == described_classes("[]", "classes.yaml") == ()
 
 

@@ -1,0 +1,112 @@
+"""Of what the elements of collections are declared, which no snapshot of Flink 1.x says.
+
+The user's description of the POJO around a collection tells, or else the first element that the
+savepoint has: all others have to be of the same class.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats.errors import MigrationError
+from savepoint_formats.snapshots.extracted import elements_of, has_own_serializer
+from savepoint_formats.values.kryo.classes import FINAL_CLASSES
+from savepoint_formats.values.kryo_collections import collection_places, is_generic
+from savepoint_formats.values.recoding import element_classes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.snapshots.extracted import Elements
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.values.kryo_collections import CollectionPlace
+
+    Places = tuple[CollectionPlace, ...]
+
+
+def described_elements(places: Places, kryo: KryoDialect) -> dict[int, Elements]:
+    """What the user says of collections, by their numbers; of no type they stay with Kryo.
+
+    Raises:
+        MigrationError: A field is described as of another type than its serializer is for.
+    """
+    fields = {
+        (described.class_name, field.name): field
+        for described in kryo.classes
+        for field in described.fields
+    }
+    known: dict[int, Elements] = {}
+    for number, place in enumerate(places):
+        field = fields.get((place.pojo, place.field))
+        if field is None:
+            continue
+        if _component(field.type) != place.class_name:
+            raise MigrationError(
+                f"{place} is described as {field.type}, but is a {place.class_name}"
+            )
+        known[number] = elements_of(field)
+    return known
+
+
+def observed_elements(
+    places: Places,
+    known: Mapping[int, Elements],
+    values: Iterable[tuple[Layout, bytes]],
+    kryo: KryoDialect,
+) -> dict[int, Elements]:
+    """What is in collections, by their numbers, as far as their first elements say.
+
+    Args:
+        places: All collections of a serializer.
+        known: Those that are known.
+        values: Values of the serializer, or of its last part, and how they lie.
+        kryo: The Kryo that wrote them.
+
+    Raises:
+        MigrationError: A first element may be of a class that is not that of its declaration.
+        UndecodableError: An object is of a class that nobody can read.
+    """
+    seen: dict[int, list[str | None]] = {}
+    for layout, value in values:
+        first = len(places) - len(collection_places(layout))
+        for number, classes in element_classes(layout, value, kryo):
+            of_it = seen.setdefault(first + number, [None] * len(classes))
+            of_it[:] = [known or name for known, name in zip(of_it, classes, strict=True)]
+        if len(seen) == len(places) and all(None not in of_it for of_it in seen.values()):
+            break
+    return {
+        number: _as_declared(places[number], [name for name in of_it if name is not None], kryo)
+        for number, of_it in seen.items()
+        if None not in of_it and number not in known
+    }
+
+
+def _as_declared(place: CollectionPlace, seen: list[str], kryo: KryoDialect) -> Elements:
+    """What elements of these classes are declared as; Kryo keeps those that have type arguments."""
+    if any(map(is_generic, seen)):
+        return None
+    return tuple(_declared(place, name, kryo) for name in seen)
+
+
+def _declared(place: CollectionPlace, name: str, kryo: KryoDialect) -> str:
+    described = {known.class_name: known for known in kryo.classes}
+    own = described.get(name)
+    around = described.get(name.rpartition("$")[0])
+    if own is None and around is not None and around.constants:
+        return around.class_name  # the body of a constant
+    if has_own_serializer(name) or name in FINAL_CLASSES or name.startswith("["):
+        return name
+    if own is not None and (own.is_final or own.constants or (own.is_pojo and not own.superclass)):
+        return name
+    raise MigrationError(
+        f"{place} has objects of {name} in it, which may be declared as those of another class:"
+        " describe the class around it, with the types of its fields, and whether what is in it"
+        " are POJOs (is_pojo), as kryo_class(…) or by --classes"
+    )
+
+
+def _component(type_name: str) -> str:
+    """What an array has in it, or the type itself."""
+    element = type_name.lstrip("[")
+    return type_name if element == type_name else element[1:-1]
