@@ -63,6 +63,10 @@ from savepoint_formats.errors import (
 from savepoint_formats.values.kryo.descriptions import kryo_class
 from savepoint_formats.values.kryo.dialect import KryoClass, KryoField
 from state_processor.checks.garbage import Garbage
+from state_processor.functions.broadcast_functions import (
+    BroadcastProcessFunction,
+    KeyedBroadcastProcessFunction,
+)
 from state_processor.functions.process_functions import (
     BroadcastStateBootstrapFunction,
     KeyedCoProcessFunction,
@@ -96,6 +100,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AggregatingStateDescriptor",
+    "BroadcastProcessFunction",
     "BroadcastStateBootstrapFunction",
     "ClassNotNamedError",
     "ColumnNotFoundError",
@@ -113,6 +118,7 @@ __all__ = [
     "InexactTimeError",
     "KeyGroupError",
     "KeyTypeError",
+    "KeyedBroadcastProcessFunction",
     "KeyedCoProcessFunction",
     "KeyedProcessFunction",
     "KeyedStateBootstrapFunction",

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.currency_job import Inputs, convert_and_summarize
 from support.flink_restore import (
     BACKENDS,
     RELEASES,
+    Elements,
     FlinkRestore,
     KeyedState,
     Operator,
     TimerService,
 )
-from support.sample_rows import Rows, in_order
+from support.sample_rows import Rows, Sample, in_order
 
 from state_processor import (
     ListStateDescriptor,
@@ -137,6 +139,14 @@ def windows() -> Rows:
     ]
 
 
+CONVERTED = Operator(
+    "converted",
+    key="INT",
+    states=(KeyedState.value("total", "DOUBLE"), KeyedState.value("count", "INT")),
+    elements=(Elements("rates", "broadcast", ("INT", "DOUBLE")),),
+)
+
+
 @pytest.fixture(scope="module")
 def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
     path = str(tmp_path_factory.mktemp("functions") / "savepoint")
@@ -144,7 +154,10 @@ def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> st
     keyed = OperatorTransformation.bootstrap_with(rows).assign_timestamps("id").key_by("word")
     writer = Savepoint.create(spark, parallelism=2)
     writer = writer.with_operator("seen", keyed.transform(seen_function()))
-    writer.with_operator("windowed", keyed.transform(windowed_function())).write(path)
+    writer = writer.with_operator("windowed", keyed.transform(windowed_function()))
+    inputs = Inputs.of(spark)
+    both = inputs.transactions.key_by("account_id").connect(inputs.rates)
+    writer.with_operator("converted", both.transform(convert_and_summarize())).write(path)
     return path
 
 
@@ -173,3 +186,15 @@ def test_state_of_windows_is_there(
 ) -> None:
     restored = flink_restore(written, WINDOWED, flink=flink, backend=backend)
     assert restored.window_state("windowed") == in_order(windows())
+
+
+@pytest.mark.parametrize("flink", RELEASES)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_broadcast_state_is_there_beside_keyed_state(
+    flink_restore: FlinkRestore, written: str, flink: str, backend: str
+) -> None:
+    sample = Sample("currency-2.2.1-hashmap-canonical")
+    restored = flink_restore(written, CONVERTED, flink=flink, backend=backend)
+    assert restored.keyed_state("converted") == in_order(sample.keyed_state("summarize"))
+    rates = sample.elements("currency_converter", "rates")
+    assert in_order(restored.elements("converted", "rates")) == in_order(3 * rates)

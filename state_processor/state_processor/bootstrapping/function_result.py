@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Self
-
-from pyspark.sql import functions as F
-from pyspark.storagelevel import StorageLevel
 
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from state_processor.functions.backends import TimerService
 from state_processor.functions.batch_function import BatchRows
-from state_processor.functions.run_table import OUTPUT, Outputs, RunTable, StateInTable, state_ids
-from state_processor.snapshot.task_errors import typed_errors
+from state_processor.functions.outputs import OUTPUT, Outputs, kept_once, rows_in
+from state_processor.functions.run_table import RunTable, StateInTable, state_ids
 from state_processor.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
 
     from savepoint_formats.metadata import OperatorState
+    from state_processor.bootstrapping.operator_state_transformation import (
+        OperatorStateTransformation,
+    )
+    from state_processor.functions.broadcast_run import BroadcastResult
     from state_processor.functions.function_rows import FunctionRows
     from state_processor.functions.side_outputs import OutputTag
     from state_processor.snapshot.operator import Operator
+    from state_processor.writing.operator_rows import ElementRows
     from state_processor.writing.write_context import WriteContext
 
 
@@ -32,14 +34,16 @@ class FunctionStateTransformation:
 
     Attributes:
         rows: The function, and what it is given.
+        operator_states: State of the operator that belongs to no key.
     """
 
     rows: FunctionRows | BatchRows | StateInTable
+    operator_states: tuple[ElementRows, ...] = ()
 
     def __repr__(self) -> str:
-        return (
-            f"FunctionStateTransformation(states {[state.new.name for state in self.rows.states]})"
-        )
+        names = [state.new.name for state in self.rows.states]
+        names += [elements.state.name for elements in self.operator_states]
+        return f"FunctionStateTransformation(states {names})"
 
     def write(self, context: WriteContext) -> OperatorState:
         """See ``StateTransformation``."""
@@ -47,7 +51,7 @@ class FunctionStateTransformation:
 
     def plan(self) -> OperatorPlan:
         """What is to be written."""
-        return OperatorPlan(self.rows.plan())
+        return OperatorPlan(self.rows.plan(), self.operator_states)
 
     @property
     def initial(self) -> Operator | None:
@@ -61,43 +65,56 @@ class FunctionResult:
     """What one run of a function has made; Spark keeps it while this lives.
 
     Attributes:
-        rows: The function, and what it was given.
-        outputs: What it gives.
-        table: What it has made, see ``run_table``.
-        max_parallelism: The number of key groups of the state.
+        outputs: What the function gives.
+        tables: What it has made, see ``run_table`` and ``broadcast_run``.
+        state: What it has left as state, timers among it, for an operator of a savepoint.
+
+    Example:
+        >>> Savepoint.create(spark).with_operator("totals", run.state).write(path)
     """
 
-    rows: FunctionRows
     outputs: Outputs
-    table: DataFrame
-    max_parallelism: int
+    tables: tuple[DataFrame, ...]
+    state: FunctionStateTransformation | OperatorStateTransformation
 
     def __repr__(self) -> str:
-        states = [state.new.name for state in self.rows.states]
-        return f"FunctionResult(outputs {list(self.outputs.columns)}, states {states})"
+        return f"FunctionResult(outputs {list(self.outputs.columns)}, {self.state})"
 
     @classmethod
     def of(
         cls,
         rows: FunctionRows,
-        schema: StructType | str | None,
+        outputs: Outputs,
         watermark: int | None,
         max_parallelism: int,
+        broadcast: BroadcastResult | None = None,
     ) -> Self:
-        """Runs a function; see ``KeyedRowsTransformation.run``."""
+        """Runs a function; see ``KeyedRowsTransformation.run``.
+
+        Args:
+            rows: The function, and what it is given.
+            outputs: What it gives.
+            watermark: Timers up to this one fire, in ms; None for no timers.
+            max_parallelism: The number of key groups of the state.
+            broadcast: What it has made of broadcast rows.
+        """
         if not 1 <= max_parallelism <= MAX_PARALLELISM:
             raise ValueError(
                 f"max_parallelism={max_parallelism}, expected 1 <= max parallelism <= {MAX_PARALLELISM}"
             )
-        outputs, ids = Outputs.of(schema, rows.task.function), state_ids(rows.states)
+        if watermark is not None:
+            rows.expect_no_internal_timers()
+        ids = state_ids(rows.states)
         reached = {} if watermark is None else {TimerService.EVENT: watermark}
         told = rows.told(max_parallelism, ids=ids, reached=reached)
         made = RunTable(told.task, told.state_runs(ids, max_parallelism), outputs, watermark)
         table = told.routed_rows(max_parallelism).mapInArrow(made.run, made.spark_schema)
-        with typed_errors():
-            # Not a cache: Spark would run the function again for what a lost executor has kept.
-            kept = table.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
-        return cls(rows, outputs, kept, max_parallelism)
+        kept = kept_once(table)
+        in_table = StateInTable(rows, kept, max_parallelism)
+        if broadcast is None:
+            return cls(outputs, (kept,), FunctionStateTransformation(in_table))
+        with_broadcast = FunctionStateTransformation(in_table, broadcast.elements())
+        return cls(outputs, (broadcast.table, kept), with_broadcast)
 
     @property
     def output(self) -> DataFrame:
@@ -131,16 +148,6 @@ class FunctionResult:
         """
         return self._rows(self.outputs.column(tag))
 
-    @property
-    def state(self) -> FunctionStateTransformation:
-        """What the function has left of each key, timers among it, for an operator of a savepoint.
-
-        Example:
-            >>> Savepoint.create(spark).with_operator("totals", run.state).write(path)
-        """
-        return FunctionStateTransformation(
-            StateInTable(self.rows, self.table, self.max_parallelism)
-        )
-
     def _rows(self, column: str) -> DataFrame:
-        return self.table.where(F.col(column).isNotNull()).select(f"{column}.*")
+        rows = [rows_in(table, column) for table in self.tables]
+        return reduce(lambda united, other: united.unionAll(other), rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from pyspark.sql import functions as F
 
@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.header import StateMetaInfo
     from state_processor.aggregating.aggregates import Aggregate
     from state_processor.aggregating.bound_aggregate import BoundAggregate
+    from state_processor.bootstrapping.broadcast_transformation import (
+        BroadcastRows,
+        KeyedBroadcastTransformation,
+    )
     from state_processor.bootstrapping.function_result import (
         FunctionResult,
         FunctionStateTransformation,
@@ -150,7 +154,15 @@ class KeyedStateTransformation:
         """See ``KeyedRowsTransformation.with_options``."""
         return self.rows.with_options(settings)
 
-    def connect(self, other: Self | KeyedRowsTransformation) -> KeyedRowsTransformation:
+    @overload
+    def connect(self, other: Self | KeyedRowsTransformation) -> KeyedRowsTransformation: ...
+
+    @overload
+    def connect(self, other: BroadcastRows) -> KeyedBroadcastTransformation: ...
+
+    def connect(
+        self, other: Self | KeyedRowsTransformation | BroadcastRows
+    ) -> KeyedRowsTransformation | KeyedBroadcastTransformation:
         """See ``KeyedRowsTransformation.connect``."""
         return self.rows.connect(other)
 

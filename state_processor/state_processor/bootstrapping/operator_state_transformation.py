@@ -5,13 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from pyspark.sql import functions as F
-from pyspark.sql.types import LongType
-
 from savepoint_formats.metadata import DistributionMode
-from state_processor.functions.operator_function import ROW, TIMESTAMP, operator_rows
-from state_processor.functions.sorted_inputs import milliseconds
-from state_processor.types.column_types import column_of
+from state_processor.functions.operator_function import in_structs, operator_rows
 from state_processor.writing.operator_plan import OperatorPlan
 from state_processor.writing.operator_rows import NewOperatorState, OperatorRows
 
@@ -66,10 +61,7 @@ class OperatorStateTransformation:
         cls, data: DataFrame, timestamps: str | None, function: OperatorFunction
     ) -> Self:
         """See ``OneInputStateTransformation.transform``."""
-        no_time = F.lit(None).cast(LongType())
-        time = no_time if timestamps is None else milliseconds(data, timestamps)
-        row = F.struct(*(column_of(data, name)[0].alias(name) for name in data.columns))
-        rows = data.select(time.alias(TIMESTAMP), row.alias(ROW))
+        rows = in_structs(data, timestamps)
         return cls(operator_rows(rows, function))
 
     def write(self, context: WriteContext) -> OperatorState:

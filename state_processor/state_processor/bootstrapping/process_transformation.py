@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, overload
 
+from state_processor.bootstrapping.broadcast_transformation import (
+    BroadcastRows,
+    KeyedBroadcastTransformation,
+)
 from state_processor.bootstrapping.function_result import (
     FunctionResult,
     FunctionStateTransformation,
@@ -12,6 +16,7 @@ from state_processor.bootstrapping.function_result import (
 from state_processor.functions.batch_function import BatchRows
 from state_processor.functions.execution_options import ExecutionOptions
 from state_processor.functions.function_rows import FunctionRows
+from state_processor.functions.outputs import Outputs
 from state_processor.functions.process_functions import (
     KeyedCoProcessFunction,
     KeyedProcessFunction,
@@ -89,18 +94,29 @@ class KeyedRowsTransformation:
         """The rows themselves, as keyed rows that are to be state have them."""
         return self
 
-    def connect(self, other: KeyedStateTransformation | KeyedRowsTransformation) -> Self:
-        """The rows with those of a second input, whose keys are of the same type.
+    @overload
+    def connect(self, other: KeyedStateTransformation | KeyedRowsTransformation) -> Self: ...
+
+    @overload
+    def connect(self, other: BroadcastRows) -> KeyedBroadcastTransformation: ...
+
+    def connect(
+        self, other: KeyedStateTransformation | KeyedRowsTransformation | BroadcastRows
+    ) -> Self | KeyedBroadcastTransformation:
+        """The rows with those of a second input, whose keys are of the same type, or with broadcast rows.
 
         A function is run in one way: options that one input was given are those of both.
 
         Raises:
             ValueError: There would be more than two inputs, or they were given other options each.
-            TypeError: The others are no rows of ``key_by``.
+            TypeError: The others are rows neither of ``key_by`` nor of ``broadcast``.
 
         Example:
             >>> orders.key_by("customer").connect(payments.key_by("customer")).process(fn, schema)
+            >>> orders.key_by("customer").connect(rates.broadcast(RATES)).process(convert, schema)
         """
+        if isinstance(other, BroadcastRows):
+            return KeyedBroadcastTransformation.of(self.inputs, self.options, other)
         rows = getattr(other, "rows", None)
         if not isinstance(rows, KeyedRowsTransformation):
             raise TypeError(f"a {type(other).__name__} can't be connected; {NOT_CONNECTED}")
@@ -243,11 +259,9 @@ class KeyedRowsTransformation:
         rows = FunctionRows.of(
             self.inputs, function, self.options, keeps_state=True, initial=initial
         )
-        if watermark is not None:
-            rows.expect_no_internal_timers()
         if max_parallelism is None:
             max_parallelism = 128 if rows.initial is None else rows.initial.max_parallelism
-        return FunctionResult.of(rows, schema, watermark, max_parallelism)
+        return FunctionResult.of(rows, Outputs.of(schema, function), watermark, max_parallelism)
 
     def _expect(self, function: object, *of_one: type) -> None:
         kinds = (KeyedCoProcessFunction,) if len(self.inputs) > 1 else of_one

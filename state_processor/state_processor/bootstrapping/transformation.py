@@ -9,6 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self
 
+from state_processor.bootstrapping.broadcast_transformation import (
+    BroadcastRows,
+    BroadcastTransformation,
+)
 from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
 from state_processor.bootstrapping.local_aggregation import TABLE_SIZE, LocalKeyedTransformation
 from state_processor.bootstrapping.operator_state_transformation import OperatorStateTransformation
@@ -179,6 +183,32 @@ class OneInputStateTransformation:
             >>> OperatorTransformation.bootstrap_with(totals).like(savepoint.operator("summarize"))
         """
         return KeyedStateTransformation.like(self.data, operator, ttl_times)
+
+    def broadcast(self, *descriptors: MapStateDescriptor) -> BroadcastRows:
+        """Broadcast rows: what they make of broadcast state, every task of other rows sees.
+
+        Args:
+            descriptors: The broadcast states.
+
+        Raises:
+            ValueError: There is no descriptor, two have one name, or one lacks a type.
+
+        Example:
+            >>> rates = OperatorTransformation.bootstrap_with(rates_df).broadcast(RATES)
+        """
+        return BroadcastRows.of(self.data, self.timestamps, descriptors)
+
+    def connect(self, other: BroadcastRows) -> BroadcastTransformation:
+        """The rows, without keys, with broadcast rows.
+
+        Raises:
+            TypeError: The others are no rows of ``broadcast``.
+
+        Example:
+            >>> sales = OperatorTransformation.bootstrap_with(sales_df).connect(rates)
+            >>> sales.process(Converter(), "id BIGINT, amount DOUBLE").show()
+        """
+        return BroadcastTransformation.of(self.data, self.timestamps, other)
 
     def transform(self, function: OperatorFunction) -> OperatorStateTransformation:
         """Operator state that a function makes, which sees row after row of a partition.

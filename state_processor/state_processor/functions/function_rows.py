@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
     from pyspark.sql.types import StructType
 
+    from state_processor.functions.broadcast_run import HeldBroadcast
     from state_processor.functions.execution_options import ExecutionOptions
     from state_processor.functions.process_functions import KeyedFunction
     from state_processor.snapshot.operator import Operator
@@ -66,6 +67,7 @@ class FunctionRows:
         *,
         keeps_state: bool,
         initial: Operator | None = None,
+        broadcast: HeldBroadcast | None = None,
     ) -> Self:
         """The function, after a copy of it has said which states it registers.
 
@@ -75,6 +77,7 @@ class FunctionRows:
             options: How it is run.
             keeps_state: As ``FunctionTask`` has it.
             initial: The operator whose state it begins with.
+            broadcast: The broadcast states, of rows that were connected with broadcast rows.
 
         Raises:
             ColumnTypeError: The keys of two inputs are of different types.
@@ -100,7 +103,9 @@ class FunctionRows:
             first.key_groups is not None or initial is not None,
         )
         copy: KeyedFunction = cloudpickle.loads(cloudpickle.dumps(function))  # type: ignore[no-untyped-call]
-        task = FunctionTask(function, rows, options.for_function(function), keeps_state)
+        task = FunctionTask(
+            function, rows, options.for_function(function), keeps_state, broadcast=broadcast
+        )
         states = tuple(
             FunctionState.of(descriptor, first.snapshot, namespace)
             for descriptor, namespace in registered(copy, layout)

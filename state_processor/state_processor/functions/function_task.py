@@ -14,6 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.values.value_writer import write_value
 from state_processor.functions.backends import TimerService, state_backend
+from state_processor.functions.broadcast_functions import (
+    KeyedBroadcastContext,
+    KeyedBroadcastProcessFunction,
+)
 from state_processor.functions.execution_options import SORTED_INPUTS
 from state_processor.functions.initial_keys import InitialKeys
 from state_processor.functions.keyed_runtime_context import KeyedRuntimeContext
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Layout
     from state_processor.functions.backends import KeyedStateBackend
+    from state_processor.functions.broadcast_run import HeldBroadcast
     from state_processor.functions.execution_options import ExecutionOptions
     from state_processor.functions.initial_state import InitialTask
     from state_processor.functions.key_spans import RowTypes, Span
@@ -40,6 +45,8 @@ if TYPE_CHECKING:
     from state_processor.types.types import TypeInformation
 
 RunT = TypeVar("RunT", bound="FunctionRun")
+
+_WITH_TIMERS = (KeyedProcessFunction, KeyedCoProcessFunction, KeyedBroadcastProcessFunction)
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,7 @@ class FunctionTask:
         keeps_state: Whether a key leaves its state when it ends, timers among it, and not rows; if
             not, its timers fire.
         initial: The state with which it begins, if not with nothing.
+        broadcast: The broadcast states, of rows that were connected with broadcast rows.
     """
 
     function: KeyedFunction
@@ -60,6 +68,7 @@ class FunctionTask:
     options: ExecutionOptions
     keeps_state: bool
     initial: InitialTask | None = None
+    broadcast: HeldBroadcast | None = None
 
     def outputs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Place, Any]]:
         """The rows that the function gives, each with its key."""
@@ -120,7 +129,7 @@ class FunctionRun:
         self._keeps_state = task.keeps_state
         self._timers = self.timer_service(backend)
         self.side_outputs = SideOutputs(task.function)
-        self._context = KeyedContext(self._timers, self._switch_key, self.side_outputs)
+        self._context = self._made_context(task.broadcast)
         # The keys that the function has left by itself; emptied where that is seen.
         self._left: list[bytes | None] = []
         self._row_types = task.rows
@@ -139,6 +148,13 @@ class FunctionRun:
         """Runs of what keys began with that the function has not touched, as far as it is known."""
         if self.initial is not None and self.initial.passed:
             yield from self.initial.drained()
+
+    def _made_context(self, broadcast: HeldBroadcast | None) -> KeyedContext:
+        if broadcast is None:
+            return KeyedContext(self._timers, self._switch_key, self.side_outputs)
+        return KeyedBroadcastContext(
+            self._timers, self._switch_key, self.side_outputs, broadcast.states()
+        )
 
     def steps(self, spans: Iterable[Span]) -> Iterator[None]:
         """Calls the function for all rows; what it has made may be emptied after a step."""
@@ -272,10 +288,10 @@ class FunctionRun:
     def _fire(self, due: Iterable[tuple[str, int]]) -> None:
         """Fires timers of the current key."""
         function, context = self._function, self._context
-        if not isinstance(function, KeyedProcessFunction | KeyedCoProcessFunction):
+        if not isinstance(function, _WITH_TIMERS):
             return
         for context.time_domain, context.timestamp in due:
-            outputs = function.on_timer(context.timestamp, context)
+            outputs = function.on_timer(context.timestamp, context)  # type: ignore[arg-type]
             if outputs is not None:
                 self.given.extend(outputs)
         context.time_domain = None

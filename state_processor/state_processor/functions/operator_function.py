@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 from pyspark import cloudpickle
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType
 
 from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.functions.backends import OperatorStateStore, processing_time
@@ -23,6 +25,8 @@ from state_processor.functions.process_functions import (
     OperatorRuntimeContext,
     StateBootstrapFunction,
 )
+from state_processor.functions.sorted_inputs import milliseconds
+from state_processor.types.column_types import column_of
 from state_processor.types.descriptors import ListStateDescriptor, MapStateDescriptor
 from state_processor.types.python_values import OutputRows
 from state_processor.types.user_frames import user_frames_first
@@ -39,6 +43,14 @@ if TYPE_CHECKING:
     OperatorFunction = StateBootstrapFunction | BroadcastStateBootstrapFunction
 
 TIMESTAMP, ROW = "timestamp", "row"
+
+
+def in_structs(data: DataFrame, timestamps: str | None) -> DataFrame:
+    """Rows without keys as a task takes them: columns ``timestamp``, in ms, and ``row``, a struct."""
+    no_time = F.lit(None).cast(LongType())
+    time = no_time if timestamps is None else milliseconds(data, timestamps)
+    row = F.struct(*(column_of(data, name)[0].alias(name) for name in data.columns))
+    return data.select(time.alias(TIMESTAMP), row.alias(ROW))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
+from state_processor.reading.per_key import Place
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -83,7 +85,7 @@ class KeyedContext:
                 f"side output {tag.name!r}: a stream has one output here; give its rows as rows of"
                 " the function"
             )
-        self._side_outputs.add(tag, self.current_key, row)
+        self._side_outputs.add(tag, Place(self.current_key), row)
 
     def set_current_key(self, key: Any) -> None:
         """Makes another key the current one.

@@ -18,16 +18,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from state_processor.functions.function_task import FunctionRun
-from state_processor.functions.side_outputs import side_outputs
-from state_processor.reading.per_key import Place, row_types
-from state_processor.types.python_values import BATCH_ROWS, OutputRows
+from state_processor.functions.outputs import GivenRows, in_column
+from state_processor.reading.per_key import Place
+from state_processor.types.python_values import BATCH_ROWS
 from state_processor.types.user_frames import user_frames_first
 from state_processor.writing.handed_runs import RunSource
 from state_processor.writing.run_encoding import BATCH_SIZE, RUN_SCHEMA
@@ -41,78 +41,9 @@ if TYPE_CHECKING:
     from state_processor.functions.function_rows import FunctionRows
     from state_processor.functions.function_task import FunctionTask
     from state_processor.functions.initial_state import InitialState
-    from state_processor.functions.side_outputs import OutputTag
+    from state_processor.functions.outputs import Outputs
     from state_processor.functions.state_runs import FunctionState, StateRows, StateRuns
     from state_processor.writing.keyed_plan import KeyedPlan
-
-    Given = list[tuple[Place, Any]]
-
-OUTPUT = "output"
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """The outputs of a function.
-
-    Attributes:
-        columns: The columns of the table that have their rows, in order.
-        schemas: The columns of the rows of each, as a table has them: a row of something else is
-            null there, whatever a schema says.
-        strict: The same as the function must give them.
-        tags: The side outputs, whose columns are the last ones.
-    """
-
-    columns: tuple[str, ...]
-    schemas: tuple[StructType, ...]
-    strict: tuple[pa.Schema, ...]
-    tags: tuple[OutputTag, ...]
-
-    @classmethod
-    def of(cls, schema: StructType | str | None, function: object) -> Self:
-        """Those of a function.
-
-        Args:
-            schema: The columns of its output rows; None if it gives none.
-            function: The function.
-
-        Raises:
-            ValueError: A schema has no columns, or two side outputs have one name.
-        """
-        tags = side_outputs(function)
-        by_column: dict[str, StructType | str] = {} if schema is None else {OUTPUT: schema}
-        by_column |= {f"side_{number}": tag.schema for number, tag in enumerate(tags)}
-        types = [row_types(columns, function) for columns in by_column.values()]
-        schemas = tuple(
-            StructType([StructField(field.name, field.dataType) for field in columns])
-            for columns, _ in types
-        )
-        return cls(tuple(by_column), schemas, tuple(strict for _, strict in types), tags)
-
-    def column(self, tag: OutputTag) -> str:
-        """The column of a side output.
-
-        Raises:
-            ValueError: The function has no such side output.
-        """
-        names = [tag.name for tag in self.tags]
-        if tag.name not in names:
-            raise ValueError(
-                f"there is no side output {tag.name!r}; the function has: {', '.join(names) or 'none'}"
-            )
-        return f"side_{names.index(tag.name)}"
-
-    @property
-    def fields(self) -> list[StructField]:
-        """The columns as Spark has them."""
-        return list(map(StructField, self.columns, self.schemas))
-
-    @property
-    def arrow_fields(self) -> list[pa.Field]:
-        """The columns as Arrow has them."""
-        return [
-            pa.field(column, pa.struct([field.with_nullable(True) for field in schema]))
-            for column, schema in zip(self.columns, self.strict, strict=True)
-        ]
 
 
 @dataclass(frozen=True)
@@ -158,7 +89,7 @@ class RunTable:
                 yield from self.of_runs(run.passed())
             yield from made.rest()
             yield from self.of_runs(run.passed())
-            yield from self.end(run, made.output_rows)
+            yield from self.end(run, made.outputs.count)
 
     @property
     def kind(self) -> Callable[[FunctionTask, KeyedStateBackend], FunctionRun]:
@@ -181,19 +112,6 @@ class RunTable:
         for runs in batches:
             nothing = [pa.nulls(runs.num_rows, field.type) for field in others]
             yield pa.RecordBatch.from_arrays([*runs.columns, *nothing], schema=self.schema)
-
-    def of_output(self, column: str, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows of an output."""
-        fields = self.schema.field(column).type
-        return self.batch(column, pa.StructArray.from_arrays(rows.columns, fields=list(fields)))
-
-    def batch(self, name: str, values: pa.Array) -> pa.RecordBatch:
-        """Rows that have but this column."""
-        columns = [
-            values if field.name == name else pa.nulls(len(values), field.type)
-            for field in self.schema
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
 class WatermarkRun(FunctionRun):
@@ -218,51 +136,27 @@ class _Made:
     """What a function has made that is not yet given on.
 
     Attributes:
-        output_rows: How many output rows there were, those of side outputs not counted.
+        outputs: The rows that it has given.
     """
 
     def __init__(self, table: RunTable) -> None:
-        self.output_rows = 0
+        self.outputs = GivenRows(table.outputs, table.task.function)
         self._table = table
-        function = type(table.task.function).__name__
-        outputs = table.outputs
-        self._outputs = {
-            column: OutputRows(strict, function)
-            for column, strict in zip(outputs.columns, outputs.strict, strict=True)
-        }
-        self._given: dict[str, Given] = {column: [] for column in outputs.columns}
-        self._sides = [(tag.name, outputs.column(tag)) for tag in outputs.tags]
         self._ended: list[tuple[Place, list[Any]]] = []
         self._columns: list[StateRows] = []
 
     def take(self, run: FunctionRun) -> None:
         """Takes what the function has made since the last time."""
         if run.given:
-            self._take_output(run)
-        for name, column in self._sides:
-            if run.side_outputs.given[name]:
-                self._given[column] += run.side_outputs.given[name]
-                run.side_outputs.given[name].clear()
+            self.outputs.take(Place(run.backend.current_key), run.given)
+        self.outputs.take_sides(run.side_outputs)
         if run.ended:
             self._ended += run.ended
             run.ended.clear()
 
-    def _take_output(self, run: FunctionRun) -> None:
-        place = Place(run.backend.current_key)
-        if OUTPUT not in self._given:
-            raise ValueError(
-                f"{type(self._table.task.function).__name__} gave a row for {place}, but has no"
-                " columns: add schema='key STRING, total BIGINT'"
-            )
-        self._given[OUTPUT] += [(place, row) for row in run.given]
-        self.output_rows += len(run.given)
-        run.given.clear()
-
     def full(self) -> Iterator[pa.RecordBatch]:
         """Batches of what has come to enough rows."""
-        for column, rows in self._given.items():
-            if len(rows) >= BATCH_ROWS:
-                yield from self._output(column)
+        yield from self._output(self.outputs.full())
         if len(self._ended) >= BATCH_ROWS:
             self._encode()
             if sum(rows.batch.nbytes for rows in self._columns) >= BATCH_SIZE:
@@ -270,16 +164,12 @@ class _Made:
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         """Batches of all that is left."""
-        for column in self._given:
-            yield from self._output(column)
+        yield from self._output(self.outputs.rest())
         self._encode()
         yield from self._state()
 
-    def _output(self, column: str) -> Iterator[pa.RecordBatch]:
-        rows = self._given[column]
-        for batch in self._outputs[column].batches(rows):
-            yield self._table.of_output(column, batch)
-        rows.clear()
+    def _output(self, given: Iterable[tuple[str, pa.StructArray]]) -> Iterator[pa.RecordBatch]:
+        return (in_column(self._table.schema, column, rows) for column, rows in given)
 
     def _encode(self) -> None:
         ended, self._ended = self._ended, []

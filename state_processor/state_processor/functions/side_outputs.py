@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from state_processor.reading.per_key import Place
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -38,16 +36,21 @@ class SideOutputs:
         function: The function; ``side_outputs`` says which it has.
 
     Attributes:
-        given: The rows by name of tag, each with its key.
+        given: The rows by name of tag, each with what it was given for.
     """
 
     def __init__(self, function: object) -> None:
         self._function = type(function).__name__
         tags: Iterable[OutputTag] = getattr(function, "side_outputs", ())
-        self.given: dict[str, list[tuple[Place, Any]]] = {tag.name: [] for tag in tags}
+        self.given: dict[str, list[tuple[object, Any]]] = {tag.name: [] for tag in tags}
 
-    def add(self, tag: OutputTag, key: Any, row: OutputRow) -> None:
-        """Takes a row that was given for a key.
+    def add(self, tag: OutputTag, place: object, row: OutputRow) -> None:
+        """Takes a row.
+
+        Args:
+            tag: The tag.
+            place: What it was given for, for messages.
+            row: The row.
 
         Raises:
             ValueError: The function has no such side output.
@@ -57,7 +60,7 @@ class SideOutputs:
                 f"{self._function} has no side output {tag.name!r}: name all tags that it gives rows"
                 f" to in side_outputs; it has: {', '.join(self.given) or 'none'}"
             )
-        self.given[tag.name].append((Place(key), row))
+        self.given[tag.name].append((place, row))
 
     def clear(self) -> None:
         """Drops the rows."""

@@ -29,8 +29,9 @@ from state_processor.bootstrapping.function_result import FunctionStateTransform
 from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
 from state_processor.functions.backends.timers import MIN_WATERMARK
 from state_processor.functions.function_rows import FunctionRows
+from state_processor.functions.outputs import Outputs
 from state_processor.functions.process_functions import KeyedCoProcessFunction, KeyedProcessFunction
-from state_processor.functions.run_table import Outputs, StateInTable, state_ids
+from state_processor.functions.run_table import StateInTable, state_ids
 from state_processor.functions.side_outputs import expect_one_output
 from state_processor.functions.sorted_inputs import milliseconds
 from state_processor.mixed_mode.backlog_progress import (

@@ -25,7 +25,7 @@ from savepoint_formats.errors import SavepointExistsError
 from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.locations.location import Location
 from state_processor.functions.backends.timers import MIN_WATERMARK
-from state_processor.functions.run_table import OUTPUT
+from state_processor.functions.outputs import OUTPUT, rows_in
 from state_processor.mixed_mode.backlog_rows import COUNT_NAMES, COUNTS
 from state_processor.savepoint.savepoint import Savepoint
 from state_processor.snapshot.task_errors import typed_errors
@@ -174,7 +174,7 @@ class BacklogResult:
 
         Columns may be null, whatever the schema says of them; none is that the schema does not let.
         """
-        return self._rows.where(F.col(OUTPUT).isNotNull()).select(f"{OUTPUT}.*")
+        return rows_in(self._rows, OUTPUT)
 
     @property
     def watermark(self) -> int:
@@ -189,7 +189,7 @@ class BacklogResult:
     @cached_property
     def _totals(self) -> tuple[BacklogCounts, int]:
         *names, watermark = COUNT_NAMES
-        of_tasks = self._rows.where(F.col(COUNTS).isNotNull()).select(f"{COUNTS}.*")
+        of_tasks = rows_in(self._rows, COUNTS)
         sums = (F.sum(name).alias(name) for name in names)
         with typed_errors():
             (totals,) = of_tasks.agg(*sums, F.max(watermark).alias(watermark)).collect()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 import pyarrow as pa
 from pyspark.sql.types import LongType, StructField, StructType
 
+from state_processor.functions.outputs import in_column
 from state_processor.functions.run_table import RunTable
 from state_processor.mixed_mode.backlog_run import BacklogRun
 
@@ -91,4 +92,4 @@ class BacklogRows(RunTable):
         self.tally.add(run.rows, run.keys)
         counts = TaskCounts.of(run, output_rows)
         row = {name: getattr(counts, name) for name in COUNT_NAMES}
-        yield self.batch(COUNTS, pa.array([row], _COUNT_TYPE))
+        yield in_column(self.schema, COUNTS, pa.array([row], _COUNT_TYPE))
