@@ -75,6 +75,7 @@ _WRITTEN_MAPS = frozenset(
         "java.util.concurrent.ConcurrentHashMap",
     ]
 )
+_WITHOUT_NULL = frozenset(["java.util.ArrayDeque", "java.util.concurrent.ConcurrentHashMap"])
 _CODES = {
     "Z": "boolean",
     "B": "byte",
@@ -113,8 +114,14 @@ def _in_struct(enum: KryoType) -> KryoType:
     return KryoType(
         pa.struct([(CONSTANT, enum.arrow_type)]),
         lambda value: {CONSTANT: enum.convert(value)},
-        lambda value: enum.content(value[CONSTANT]),
+        lambda value: enum.content(_not_null(value[CONSTANT], CONSTANT)),
     )
+
+
+def _not_null(value: Value, what: str) -> Value:
+    if value is None:
+        raise ValueError(f"null where a {what} is expected")
+    return value
 
 
 def undecoded_struct(layout: Kryo, undecoded: dict[str, Value]) -> dict[str, Value]:
@@ -212,6 +219,8 @@ def _listed(class_name: str, element_class: str, element: KryoType) -> KryoType:
             raise ValueError(f"a {class_name}, which is not written")
         if _written(class_name) in _WRITTEN_SETS:
             _expect_distinct(value, "elements")
+        if _written(class_name) in _WITHOUT_NULL and None in value:
+            raise ValueError(f"a null in a {class_name}, which takes none")
         return [element.node(element_class, part) for part in value]
 
     return KryoType(pa.list_(element.arrow_type), convert, content)
@@ -237,6 +246,8 @@ def _mapped(class_name: str, key: tuple[str, KryoType], value: tuple[str, KryoTy
             raise ValueError(f"a {class_name}, which is not written")
         pairs = pairs_of(value)
         _expect_distinct([key for key, _ in pairs], "keys")
+        if _written(class_name) in _WITHOUT_NULL and None in [other for _, other in pairs]:
+            raise ValueError(f"a null in a {class_name}, which takes none")
         return [
             (key_type.node(key_class, key), value_type.node(value_class, other))
             for key, other in pairs

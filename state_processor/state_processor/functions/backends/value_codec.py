@@ -8,6 +8,7 @@ from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import UnencodableError
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds.scalars import SCALARS
+from savepoint_formats.values.kryo.dialect import written_dialect
 from savepoint_formats.values.state_entries import EntryReader, EntryWriter, NullableRest
 from state_processor.types.python_values import given, taken
 
@@ -27,6 +28,7 @@ class ValueCodec:
         self._layout = layout
         self._name = name
         inner = layout.inner if isinstance(layout, NullableRest) else layout
+        self._kryo = written_dialect(layout)
         self._scalar = SCALARS.get(type(layout))
         self._taken = taken(arrow_type(inner))
         self._is_plain = self._taken is None
@@ -56,5 +58,5 @@ class ValueCodec:
         view = DataInputView(data)
         if self._scalar is not None and self._is_plain:
             return self._scalar.read(view)
-        value = EntryReader(view).read(self._layout)
+        value = EntryReader(view, self._kryo).read(self._layout)
         return value if value is None or self._taken is None else self._taken(value)

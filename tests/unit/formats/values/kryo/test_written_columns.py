@@ -131,6 +131,12 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "an object of any class": ("java.lang.Object", '"x"', "nothing but null can be written there"),
     "a sorted set": ("java.util.TreeSet<java.lang.Long>", [1], "a java.util.TreeSet, which is not"),
     "the same element twice": ("java.util.Set<java.lang.Long>", [1, 1], "elements of which two"),
+    "null where none may be": ("java.util.ArrayDeque<java.lang.Long>", [None], "which takes none"),
+    "a null value": (
+        "java.util.concurrent.ConcurrentMap<java.lang.Long, java.lang.Long>",
+        [(1, None)],
+        "which takes none",
+    ),
     "no constant": ("a.Colour", "BLUE", "field 'f': BLUE"),
     "no UUID": ("java.util.UUID", "{12345678-1234-5678-9234-000000000003}", "is no UUID"),
     "two characters": ("char", "ab", "is no character of Java"),
@@ -163,6 +169,13 @@ def test_the_two_offsets_of_a_time_are_what_each_version_needs() -> None:
         encoder = Encoder(layout_of(version, zoned))
         with pytest.raises(UnencodableError, match=message):
             encoder.encode(pa.array([{"f": text, "$undecoded": None}], encoder.type))
+
+
+@both
+def test_an_enum_needs_a_constant(version: str) -> None:
+    encoder = Encoder(layout_of(version, COLOUR))
+    with pytest.raises(UnencodableError, match="null where a constant is expected"):
+        encoder.encode(pa.array([{"constant": None, "$undecoded": None}], encoder.type))
 
 
 def test_nothing_is_written_for_a_kryo_that_nobody_knows() -> None:

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from savepoint_formats.errors import UnencodableError
-from state_processor import ListStateDescriptor, MapStateDescriptor, Types, ValueStateDescriptor
+from state_processor import (
+    ListStateDescriptor,
+    MapStateDescriptor,
+    Types,
+    ValueStateDescriptor,
+    kryo_class,
+)
 from state_processor.functions.backends import state_backend
 from state_processor.functions.backends.value_codec import ValueCodec
 
@@ -68,3 +74,11 @@ def test_state_in_rocksdb_refuses_it(
 
     with pytest.raises(UnencodableError, match="half a surrogate pair"):
         changed()
+
+
+@pytest.mark.parametrize("flink", ["1.20", "2.2"])
+def test_objects_of_kryo_are_read_as_they_were_written(flink: str) -> None:
+    part = kryo_class("shop.Part", {"n": "int", "tags": "java.util.List<java.lang.String>"})
+    codec = ValueCodec(Types.KRYO("shop.Part", part, flink=flink).layout, "state 'part'")
+    value = {"n": 7, "tags": ["a", None]}
+    assert codec.decode(codec.encode(value)) == value
