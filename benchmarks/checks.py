@@ -61,8 +61,8 @@ def make(path: Path, keys: int, max_parallelism: int = 128, step: int = 0) -> No
     sections: dict[int, list[pa.Buffer]] = {}
     for state, value in enumerate(values):
         entries = StoredEntries(column(stored), column(np.ascontiguousarray(value)))
-        found = runs(entries, groups, state, prefix_size(max_parallelism))
-        pairs = zip(found.column("key_group").to_pylist(), found.column("run"), strict=True)
+        run_rows = runs(entries, groups, state, prefix_size(max_parallelism))
+        pairs = zip(run_rows.column("key_group").to_pylist(), run_rows.column("run"), strict=True)
         for group, run in pairs:
             sections.setdefault(group, []).append(run.as_buffer())
     infos = tuple(
@@ -95,14 +95,14 @@ def measure(folder: Path, keys: int, rounds: int) -> None:
         return sum(batch.num_rows for batch in opened("before").scan(TABLE).batches())
 
     def verified() -> int:
-        found = opened("before").verify()
-        assert found.is_whole
-        return found.entries // 2
+        verification = opened("before").verify()
+        assert verification.is_whole
+        return verification.entries // 2
 
     def compared(name: str, updated: int) -> int:
-        (found,) = opened("before").diff(opened(name)).tables
-        assert (found.inserted, found.deleted, found.updated) == (0, 0, updated)
-        return found.updated + found.unchanged
+        (table,) = opened("before").diff(opened(name)).tables
+        assert (table.inserted, table.deleted, table.updated) == (0, 0, updated)
+        return table.updated + table.unchanged
 
     ways: dict[str, Callable[[], int]] = {
         "read into Arrow": read,

@@ -57,11 +57,11 @@ def expected_totals(keys: int) -> Totals:
     return keys, keys * (keys + 1) // 2, keys * NAME_SIZE
 
 
-def expect_totals(found: Totals, path: Path, keys: int) -> None:
+def expect_totals(totals: Totals, path: Path, keys: int) -> None:
     """Raises ``ValueError`` for others."""
     expected = expected_totals(keys)
-    if found != expected:
-        raise ValueError(f"{path} gave {found}, expected {expected}")
+    if totals != expected:
+        raise ValueError(f"{path} gave {totals}, expected {expected}")
 
 
 def read_by_flink(flink: Flink, path: Path, keys: int, backend: Backend, runs: int) -> Run:
@@ -79,7 +79,7 @@ def read_by_flink(flink: Flink, path: Path, keys: int, backend: Backend, runs: i
 def verify(path: Path, keys: int) -> None:
     """Raises ``ValueError`` unless the savepoint has each key once, with its count and name."""
     scan = Savepoint.open(str(path)).scan(TABLE)
-    found = []
+    numbers_of_splits = []
     for split in scan.splits():
         for batch in scan.read(split):
             numbers = batch["key"]
@@ -87,6 +87,6 @@ def verify(path: Path, keys: int) -> None:
             of_name = pc.all(pc.equal(batch["name"], names(numbers)), skip_nulls=False)
             if not (of_count.as_py() and of_name.as_py()):
                 raise ValueError(f"{path} has a key with another count or name: {split}")
-            found.append(numbers.to_numpy())
-    if not np.array_equal(np.sort(np.concatenate(found)), np.arange(keys)):
+            numbers_of_splits.append(numbers.to_numpy())
+    if not np.array_equal(np.sort(np.concatenate(numbers_of_splits)), np.arange(keys)):
         raise ValueError(f"{path} has other keys than those from 0 to {keys}")

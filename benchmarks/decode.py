@@ -65,7 +65,7 @@ def cases() -> dict[str, tuple[Layout, Callable[[int], Any]]]:
         ),
         "map of 3 texts to longs": (
             layouts.MapOf(layouts.Text(), layouts.Long()),
-            lambda number: [(f"key-{one}", number) for one in range(3)],
+            lambda number: [(f"key-{index}", number) for index in range(3)],
         ),
         "SQL row of 4 fields": (
             row,
@@ -121,11 +121,11 @@ def _values(state: int, numbers: Any) -> Any:
 
 def keyed_state(chunk: Chunk, programs: tuple[Any, ...]) -> pa.RecordBatch:
     """A row per key, with a column per state."""
-    found = section_frames(chunk, 0, len(_STATES))
-    key_starts, key_ends, value_starts, value_ends = found.spans
+    frames = section_frames(chunk, 0, len(_STATES))
+    key_starts, key_ends, value_starts, value_ends = frames.spans
     key_rows = KeyRows(chunk, prefix_size=1)
     columns: list[tuple[Any, slice]] = []
-    for _, entries in found.runs():
+    for _, entries in frames.runs():
         keys = key_starts[entries] + 1, key_ends[entries]
         columns.append((key_rows.rows(*keys), entries))
     key_program, *state_programs = programs
@@ -169,10 +169,10 @@ def main(keys: int, rounds: int) -> None:
     programs = tuple(map(program, (layouts.Long(), *_STATES)))
     for is_sorted in (True, False):
         groups = range(_KEY_GROUPS)
-        sections = [section_of(one, keys // _KEY_GROUPS, is_sorted=is_sorted) for one in groups]
+        sections = [section_of(group, keys // _KEY_GROUPS, is_sorted=is_sorted) for group in groups]
         name = f"keyed state, {'same order' if is_sorted else 'any order'}"
         size = sum(map(len, sections))
-        seconds = least(lambda: sum(len(keyed_state(one, programs)) for one in sections), rounds)  # noqa: B023
+        seconds = least(lambda: sum(len(keyed_state(part, programs)) for part in sections), rounds)  # noqa: B023
         report(name, keys, size, seconds)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     click.echo(f"peak memory: {peak:.0f} MB, input and output included")

@@ -57,7 +57,7 @@ def measured(values: dict[str, str]) -> dict[str, Taken]:
     """A round over one savepoint."""
     with tempfile.TemporaryDirectory() as folder:
         values = {**values, "out": f"{folder}/rows.parquet"}
-        found = {
+        times = {
             "python -c pass": taken("-c", "pass", cache=folder),
             "duckdb: select 1": taken("-c", "import duckdb; duckdb.sql('select 1')", cache=folder),
         }
@@ -65,14 +65,16 @@ def measured(values: dict[str, str]) -> dict[str, Taken]:
             filled = [part.format(**values) for part in command]
             with tempfile.TemporaryDirectory() as cache:
                 for state in ("cold", "warm"):
-                    found[f"{name}, {state}"] = taken("-c", _PROGRAM, *filled, cache=cache)
-    return found
+                    times[f"{name}, {state}"] = taken("-c", _PROGRAM, *filled, cache=cache)
+    return times
 
 
 def shown(rounds: list[dict[str, Taken]]) -> None:
     """Prints the medians of some rounds."""
     middle = {
-        name: tuple(statistics.median(one[name][kind] for one in rounds) for kind in (0, 1))
+        name: tuple(
+            statistics.median(taken_in[name][kind] for taken_in in rounds) for kind in (0, 1)
+        )
         for name in rounds[0]
     }
     python, duckdb = (middle[name][1] for name in list(middle)[:2])

@@ -78,16 +78,16 @@ class Work:
         tasks = [task for stage in stages for task in stage["tasks"].values()]
         metrics = [task["taskMetrics"] for task in tasks]
         # The sum of all counts is one more shuffle, of a row per task.
-        last = [one for one in metrics if one["shuffleReadMetrics"]["recordsRead"]]
-        written = [one["shuffleWriteMetrics"] for one in metrics if one not in last]
-        last = [one for one in last if one["shuffleWriteMetrics"]["bytesWritten"]]
+        last = [task for task in metrics if task["shuffleReadMetrics"]["recordsRead"]]
+        written = [task["shuffleWriteMetrics"] for task in metrics if task not in last]
+        last = [task for task in last if task["shuffleWriteMetrics"]["bytesWritten"]]
         return cls(
             seconds,
-            sum(one["bytesWritten"] for one in written),
-            sum(one["recordsWritten"] for one in written),
-            max(one["executorRunTime"] for one in metrics) / 1000,
-            tuple(one["executorRunTime"] / 1000 for one in last),
-            tuple(one["shuffleReadMetrics"]["recordsRead"] for one in last),
+            sum(task["bytesWritten"] for task in written),
+            sum(task["recordsWritten"] for task in written),
+            max(task["executorRunTime"] for task in metrics) / 1000,
+            tuple(task["executorRunTime"] / 1000 for task in last),
+            tuple(task["shuffleReadMetrics"]["recordsRead"] for task in last),
         )
 
     @property
@@ -103,8 +103,8 @@ def zipf(generator: np.random.Generator, count: int) -> np.ndarray[Any, np.dtype
 
 def half(generator: np.random.Generator, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Words of which one is half of all."""
-    found = generator.integers(1, OTHER_WORDS + 1, count)
-    return np.where(generator.random(count) < 0.5, 0, found)
+    words = generator.integers(1, OTHER_WORDS + 1, count)
+    return np.where(generator.random(count) < 0.5, 0, words)
 
 
 def by_key(words: DataFrame) -> DataFrame:
@@ -159,11 +159,11 @@ def measured(spark: SparkSession, way: str, folder: Path, rows: int) -> Work:
     words = spark.read.parquet(str(folder))
     before = {stage["stageId"] for stage in stages(spark)}
     start = time.perf_counter()
-    found = WAYS[way](words).agg(F.count("*"), F.sum("n")).first()
+    row = WAYS[way](words).agg(F.count("*"), F.sum("n")).first()
     seconds = time.perf_counter() - start
-    assert found is not None
-    assert found[1] == rows // PARTITIONS * PARTITIONS, found
-    done = [one for one in stages(spark, "&details=true") if one["stageId"] not in before]
+    assert row is not None
+    assert row[1] == rows // PARTITIONS * PARTITIONS, row
+    done = [stage for stage in stages(spark, "&details=true") if stage["stageId"] not in before]
     return Work.of(seconds, [stage for stage in done if stage["status"] == "COMPLETE"])
 
 
@@ -173,27 +173,27 @@ def stages(spark: SparkSession, details: str = "") -> list[dict[str, Any]]:
     url = f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/stages"
     while True:
         with urlopen(f"{url}?length=100000{details}") as answer:
-            found: list[dict[str, Any]] = json.load(answer)
-        if all(stage["status"] != "ACTIVE" for stage in found):
-            return found
+            ended: list[dict[str, Any]] = json.load(answer)
+        if all(stage["status"] != "ACTIVE" for stage in ended):
+            return ended
         time.sleep(0.1)
 
 
-def print_table(title: str, found: dict[str, Work]) -> None:
+def print_table(title: str, works: dict[str, Work]) -> None:
     """A line per way, each against ``key_by``."""
-    peer = found["key_by"]
+    peer = works["key_by"]
     print(f"\n{title}")
     print(
         f"{'':12} {'seconds':>8} {'shuffled MB':>12} {'x':>6} {'shuffled rows':>14} {'x':>6}"
         f" {'slowest s':>10} {'x':>5} {'last s':>7} {'x':>6} {'balance':>8}"
     )
-    for way, one in found.items():
+    for way, work in works.items():
         print(
-            f"{way:12} {one.seconds:8.1f} {one.shuffled_bytes / 1e6:12.2f}"
-            f" {peer.shuffled_bytes / one.shuffled_bytes:6.1f} {one.shuffled_rows:14,}"
-            f" {peer.shuffled_rows / one.shuffled_rows:6.1f} {one.slowest:10.2f}"
-            f" {peer.slowest / one.slowest:5.1f} {max(one.last):7.2f}"
-            f" {max(peer.last) / max(one.last):6.1f} {one.balance:8.2f}",
+            f"{way:12} {work.seconds:8.1f} {work.shuffled_bytes / 1e6:12.2f}"
+            f" {peer.shuffled_bytes / work.shuffled_bytes:6.1f} {work.shuffled_rows:14,}"
+            f" {peer.shuffled_rows / work.shuffled_rows:6.1f} {work.slowest:10.2f}"
+            f" {peer.slowest / work.slowest:5.1f} {max(work.last):7.2f}"
+            f" {max(peer.last) / max(work.last):6.1f} {work.balance:8.2f}",
             flush=True,
         )
 
@@ -201,12 +201,12 @@ def print_table(title: str, found: dict[str, Work]) -> None:
 def svg(works: dict[str, dict[str, Work]]) -> str:
     """Bars: the rows that each task after the shuffle has read, as shares of the most."""
     parts, top = [], 0
-    for name, found in works.items():
-        for way, work in found.items():
+    for name, of_ways in works.items():
+        for way, work in of_ways.items():
             most, top = max(work.read), top + 20
             parts.append(f'<text x="0" y="{top}">{name}, {way}: at most {most:,} rows</text>')
             for task, rows in enumerate(sorted(work.read, reverse=True)):
-                length = 500 * rows / max(found["key_by"].read)
+                length = 500 * rows / max(of_ways["key_by"].read)
                 y = top + 6 + 7 * task
                 parts.append(f'<rect x="0" y="{y}" width="{max(length, 1):.1f}" height="5"/>')
             top += 10 + 7 * len(work.read)

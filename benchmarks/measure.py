@@ -73,11 +73,11 @@ class Measurement:
     def of_spark(cls, task: Callable[[SparkSession, int], None], runs: int, started: float) -> Self:
         """A session on all cores; a task of it is a Python worker."""
         spark = local_session(f"local[{CORES}]")
-        found = cls.of_this_process(partial(task, spark), runs, started)
+        measurement = cls.of_this_process(partial(task, spark), runs, started)
         processes = {process: peak_memory(process) for process in descendants(os.getpid())}
         workers = [size for process, size in processes.items() if is_worker(process)]
         spark.stop()
-        return replace(found, task_memory=max(workers), all_memory=sum(processes.values()))
+        return replace(measurement, task_memory=max(workers), all_memory=sum(processes.values()))
 
     def least(self, other: Measurement) -> Measurement:
         """The less of each; of memory the more."""
@@ -95,28 +95,32 @@ def alternating(
     measures: Mapping[str, Callable[[], Measurement]], rounds: int
 ) -> dict[str, Measurement]:
     """The least of what each measures in all rounds."""
-    found: dict[str, Measurement] = {}
+    measurements: dict[str, Measurement] = {}
     for _ in range(rounds):
         for name, measure in measures.items():
             load = os.getloadavg()[0]
             measured = replace(measure(), load=load)
-            found[name] = found[name].least(measured) if name in found else measured
-    return found
+            measurements[name] = (
+                measurements[name].least(measured) if name in measurements else measured
+            )
+    return measurements
 
 
-def print_table(title: str, found: Mapping[str, Measurement], rows: int) -> None:
+def print_table(title: str, measurements: Mapping[str, Measurement], rows: int) -> None:
     """A line each. Compares with the one of Flink that is fastest when warm."""
-    peers = [one for name, one in found.items() if name.startswith("flink")]
-    peer = min(peers, key=lambda one: one.warm, default=None)
+    peers = [measurement for name, measurement in measurements.items() if name.startswith("flink")]
+    peer = min(peers, key=lambda measurement: measurement.warm, default=None)
     print(f"\n{title}")
     print(HEADER)
-    for name, one in found.items():
-        first = f"{peer.first / one.first:.1f}" if peer else "-"
-        warm = f"{peer.warm / one.warm:.1f}" if peer else "-"
+    for name, measurement in measurements.items():
+        first = f"{peer.first / measurement.first:.1f}" if peer else "-"
+        warm = f"{peer.warm / measurement.warm:.1f}" if peer else "-"
         print(
-            f"{name:7} {one.first:8.2f} {first:>8} {one.warm:8.2f} {warm:>8}"
-            f" {rows / one.warm / 1e6:11.2f} {megabytes(one.size / one.warm):>9}"
-            f" {megabytes(one.task_memory):>9} {megabytes(one.all_memory):>8} {one.load:6.1f}",
+            f"{name:7} {measurement.first:8.2f} {first:>8} {measurement.warm:8.2f} {warm:>8}"
+            f" {rows / measurement.warm / 1e6:11.2f}"
+            f" {megabytes(measurement.size / measurement.warm):>9}"
+            f" {megabytes(measurement.task_memory):>9} {megabytes(measurement.all_memory):>8}"
+            f" {measurement.load:6.1f}",
             flush=True,
         )
 

@@ -133,7 +133,7 @@ class Bench:
         with job.start(on_progress=all_told.append) as running:
             if not options:
                 running.process_all_available()
-        batches = [one for one in all_told if isinstance(one, BatchProgress)]
+        batches = [progress for progress in all_told if isinstance(progress, BatchProgress)]
         counted = [
             batch for batch in batches if batch.phase == ("backlog" if options else "stream")
         ]
@@ -153,9 +153,9 @@ def accesses(reads: int, writes: int, keys: int) -> str:
 def measured(bench: Bench, way: str) -> float:
     """The seconds that a way takes; prints a line of the table."""
     start = time.perf_counter()
-    found = getattr(bench, way)()
+    result = getattr(bench, way)()
     seconds = time.perf_counter() - start
-    print(f"{way:10} {seconds:8.1f} {bench.rows / seconds:12,.0f} {found}", flush=True)
+    print(f"{way:10} {seconds:8.1f} {bench.rows / seconds:12,.0f} {result}", flush=True)
     return seconds
 
 

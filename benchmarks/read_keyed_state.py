@@ -168,8 +168,11 @@ def report(flink: Flink, savepoint: BenchmarkSavepoint, options: argparse.Namesp
         "arrow": partial(in_fresh_process, arrow_reading, savepoint, runs),
         "spark": partial(in_fresh_process, Measurement.of_spark, by_spark, runs),
     }
-    found = alternating({name: measures[name] for name in options.only}, options.rounds)
-    sized = {name: replace(one, size=savepoint.size) for name, one in found.items()}
+    measurements = alternating({name: measures[name] for name in options.only}, options.rounds)
+    sized = {
+        name: replace(measurement, size=savepoint.size)
+        for name, measurement in measurements.items()
+    }
     title = f"{savepoint.path.name}: {savepoint.keys:,} keys, {megabytes(savepoint.size)} MB"
     print_table(title, sized, savepoint.keys)
 

@@ -56,7 +56,7 @@ def make(path: Path, keys: int) -> None:
 
 def weighed(savepoint: Savepoint) -> tuple[int, int]:
     """The keys, and the elements of all lists, as ``stats`` has them."""
-    (amounts,) = (one for one in savepoint.stats().states if one.state == "amounts")
+    (amounts,) = (state for state in savepoint.stats().states if state.state == "amounts")
     return amounts.keys or 0, amounts.items.total if amounts.items else 0
 
 
@@ -89,10 +89,10 @@ def measure(path: Path, keys: int, rounds: int) -> None:
     for _ in range(rounds + 1):  # the first one loads machine code
         for name, way in ways.items():
             started, used = time.perf_counter(), time.process_time()
-            found = way(savepoint)
+            counted = way(savepoint)
             seconds, cpu = time.perf_counter() - started, time.process_time() - used
             expected = (keys, sum((key % 4) + 1 for key in range(min(keys, 4))) * keys // 4)
-            assert found == expected, (name, found, expected)
+            assert counted == expected, (name, counted, expected)
             best[name] = min(best.get(name, (seconds, cpu)), (seconds, cpu))
     print(f"{keys:,} keys, {size / 1e6:,.0f} MB")
     for name, (seconds, cpu) in best.items():

@@ -41,17 +41,19 @@ def spans(keys: NDArray[np.int64], rows: int) -> list[Span]:
     ]
 
 
-def seconds(backend: KeyedStateBackend, state: ValueState, access: str, found: list[Span]) -> float:
+def seconds(
+    backend: KeyedStateBackend, state: ValueState, access: str, key_spans: list[Span]
+) -> float:
     """How long the accesses of all rows take."""
     set_current_key, value, update = backend.set_current_key, state.value, state.update
     start = time.process_time()
     if access == "get":
-        for key, key_bytes, rows in found:
+        for key, key_bytes, rows in key_spans:
             set_current_key(key, key_bytes)
             for _ in rows:
                 value()
     else:
-        for key, key_bytes, rows in found:
+        for key, key_bytes, rows in key_spans:
             set_current_key(key, key_bytes)
             for row in rows:
                 update(row)
@@ -68,9 +70,9 @@ def rates(name: str, keys: int, accesses: int, *, is_sorted: bool) -> Iterator[f
     with state_backend(name, Types.LONG().layout) as backend:
         state = backend.state(ValueStateDescriptor("value", Types.LONG()))
         for access in ACCESSES:
-            found = spans(distinct, 1) if access == "add" else several
-            count = sum(len(rows) for *_, rows in found)
-            yield count / seconds(backend, state, access, found) / 1000  # type: ignore[arg-type]
+            key_spans = spans(distinct, 1) if access == "add" else several
+            count = sum(len(rows) for *_, rows in key_spans)
+            yield count / seconds(backend, state, access, key_spans) / 1000  # type: ignore[arg-type]
 
 
 @click.command(help=__doc__)

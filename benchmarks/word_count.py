@@ -57,11 +57,11 @@ class WordCount(KeyedProcessFunction):
 
     def process_element(self, value: Any, context: Any) -> None:  # noqa: ARG002
         count = self.count
-        found = count.value()
-        if found is None:
+        before = count.value()
+        if before is None:
             context.timer_service.register_event_time_timer(0)
-            found = 0
-        count.update(found + 1)
+            before = 0
+        count.update(before + 1)
 
     def on_timer(self, timestamp: int, context: Any) -> Iterable[tuple[Any, int]]:  # noqa: ARG002
         yield context.current_key, self.count.value()
@@ -69,8 +69,8 @@ class WordCount(KeyedProcessFunction):
 
 def counted(rows: pa.Table) -> pa.Table:
     """The same over a table."""
-    found = rows.group_by("word", use_threads=False).aggregate([([], "count_all")])
-    return found.rename_columns(["key", "count"])
+    counted = rows.group_by("word", use_threads=False).aggregate([([], "count_all")])
+    return counted.rename_columns(["key", "count"])
 
 
 def words(records: int, keys: int, key_type: str) -> DataFrame:
@@ -92,12 +92,12 @@ def count(way: str, data: DataFrame) -> tuple[int, int]:
             writer.with_operator("words", operator).write(path)
             written = Savepoint.load(data.sparkSession, path, uids=["words"])
             counts = written.read_keyed_state("words").withColumnRenamed("count", "n")
-            found = counts.agg(F.count("*"), F.sum("n")).first()
+            row = counts.agg(F.count("*"), F.sum("n")).first()
     else:
         schema = f"word {data.schema[0].dataType.simpleString()}, n BIGINT"
-        found = keyed.process(WordCount(), schema).agg(F.count("*"), F.sum("n")).first()
-    assert found is not None
-    return found[0], found[1]
+        row = keyed.process(WordCount(), schema).agg(F.count("*"), F.sum("n")).first()
+    assert row is not None
+    return row[0], row[1]
 
 
 def run(way: str, key_type: str, records: int) -> None:
@@ -105,9 +105,9 @@ def run(way: str, key_type: str, records: int) -> None:
     count(way, words(records // SCALE, 10, key_type))
     jvm, workers = cpu_times()
     start = time.perf_counter()
-    found = count(way, words(records, records // SCALE, key_type))
+    totals = count(way, words(records, records // SCALE, key_type))
     seconds = time.perf_counter() - start
-    assert found == (records // SCALE, records), found
+    assert totals == (records // SCALE, records), totals
     jvm, workers = (
         after - before for after, before in zip(cpu_times(), (jvm, workers), strict=True)
     )
@@ -122,8 +122,8 @@ def run(way: str, key_type: str, records: int) -> None:
 
 def cpu_times() -> tuple[float, float]:
     """The CPU seconds of Spark, and of its Python workers, so far."""
-    others = [one for one in descendants(os.getpid()) if one != os.getpid()]
-    of_workers = sum(cpu_seconds(one) for one in others if is_worker(one))
+    others = [process for process in descendants(os.getpid()) if process != os.getpid()]
+    of_workers = sum(cpu_seconds(process) for process in others if is_worker(process))
     return sum(map(cpu_seconds, others)) - of_workers, of_workers
 
 

@@ -57,16 +57,16 @@ class Task:
     def by_spark(self, flink: Flink, paths: Sequence[Path]) -> Measurement:
         """Writes all savepoints in one session; has Flink read the last one."""
         write = partial(_write, self.write, [str(path) for path in paths])
-        found = in_fresh_process(Measurement.of_spark, write, len(paths) - 1)
+        measurement = in_fresh_process(Measurement.of_spark, write, len(paths) - 1)
         read_by_flink(flink, paths[-1], self.keys, HASHMAP, runs=1)
-        return found
+        return measurement
 
     def verify(self, path: Path) -> None:
         """Raises ``ValueError`` if a savepoint is not what it should be."""
         record = Savepoint.open(str(path)).operator(UID).record
-        found = record.parallelism, record.max_parallelism
-        if found != (self.parallelism, self.max_parallelism):
-            raise ValueError(f"{path} has parallelism and max parallelism {found}")
+        actual = record.parallelism, record.max_parallelism
+        if actual != (self.parallelism, self.max_parallelism):
+            raise ValueError(f"{path} has parallelism and max parallelism {actual}")
         verify(path, self.keys)
 
 
@@ -89,9 +89,9 @@ def report(title: str, task: Task, flink: Flink, options: argparse.Namespace) ->
         name: partial(_checked, task, measures[name], options.folder, 1 + options.runs)
         for name in options.only
     }
-    found = alternating(checked, options.rounds)
-    sizes = " ".join(megabytes(one.size) for one in found.values())
-    print_table(f"{title}: {task.keys:,} keys, {sizes} MB written", found, task.keys)
+    measurements = alternating(checked, options.rounds)
+    sizes = " ".join(megabytes(measurement.size) for measurement in measurements.values())
+    print_table(f"{title}: {task.keys:,} keys, {sizes} MB written", measurements, task.keys)
 
 
 def _checked(
@@ -100,10 +100,10 @@ def _checked(
     """What it took to write savepoints, all of which were right."""
     with _new_folder(folder / "written") as written:
         paths = [written / str(number) for number in range(count)]
-        found = measure(paths)
+        measurement = measure(paths)
         for path in paths:
             task.verify(path)
-        return replace(found, size=size_of(paths[-1]))
+        return replace(measurement, size=size_of(paths[-1]))
 
 
 @contextmanager
