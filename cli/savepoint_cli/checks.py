@@ -95,7 +95,7 @@ def diff(
     with_times: bool,
     **options: Any,
 ) -> None:
-    """Compare the savepoint at PATH with OTHER, which came later, or but one TABLE of them.
+    """Compare the savepoint at PATH with OTHER, which came later, or only one TABLE of them.
 
     Backends, formats, versions of Flink and max parallelism may differ: state is compared, key by
     key. --changes gives all changes: change_type is insert, delete, or update_preimage and
