@@ -40,8 +40,8 @@ class Average:
     def get_result(self, accumulator: Any) -> float:
         return float(accumulator["f0"] / accumulator["f1"])
 
-    def merge(self, one: Any, other: Any) -> Any:
-        return {name: one[name] + other[name] for name in one}
+    def merge(self, accumulator: Any, other: Any) -> Any:
+        return {name: accumulator[name] + other[name] for name in accumulator}
 
 
 PAIR = Types.TUPLE([Types.LONG(), Types.LONG()])

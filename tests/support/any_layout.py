@@ -132,16 +132,16 @@ def names_of(parts: list[Any]) -> tuple[str, ...]:
 
 def structs(parts: list[tuple[Any, Strategy]]) -> Strategy:
     names = names_of(parts)
-    return st.fixed_dictionaries({name: one[1] for name, one in zip(names, parts, strict=True)})
+    return st.fixed_dictionaries({name: part[1] for name, part in zip(names, parts, strict=True)})
 
 
 def pairs(key: Strategy, value: Strategy) -> Strategy:
-    return st.lists(st.tuples(key.filter(lambda one: one is not None), value), max_size=3)
+    return st.lists(st.tuples(key.filter(lambda drawn: drawn is not None), value), max_size=3)
 
 
 def sql_composites(parts: Strategy) -> Strategy:
     @st.composite
-    def one(draw: st.DrawFn) -> tuple[LogicalType, Strategy]:
+    def drawn(draw: st.DrawFn) -> tuple[LogicalType, Strategy]:
         fields = draw(st.lists(parts, min_size=1, max_size=3))
         (first, values), (last, others) = fields[0], fields[-1]
         match draw(st.sampled_from(["ARRAY", "MAP", "ROW"])):
@@ -156,7 +156,7 @@ def sql_composites(parts: Strategy) -> Strategy:
                 types = tuple(field for field, _ in fields)
                 return LogicalType("ROW", names=names_of(fields), children=types), structs(nullable)
 
-    return one()
+    return drawn()
 
 
 SQL = st.recursive(st.sampled_from(SQL_SCALARS), sql_composites, max_leaves=6)
@@ -184,13 +184,13 @@ def with_kind(rows: Strategy) -> Strategy:
 
 def composites(parts: Strategy) -> Strategy:
     @st.composite
-    def one(draw: st.DrawFn) -> tuple[Layout, Strategy]:
+    def drawn(draw: st.DrawFn) -> tuple[Layout, Strategy]:
         fields = draw(st.lists(parts, min_size=1, max_size=4))
         composite: Any = draw(st.sampled_from(COMPOSITES))
-        found: tuple[Layout, Strategy] = composite(fields)
-        return found
+        pair: tuple[Layout, Strategy] = composite(fields)
+        return pair
 
-    return one()
+    return drawn()
 
 
 def nullable(fields: list[Any]) -> tuple[Layout, Strategy]:

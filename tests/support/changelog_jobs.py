@@ -67,7 +67,9 @@ NAMES = tuple(STATES)
 
 
 def infos(namespace: bytes) -> list[bytes]:
-    return [meta_info(name, one.kind, one.serializer, namespace) for name, one in STATES.items()]
+    return [
+        meta_info(name, state.kind, state.serializer, namespace) for name, state in STATES.items()
+    ]
 
 
 def registrations(*namespace: bytes) -> list[Record]:
@@ -99,13 +101,13 @@ class Step:
             case Operation.CLEAR, _:
                 return b""
             case Operation.MERGE_NS, _:
-                sources = b"".join(encoded(namespace, one) for one in self.payload)
+                sources = b"".join(encoded(namespace, source) for source in self.payload)
                 target = encoded(namespace, self.namespace)
                 return target + i32(len(self.payload)) + sources
             case Operation.ADD_ELEMENT, Repeated(element):
                 return encoded(element, self.payload)
             case ((Operation.ADD_ELEMENT | Operation.ADD_OR_UPDATE_ELEMENT), MapOf()):
-                return b"".join(encoded(Text(), one) for one in self.payload)
+                return b"".join(encoded(Text(), value) for value in self.payload)
             case Operation.REMOVE_ELEMENT, _:
                 return encoded(Text(), self.payload)
             case _:
@@ -128,9 +130,9 @@ class Step:
             case ((Operation.ADD_ELEMENT | Operation.ADD_OR_UPDATE_ELEMENT), "MAP"):
                 contents[place] = {**contents.get(place, {}), payload[0]: payload[1]}
             case Operation.REMOVE_ELEMENT, _:
-                found = {**contents.get(place, {})}
-                found.pop(payload, None)
-                contents[place] = found
+                entries = {**contents.get(place, {})}
+                entries.pop(payload, None)
+                contents[place] = entries
             case _:
                 contents[place] = payload
         if contents.get(place) in ([], {}):
@@ -142,13 +144,13 @@ class Step:
             value = contents.pop((self.key, source), None)
             if value is None:
                 continue
-            found = contents.get(target)
-            if found is None:
+            present = contents.get(target)
+            if present is None:
                 contents[target] = value
             elif kind == "LIST":
-                contents[target] = [*found, *value]
+                contents[target] = [*present, *value]
             elif kind == "MAP":
-                contents[target] = {**found, **value}
+                contents[target] = {**present, **value}
             else:
                 contents[target] = UNMERGED
 
@@ -167,15 +169,15 @@ class Job:
             step.do(self.contents[step.state])
 
     def is_unmerged(self) -> bool:
-        return any(UNMERGED in found.values() for found in self.contents.values())
+        return any(UNMERGED in values.values() for values in self.contents.values())
 
     def rows(self) -> dict[tuple[str, Any], dict[str, Any]]:
         """Key and namespace -> name -> value, of each row of a subtask with all key groups or half."""
-        found: dict[tuple[str, Any], dict[str, Any]] = {}
+        rows: dict[tuple[str, Any], dict[str, Any]] = {}
         for name, contents in self.contents.items():
             for place, value in contents.items():
-                found.setdefault(place, {})[name] = value
-        return found
+                rows.setdefault(place, {})[name] = value
+        return rows
 
     def heap_base(self, namespace: Layout, head: bytes) -> KeyGroupsHandle:
         entries = []
@@ -191,9 +193,9 @@ class Job:
             for (key, scope), value in self.contents[name].items():
                 identity = entry_identity(key, scope, (Text(), namespace))
                 if STATES[name].kind == "MAP":
-                    for user_key, one in value.items():
+                    for user_key, item in value.items():
                         data = identity + encoded(Text(), user_key)
-                        of_entry = entry_value(NullableRest(Text()), one)
+                        of_entry = entry_value(NullableRest(Text()), item)
                         entries.append((group_of(key), number, data, of_entry))
                     continue
                 layout = STATES[name].layout
@@ -265,7 +267,7 @@ def steps_of(draw: st.DrawFn, scope: Scope, *, with_merges: bool = True) -> list
         namespace = draw(st.sampled_from(scope.namespaces))
         payload = draw(operations[operation])
         if operation is Operation.MERGE_NS:
-            payload = [one for one in payload if one != namespace]
+            payload = [source for source in payload if source != namespace]
         steps.append(Step(name, operation, draw(KEYS), namespace, payload))
     return steps
 
@@ -302,18 +304,18 @@ def logged_jobs(
 
 def found_in(handle: ChangelogHandle, scope: Scope, **options: Any) -> dict[Any, dict[str, Any]]:
     """Key and namespace -> name -> value, of each row of a subtask with all key groups or half."""
-    found: dict[Any, dict[str, Any]] = {}
+    by_place: dict[Any, dict[str, Any]] = {}
     index = int(handle.key_groups.start > 0)
     parallelism = 1 if handle.key_groups == EVERYTHING else 2
     subtask = SubtaskState(index, managed_keyed_state=handle)
     operator = replace(operator_of(subtask), parallelism=parallelism)
     for row in rows(operator, scope.table, **options):
         place = row.pop("key"), row.pop("namespace", None)
-        assert place not in found
-        found[place] = {name: value for name, value in row.items() if value is not None}
-        if "map" in found[place]:
-            found[place]["map"] = dict(found[place]["map"])
-    return found
+        assert place not in by_place
+        by_place[place] = {name: value for name, value in row.items() if value is not None}
+        if "map" in by_place[place]:
+            by_place[place]["map"] = dict(by_place[place]["map"])
+    return by_place
 
 
 TIMERS = timers_of(STRING, VOID)

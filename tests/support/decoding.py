@@ -48,10 +48,10 @@ def has_type(layout: Layout) -> bool:
 
 def general_paths(layout: Layout) -> list[str]:
     """The columns that take the general path; the root is one if all of them do."""
-    return [one.path for one in program(layout).columns if one.storage == Storage.PIECES]
+    return [column.path for column in program(layout).columns if column.storage == Storage.PIECES]
 
 
-LAYOUTS = ANY.filter(lambda one: has_type(one[0]))
+LAYOUTS = ANY.filter(lambda drawn: has_type(drawn[0]))
 
 
 @st.composite
@@ -110,8 +110,8 @@ def same_on_both(layout: Layout, data: bytes, spans: list[tuple[int, int]]) -> N
         except FormatError as error:
             errors.append((type(error), error.offset))
     if not errors:
-        found, expected = bulk(layout, data, spans), general(layout, data, spans)
-        assert found.equals(expected) or printed(found) == printed(expected)
+        actual, expected = bulk(layout, data, spans), general(layout, data, spans)
+        assert actual.equals(expected) or printed(actual) == printed(expected)
         return
     with pytest.raises(FormatError) as raised:
         bulk(layout, data, spans)

@@ -155,7 +155,7 @@ class Restored:
 
     def keyed_state(self, uid: str) -> Rows:
         """A row per key, with null for a state that has nothing for it."""
-        names = [one.name for one in self.operators[uid].states if one.namespace == "VOID"]
+        names = [state.name for state in self.operators[uid].states if state.namespace == "VOID"]
         return [
             {name: cell for name, cell in row.items() if name != "namespace"}
             for row in self._per_place(uid, names)
@@ -163,7 +163,7 @@ class Restored:
 
     def window_state(self, uid: str) -> Rows:
         """A row per key and namespace, with null for a state that has nothing there."""
-        names = [one.name for one in self.operators[uid].states if one.namespace != "VOID"]
+        names = [state.name for state in self.operators[uid].states if state.namespace != "VOID"]
         return self._per_place(uid, names)
 
     def timers(self, uid: str) -> Rows:
@@ -174,10 +174,10 @@ class Restored:
 
         Which subtask gets which list elements, and in which order, depends on names of files.
         """
-        found = [row for row in self._of(uid, "elements") if row["elements"] == name]
+        rows = [row for row in self._of(uid, "elements") if row["elements"] == name]
         return [
             {"key": row["key"], "value": row["value"]} if "key" in row else row["value"]
-            for row in sorted(found, key=lambda row: int(row["subtask"]))
+            for row in sorted(rows, key=lambda row: int(row["subtask"]))
         ]
 
     def fired(self, uid: str) -> Rows:

@@ -34,7 +34,9 @@ def families() -> list[tuple[str, Any]]:
     ]
 
 
-VECTORS = [one for one in load("serializer-vectors.json")["vectors"] if "kryo:" not in one["name"]]
+VECTORS = [
+    vector for vector in load("serializer-vectors.json")["vectors"] if "kryo:" not in vector["name"]
+]
 FAMILIES = families()
 
 DOG = "org.apache.flink.api.java.typeutils.runtime.kryo.KryoPojosForMigrationTests$Dog"

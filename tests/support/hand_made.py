@@ -116,7 +116,7 @@ def meta_info(name: str, state_type: str, value: bytes, namespace: bytes = VOID)
     data = utf(name) + i32(kind_of(state_type)) + i32(len(options))
     data += b"".join(utf(key) + utf(option) for key, option in options.items())
     data += i32(len(serializers))
-    return data + b"".join(utf(role) + i32(2) + one for role, one in serializers.items())
+    return data + b"".join(utf(role) + i32(2) + snapshot for role, snapshot in serializers.items())
 
 
 def kind_of(state_type: str) -> int:
@@ -154,12 +154,12 @@ def canonical_base(
     groups: dict[int, list[tuple[int, bytes, bytes]]] = {}
     for group, state, key, value in entries:
         groups.setdefault(group, []).append((state, bytes([group]) + key, value))
-    for group, found in sorted(groups.items()):
+    for group, own in sorted(groups.items()):
         starts[group] = len(data)
-        found.sort(key=lambda one: one[0])
-        data += struct.pack(">H", found[0][0])
-        for index, (state, key, value) in enumerate(found):
-            following = found[index + 1][0] if index + 1 < len(found) else 0xFFFF
+        own.sort(key=lambda entry: entry[0])
+        data += struct.pack(">H", own[0][0])
+        for index, (state, key, value) in enumerate(own):
+            following = own[index + 1][0] if index + 1 < len(own) else 0xFFFF
             is_last = following != state
             first = key[0] | 0x80 if is_last else key[0]
             data += i32(len(key)) + bytes([first]) + key[1:] + i32(len(value)) + value
@@ -171,14 +171,16 @@ def heap_base(
     head: bytes, states: int, entries: Iterable[tuple[int, int, bytes]]
 ) -> KeyGroupsHandle:
     """A heap file of entries: key group, state, all bytes."""
-    found = list(entries)
+    all_entries = list(entries)
     data, starts = bytearray(head), {}
     for group in EVERYTHING:
         starts[group] = len(data)
         data += i32(group)
         for state in range(states):
             mine = [
-                one for entry_group, number, one in found if (entry_group, number) == (group, state)
+                entry
+                for entry_group, number, entry in all_entries
+                if (entry_group, number) == (group, state)
             ]
             data += struct.pack(">H", state) + i32(len(mine)) + b"".join(mine)
     return base_handle(bytes(data), starts, KeyedHandleType.KEY_GROUPS)
@@ -224,7 +226,7 @@ def change_set(records: Sequence[Record]) -> bytes:
     data = i32(len(groups))
     for group, changes in groups.items():
         data += i32(len(changes)) + i32(group)
-        data += b"".join(i32(len(one)) + one for one in changes)
+        data += b"".join(i32(len(change)) + change for change in changes)
     return data
 
 
@@ -257,7 +259,7 @@ def operator_of(*subtasks: SubtaskState) -> OperatorState:
 
 
 def operator_with(*handles: ChangelogHandle) -> OperatorState:
-    subtasks = [SubtaskState(i, managed_keyed_state=one) for i, one in enumerate(handles)]
+    subtasks = [SubtaskState(i, managed_keyed_state=handle) for i, handle in enumerate(handles)]
     return operator_of(*subtasks)
 
 
@@ -266,7 +268,7 @@ def rows(operator: OperatorState, table: str, **options: Any) -> list[dict[str, 
     directory = SnapshotDirectory.of("/")
     catalog = OperatorCatalog.of(directory, operator)
     assert catalog.problems == ()
-    tables = {one.name: one for one in tables_of(catalog.states)}
+    tables = {known.name: known for known in tables_of(catalog.states)}
     scan = TableScan(directory, operator, tables[table], ReadOptions.of(options))
     return [
         row for split in scan.splits() for batch in scan.read(split) for row in batch.to_pylist()

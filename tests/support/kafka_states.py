@@ -118,10 +118,11 @@ def bytes_savepoint(
                     DistributionMode.SPLIT_DISTRIBUTE,
                     element,
                     pa.array(
-                        [len(one).to_bytes(4, "big") + one for one in found], pa.large_binary()
+                        [len(element).to_bytes(4, "big") + element for element in elements],
+                        pa.large_binary(),
                     ),
                 )
-                for name, found in lists.items()
+                for name, elements in lists.items()
             ],
         )
         subtask = SubtaskState(

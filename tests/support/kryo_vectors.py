@@ -11,7 +11,9 @@ from savepoint_formats.values.kryo.dialect import KryoClass, KryoDialect, KryoFi
 from savepoint_formats.values.kryo.graph import read_kryo
 from support.flink_vectors import load
 
-VECTORS = [one for one in load("serializer-vectors.json")["vectors"] if "kryo:" in one["name"]]
+VECTORS = [
+    vector for vector in load("serializer-vectors.json")["vectors"] if "kryo:" in vector["name"]
+]
 
 COLORS = ("RED", "GREEN", "BLUE")
 TEXT = "java.lang.String"

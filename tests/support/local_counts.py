@@ -74,18 +74,20 @@ def open_local(spark: SparkSession, path: Path) -> SparkSavepoint:
 
 def merged_counts() -> list[dict[str, object]]:
     """What Flink, and any reader, is to see once all instances are merged."""
-    found = []
+    counts = []
     for word in range(WORDS):
-        subtasks = [one for one in range(SUBTASKS) if (one + word) % 4 != 0]
-        by_subtask = {"all": len(subtasks) * word} | {f"of {one}": one for one in subtasks}
-        found.append(
+        subtasks = [subtask for subtask in range(SUBTASKS) if (subtask + word) % 4 != 0]
+        by_subtask = {"all": len(subtasks) * word} | {
+            f"of {subtask}": subtask for subtask in subtasks
+        }
+        counts.append(
             {
                 "key": f"Wörd {word}",
-                "count": sum(100 * one + word for one in subtasks),
+                "count": sum(100 * subtask + word for subtask in subtasks),
                 "mean": {"f0": 10 * sum(subtasks), "f1": len(subtasks) * word},
-                "ids": [number for one in subtasks for number in (one, word)],
+                "ids": [number for subtask in subtasks for number in (subtask, word)],
                 "by_subtask": by_subtask,
                 "last": None if word % 3 == 0 else max(subtasks),
             }
         )
-    return sorted(found, key=lambda row: str(row["key"]))
+    return sorted(counts, key=lambda row: str(row["key"]))

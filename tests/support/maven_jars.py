@@ -34,7 +34,9 @@ def fetched(name: str, wanted: Mapping[str, str], *, is_alone: bool = False) -> 
     if not all(list(folder.glob(f"{artifact}-{wanted[artifact]}.jar")) for artifact in wanted):
         folder.mkdir(parents=True, exist_ok=True)
         pom = folder / "pom.xml"
-        pom.write_text(POM.format("".join(DEPENDENCY.format(*one) for one in wanted.items())))
+        pom.write_text(
+            POM.format("".join(DEPENDENCY.format(*coordinates) for coordinates in wanted.items()))
+        )
         command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"]
         options = [f"-DoutputDirectory={folder}", f"-DexcludeTransitive={str(is_alone).lower()}"]
         subprocess.run([*command, *options], check=True)

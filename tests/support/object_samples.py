@@ -33,17 +33,19 @@ def opened(path: str | Path, classes: DescribedClasses = ()) -> Savepoint:
 def by_id(savepoint: Savepoint, table: str, **options: Any) -> dict[int, dict[str, Any]]:
     """The rows of a table, by the number of the last transaction."""
     scan = savepoint.scan(table, **options)
-    rows = [row for split in scan.splits() for one in scan.read(split) for row in one.to_pylist()]
-    found = {row["id"]: row for row in rows}
-    assert len(found) == len(rows)
-    return found
+    rows = [
+        row for split in scan.splits() for batch in scan.read(split) for row in batch.to_pylist()
+    ]
+    rows_by_id = {row["id"]: row for row in rows}
+    assert len(rows_by_id) == len(rows)
+    return rows_by_id
 
 
 def timers(savepoint: Savepoint, uid: str) -> list[int]:
     """The keys of the timers of an operator."""
     scan = savepoint.scan(f"{uid}.timers")
-    batches = (one for split in scan.splits() for one in scan.read(split))
-    return sorted(key for one in batches for key in one.column("key").to_pylist())
+    batches = (batch for split in scan.splits() for batch in scan.read(split))
+    return sorted(key for batch in batches for key in batch.column("key").to_pylist())
 
 
 def plain_state(number: int) -> Mapping[str, Any]:

@@ -77,16 +77,16 @@ def sections_of(
     settings = SourceSettings(operator.max_parallelism, kryo)
     target = PassThrough(ids, max_parallelism)
     key = key_of(directory, operator).layout()
-    found: Sections = {}
+    sections: Sections = {}
     for subtask in operator.subtasks:
         handle, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
         if handle is not None:
             groups = handle.key_groups
-            add(found, stored_runs(directory, handle, key, settings, groups, target, hash_keys))
+            add(sections, stored_runs(directory, handle, key, settings, groups, target, hash_keys))
         if raw is not None:
             groups = raw.key_groups
-            add(found, raw_timer_runs(directory, raw, settings, groups, target, hash_keys))
-    return found
+            add(sections, raw_timer_runs(directory, raw, settings, groups, target, hash_keys))
+    return sections
 
 
 def add(sections: Sections, batches: Iterator[pa.RecordBatch]) -> None:
@@ -100,12 +100,12 @@ def add(sections: Sections, batches: Iterator[pa.RecordBatch]) -> None:
 def entries_in(runs: bytes) -> list[tuple[int, bytes, bytes]]:
     """State id, key and value of each entry, in order."""
     data = runs + b"\xff\xff"
-    found = section_frames(Chunk(np.frombuffer(data, np.uint8)), 0, 1 << 15)
-    ids = np.repeat(found.run_states, np.diff(found.run_starts, append=len(found)))
+    frames = section_frames(Chunk(np.frombuffer(data, np.uint8)), 0, 1 << 15)
+    ids = np.repeat(frames.run_states, np.diff(frames.run_starts, append=len(frames)))
     return [
         (state, bytes([data[start] & 0x7F]) + data[start + 1 : end], data[value:value_end])
         for state, (start, end, value, value_end) in zip(
-            ids.tolist(), found.spans.T.tolist(), strict=True
+            ids.tolist(), frames.spans.T.tolist(), strict=True
         )
     ]
 
@@ -120,7 +120,7 @@ def infos_of(directory: SnapshotDirectory, operator: OperatorState) -> dict[str,
             infos |= {info.name: info for info in header.states}
         if isinstance(handle, ChangelogHandle):
             registered = read_registrations(directory, handle)
-            infos |= {one.info.name: one.info for one in registered}
+            infos |= {state.info.name: state.info for state in registered}
         if raw is not None:
             infos |= {info.name: info for info in raw_timer_infos(directory, raw)}
     return infos
@@ -155,14 +155,14 @@ def rows_by_table(
 ) -> dict[str, list[str]]:
     """The rows of each table of keyed state and timers, in an order of their own."""
     catalog = OperatorCatalog.of(directory, operator, kryo)
-    found: dict[str, list[str]] = {}
+    rows: dict[str, list[str]] = {}
     for table in tables_of(catalog.states):
         if table.states[0].kind.is_keyed:
             scan = TableScan(directory, operator, table, ReadOptions.of(options), kryo)
-            found[table.name] = sorted(
+            rows[table.name] = sorted(
                 repr(row)
                 for split in scan.splits()
                 for batch in scan.read(split)
                 for row in batch.to_pylist()
             )
-    return found
+    return rows

@@ -60,7 +60,7 @@ class Timers:
         ]
         if not due:
             return None
-        timestamp, key = min(due, key=lambda one: (one[0], repr(one[1])))
+        timestamp, key = min(due, key=lambda timer: (timer[0], repr(timer[1])))
         self.of[key][domain].remove(timestamp)
         return timestamp, key
 
@@ -120,8 +120,8 @@ class RowByRow:
         self._timers.key = self._context.current_key = key
 
     def _fire(self, domain: str, until: int) -> None:
-        while found := self._timers.next(domain, until):
-            timestamp, key = found
+        while due_timer := self._timers.next(domain, until):
+            timestamp, key = due_timer
             self._switch(key)
             self._context.timestamp, self._context.time_domain = timestamp, domain
             self.output.extend(self._function.on_timer(timestamp, self._context) or ())

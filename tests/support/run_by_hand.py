@@ -68,9 +68,9 @@ def left_by(
     ]
     told = None
     if initial is not None:
-        found = InitialState.of(initial, key, states)
-        states = found.states
-        told = found.task(borders, state_ids(states), {})
+        kept = InitialState.of(initial, key, states)
+        states = kept.states
+        told = kept.task(borders, state_ids(states), {})
     task = FunctionTask(function, types, options, keeps_state=True, initial=told)
     runs = StateRuns.of(task, states, Key(("key",), key), state_ids(states), MAX_PARALLELISM)
     marks = [order_of(stretch.start) for stretch in told.stretches] if told else []

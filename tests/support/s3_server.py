@@ -55,8 +55,8 @@ class S3Server:
 
     def keys(self, bucket: str) -> set[str]:
         """The keys of all objects in a bucket, but those that stand for directories."""
-        found = self.client.list_objects_v2(Bucket=bucket).get("Contents", [])
-        return {one["Key"] for one in found if not one["Key"].endswith("/")}
+        objects = self.client.list_objects_v2(Bucket=bucket).get("Contents", [])
+        return {stored["Key"] for stored in objects if not stored["Key"].endswith("/")}
 
     def uri(self, bucket: str, key: str, scheme: str = "s3") -> str:
         """The URI that leads pyarrow to this server."""

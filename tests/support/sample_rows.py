@@ -127,7 +127,7 @@ def _told(value: Any, data_type: pa.DataType) -> Any:
         return list(told.values()) if list(told) == ["start", "end"] else told
     if pa.types.is_map(data_type):
         key, item = data_type.key_type, data_type.item_type
-        return {_told(one, key): _told(other, item) for one, other in value}
+        return {_told(entry_key, key): _told(other, item) for entry_key, other in value}
     if pa.types.is_list(data_type):
         return [_told(element, data_type.value_type) for element in value]
     return _told_scalar(value, data_type)

@@ -102,14 +102,14 @@ DATA = {
 
 def read(data: bytes) -> TypeSerializerSnapshot:
     view = SnapshotView(data, "header")
-    found = TypeSerializerSnapshot.read(view)
+    snapshot = TypeSerializerSnapshot.read(view)
     view.expect_end()
-    return found
+    return snapshot
 
 
-def written(found: TypeSerializerSnapshot | SerializerEntry) -> bytes:
+def written(snapshot: TypeSerializerSnapshot | SerializerEntry) -> bytes:
     view = DataOutputView()
-    found.write(view)
+    snapshot.write(view)
     return view.to_bytes()
 
 

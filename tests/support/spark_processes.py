@@ -13,21 +13,23 @@ def workers_of(pid: int) -> Iterator[int]:
     """The Python processes that work for the JVM of a driver: forked by Spark's daemon."""
     tree = _parents()
     daemons = {
-        one for one, parent in tree.items() if tree.get(parent) == pid and "daemon" in _words(one)
+        process
+        for process, parent in tree.items()
+        if tree.get(parent) == pid and "daemon" in _words(process)
     }
-    return (one for one, parent in tree.items() if parent in daemons)
+    return (process for process, parent in tree.items() if parent in daemons)
 
 
 def _parents() -> dict[int, int]:
     """The parent of each process."""
-    found = {}
+    parents = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             fields = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         except OSError:
             continue
-        found[int(folder.name)] = int(fields[1])
-    return found
+        parents[int(folder.name)] = int(fields[1])
+    return parents
 
 
 def _words(pid: int) -> str:

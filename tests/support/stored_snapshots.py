@@ -29,8 +29,8 @@ def stored_snapshots(samples: Path) -> frozenset[TypeSerializerSnapshot]:
     return frozenset(
         part
         for metadata in samples.rglob("_metadata")
-        for found in _serializers(SnapshotDirectory.of(str(metadata.parent)))
-        for part in _tree(found)
+        for snapshot in _serializers(SnapshotDirectory.of(str(metadata.parent)))
+        for part in _tree(snapshot)
     )
 
 
@@ -60,9 +60,9 @@ def _operator(
             yield from (entry.snapshot for _, entry in state.serializers)
 
 
-def _tree(found: TypeSerializerSnapshot) -> Iterator[TypeSerializerSnapshot]:
-    yield found
-    for nested in found.nested:
+def _tree(snapshot: TypeSerializerSnapshot) -> Iterator[TypeSerializerSnapshot]:
+    yield snapshot
+    for nested in snapshot.nested:
         yield from _tree(nested)
 
 

@@ -15,5 +15,5 @@ class Sum:
     def get_result(self, accumulator: int) -> int:
         return accumulator
 
-    def merge(self, one: int, other: int) -> int:
-        return one + other
+    def merge(self, total: int, other: int) -> int:
+        return total + other

@@ -90,10 +90,10 @@ class Terminal:
     def wait_for(self, text: str, seconds: float = 120) -> str:
         """Waits until a text is shown, behind what was waited for before; gives all up to it."""
         start, end = self._seen, time.monotonic() + seconds
-        while (found := self.text.find(text, start)) < 0:
+        while (place := self.text.find(text, start)) < 0:
             assert time.monotonic() < end, f"no {text!r} in {self.text[start:]!r}"
             assert self._read(), f"the end, without {text!r}: {self.text[start:]!r}"
-        self._seen = found + len(text)
+        self._seen = place + len(text)
         return self.text[start : self._seen]
 
     def finish(self) -> int:

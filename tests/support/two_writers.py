@@ -126,11 +126,11 @@ def _fault(path: str, ends: tuple[str, ...]) -> str:
         return f"{ends.count('done')} writers say that they are done"
     winner = ends.index("done")
     try:
-        found = read(path)
+        contents = read(path)
     except SavepointError as error:
         return f"the savepoint can't be read: {error}"
-    if found != _contents(winner):
-        return f"the savepoint is not that of the writer that says it is done: {found}"
+    if contents != _contents(winner):
+        return f"the savepoint is not that of the writer that says it is done: {contents}"
     left = len(SnapshotDirectory.of(path).list_files()) - _FILES - 1
     return f"{left} files are left over" if left else ""
 
@@ -192,10 +192,10 @@ def main() -> int:
     faults: Counter[str] = Counter()
     with stored(options.store) as path_of, TwoWriters(options.mode) as writers:
         for number in range(options.rounds):
-            found = writers.round(path_of(number))
-            ends[" + ".join(sorted(found.ends))] += 1
-            if found.fault:
-                faults[found.fault] += 1
+            outcome = writers.round(path_of(number))
+            ends[" + ".join(sorted(outcome.ends))] += 1
+            if outcome.fault:
+                faults[outcome.fault] += 1
     print(f"{options.rounds} rounds, mode {options.mode}, {options.store}: {METADATA_FILE} by")
     for end, count in ends.most_common():
         print(f"  {count:6} {end}")

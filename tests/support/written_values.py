@@ -79,7 +79,7 @@ def expected(layout: Layout, written: Any) -> Any:  # noqa: PLR0912 - a table
         case layouts.NullCount():
             return written["nulls"]
         case layouts.Repeated(element) | layouts.MaskedRepeated(element):
-            return [expected(element, one) for one in written]
+            return [expected(element, item) for item in written]
         case layouts.MapOf(key, value):
             return entries(
                 [(expected(key, k), expected(value, v)) for k, v in written["map"]],
@@ -92,7 +92,7 @@ def expected(layout: Layout, written: Any) -> Any:  # noqa: PLR0912 - a table
             row = sql_row(names, types, written["f"])
             return row | {"$row_kind": KINDS[written["kind"]]}
         case layouts.BinaryArray(element_type):
-            return [sql(element_type, one) for one in written]
+            return [sql(element_type, item) for item in written]
         case layouts.BinaryMap(key_type, value_type):
             return [(sql(key_type, k), sql(value_type, v)) for k, v in written["map"]]
         case layouts.Ttl(value):
@@ -120,7 +120,8 @@ def timestamp(written: list[int], precision: int, zone: Any = None) -> Any:
 def in_order(names: tuple[str, ...], fields: tuple[Layout, ...], written: Any) -> dict[str, Any]:
     values = list(written.values()) if isinstance(written, dict) else written
     return {
-        name: expected(field, one) for name, field, one in zip(names, fields, values, strict=True)
+        name: expected(field, value)
+        for name, field, value in zip(names, fields, values, strict=True)
     }
 
 
@@ -130,7 +131,7 @@ def entries(pairs: list[tuple[Any, Any]], is_list: bool) -> list[Any]:
 
 def two_phase_commit(names: Any, fields: Any, written: Any) -> dict[str, Any]:
     pending, context = written["pending"], written["ctx"]
-    committing = [list(one.values()) for one in written["commit"]]
+    committing = [list(transaction.values()) for transaction in written["commit"]]
     return in_order(names, fields, [pending["h"], pending["t"], committing, context])
 
 
@@ -166,14 +167,18 @@ def pojo(layout: layouts.Pojo, written: dict[str, Any]) -> dict[str, Any]:
     if "$subclass" in written:
         fields = written["v"]
         known: Any = layout.registered if "$tag" in written else layout.unregistered
-        found = [one for one in known if one[0].endswith(written["$subclass"])]
-        name, class_layout = known[written["$tag"]] if "$tag" in written else found[0]
+        candidates = [
+            candidate for candidate in known if candidate[0].endswith(written["$subclass"])
+        ]
+        name, class_layout = known[written["$tag"]] if "$tag" in written else candidates[0]
     values = in_order(class_layout.names, class_layout.fields, fields)
     classes = [(layout.class_name, layout), *layout.registered, *layout.unregistered]
     if len(classes) == 1:
         return values
     columns = own_columns(classes)
-    row = {"$class": name} | dict.fromkeys(one for own in columns.values() for one in own.values())
+    row = {"$class": name} | dict.fromkeys(
+        field for own in columns.values() for field in own.values()
+    )
     return row | {columns[name][field]: value for field, value in values.items()}
 
 
@@ -181,18 +186,21 @@ def own_columns(classes: list[tuple[str, Any]]) -> dict[str, dict[str, str]]:
     """The column of each field of each class: its name, or name@Class if another has it."""
     taken: dict[str, Layout] = {}
     columns: dict[str, dict[str, str]] = {}
-    for name, one in classes:
+    for name, class_layout in classes:
         columns[name] = {
             field: field
             if taken.setdefault(field, kind) == kind
             else f"{field}@{name.split('$')[-1]}"
-            for field, kind in zip(one.names, one.fields, strict=True)
+            for field, kind in zip(class_layout.names, class_layout.fields, strict=True)
         }
     return columns
 
 
 def sql_row(names: Any, types: Any, written: list[Any]) -> dict[str, Any]:
-    return {name: sql(one, value) for name, one, value in zip(names, types, written, strict=True)}
+    return {
+        name: sql(field_type, value)
+        for name, field_type, value in zip(names, types, written, strict=True)
+    }
 
 
 def sql(sql_type: LogicalType, written: Any) -> Any:  # noqa: PLR0912 - a table
@@ -214,7 +222,7 @@ def sql(sql_type: LogicalType, written: Any) -> Any:  # noqa: PLR0912 - a table
         case (("ROW" | "STRUCTURED_TYPE"), types):
             return sql_row(sql_type.names, types, written["f"])
         case "ARRAY", (element,):
-            return [sql(element, one) for one in written]
+            return [sql(element, item) for item in written]
         case "MAP", (key, value):
             return [(sql(key, k), sql(value, v)) for k, v in written["map"]]
         case "MULTISET", (element,):
