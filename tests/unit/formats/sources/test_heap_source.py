@@ -168,7 +168,7 @@ def test_what_fits_in_two_ways_is_an_error_and_never_a_guess() -> None:
         entry(first, 1, number(0x1_0000_0001)),
         entry(second, 1, number(5)),
     ]
-    with pytest.raises(UndecodableError, match="what lies behind them cannot be told") as error:
+    with pytest.raises(UndecodableError, match="what lies behind them is not certain") as error:
         rows(operator(entries, *states(UNKNOWN, LONG)), "keyed_state")
     assert f"key group {group_of(first)}" in str(error.value)
     entries[1] = entry(first, 1, number(0x2_0000_0001))
