@@ -53,44 +53,44 @@ def described_class(class_name: str, find: Callable[[str], ClassFile | None]) ->
     Raises:
         UndescribableError: Its fields, or those of a superclass, are not known, or not what is written.
     """
-    found = _expect(class_name.replace(".", "/"), find)
-    is_final = bool(found.flags & ClassFlag.FINAL)
-    if found.superclass == _ENUM:
-        constants = [field.name for field in found.fields if field.flags & ClassFlag.ENUM]
+    class_file = _expect(class_name.replace(".", "/"), find)
+    is_final = bool(class_file.flags & ClassFlag.FINAL)
+    if class_file.superclass == _ENUM:
+        constants = [field.name for field in class_file.fields if field.flags & ClassFlag.ENUM]
         return kryo_class(class_name, constants=constants, is_final=is_final)
     fields: dict[str, str] = {}
-    for field in _fields(found, find):
+    for field in _fields(class_file, find):
         if field.name in fields:
             raise UndescribableError(f"a superclass has a field {field.name}, too")
         fields[field.name] = _source_type(field)
     return kryo_class(class_name, fields, is_final=is_final)
 
 
-def _fields(found: ClassFile, find: Callable[[str], ClassFile | None]) -> list[FieldOfClass]:
+def _fields(class_file: ClassFile, find: Callable[[str], ClassFile | None]) -> list[FieldOfClass]:
     """The fields that are written, those of the class itself first."""
     fields: list[FieldOfClass] = []
     seen = set[str]()
     while True:
-        for interface in found.interfaces:
+        for interface in class_file.interfaces:
             if any(pattern.fullmatch(interface) for pattern in _OWN_SERIALIZER):
                 raise UndescribableError(f"it is a {interface.replace('/', '.')}")
-        if found.flags & ClassFlag.INTERFACE:
+        if class_file.flags & ClassFlag.INTERFACE:
             raise UndescribableError("it is an interface: describe the classes of its objects")
-        fields += [field for field in found.fields if not field.flags & _NOT_WRITTEN]
-        seen.add(found.name)
-        superclass = found.superclass
+        fields += [field for field in class_file.fields if not field.flags & _NOT_WRITTEN]
+        seen.add(class_file.name)
+        superclass = class_file.superclass
         if superclass is None or superclass == _OBJECT:
             return fields
         if superclass.startswith("java/") or superclass in seen:
             raise UndescribableError(f"it extends {superclass.replace('/', '.')}")
-        found = _expect(superclass, find)
+        class_file = _expect(superclass, find)
 
 
 def _expect(name: str, find: Callable[[str], ClassFile | None]) -> ClassFile:
-    found = find(name)
-    if found is None or found.name != name:
+    class_file = find(name)
+    if class_file is None or class_file.name != name:
         raise UndescribableError(f"there is no class file of {name.replace('/', '.')}")
-    return found
+    return class_file
 
 
 def _source_type(field: FieldOfClass) -> str:
