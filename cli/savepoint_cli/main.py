@@ -92,7 +92,9 @@ class SavepointGroup(click.Group):
         width = max(map(len, self.commands))
         for title, section in _SECTIONS.items():
             with formatter.section(title):
-                rows = [(str(one.name).ljust(width), words) for one, words in section.items()]
+                rows = [
+                    (str(command.name).ljust(width), words) for command, words in section.items()
+                ]
                 formatter.write_dl(rows)
 
 
