@@ -135,6 +135,7 @@ def test_what_can_not_be_read_is_unknown(samples: Path, tmp_path: Path) -> None:
     assert summarize["findings"][0]["where"].startswith("subtask 0: ")
 
 
+@pytest.mark.usefixtures("slow")
 def test_it_needs_neither_spark_nor_numba(objects: Path) -> None:
     program = (
         "import sys;"

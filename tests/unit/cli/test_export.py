@@ -133,6 +133,7 @@ def test_an_unknown_format_is_a_wrong_call(tmp_path: Path) -> None:
     assert "'parquet', 'avro', 'csv', 'jsonl'" in output
 
 
+@pytest.mark.usefixtures("slow")
 def test_no_export_starts_spark(tmp_path: Path) -> None:
     arguments = ["export", CURRENCY.path, TABLE, str(tmp_path / "rows.avro"), "--to", "avro"]
     program = (

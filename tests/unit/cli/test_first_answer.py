@@ -14,28 +14,35 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+def shown_by_python_alone(sample: Path, table: str) -> str:
+    """The first rows of a table, from a process that may load neither Spark nor numba."""
+    program = (
+        "import sys; from savepoint_cli.main import main;"
+        f"main(['show', {str(sample)!r}, {table!r}, '-n', '2'],"
+        " standalone_mode=False);"
+        "assert not {'pyspark', 'numba', 'llvmlite'} & set(sys.modules)"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    ).stdout
+
+
+def test_the_rows_of_a_sample_need_neither_spark_nor_machine_code(samples: Path) -> None:
+    sample = samples / "currency-2.2.1-hashmap-canonical"
+    assert shown_by_python_alone(sample, "summarize.keyed_state").startswith("key\t")
+
+
+@pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize(
     ("sample", "table"),
     [
-        ("currency-2.2.1-hashmap-canonical", "summarize.keyed_state"),
         ("currency-2.2.1-rocksdb-native", "summarize.keyed_state"),
         # 16 states in 48 KiB.
         ("states-2.2.1-hashmap-canonical", "stateful.keyed_state"),
     ],
 )
-def test_the_rows_of_a_sample_need_neither_spark_nor_machine_code(
-    samples: Path, sample: str, table: str
-) -> None:
-    program = (
-        "import sys; from savepoint_cli.main import main;"
-        f"main(['show', {str(samples / sample)!r}, {table!r}, '-n', '2'],"
-        " standalone_mode=False);"
-        "assert not {'pyspark', 'numba', 'llvmlite'} & set(sys.modules)"
-    )
-    printed = subprocess.run(
-        [sys.executable, "-c", program], check=True, capture_output=True, text=True
-    ).stdout
-    assert printed.startswith("key\t")
+def test_the_rows_of_other_samples_need_neither(samples: Path, sample: str, table: str) -> None:
+    assert shown_by_python_alone(samples / sample, table).startswith("key\t")
 
 
 @pytest.mark.parametrize(

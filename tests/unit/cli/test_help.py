@@ -99,6 +99,7 @@ def completed(typed: str) -> list[str]:
     return found.stdout.split()
 
 
+@pytest.mark.usefixtures("slow")
 def test_a_shell_completes_tables_uids_and_paths() -> None:
     assert completed(f"savepoint show {CURRENCY} summ") == ["plain,summarize.keyed_state"]
     assert completed(f"savepoint remove-operator {CURRENCY} curr") == ["plain,currency_converter"]

@@ -137,6 +137,7 @@ def test_two_operators_cannot_have_one_uid(currency: Path, out: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [(), ("--dry-run",)])
+@pytest.mark.usefixtures("slow")
 def test_no_command_that_copies_loads_spark(
     currency: Path, out: Path, options: tuple[str, ...]
 ) -> None:

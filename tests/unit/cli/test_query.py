@@ -148,6 +148,7 @@ def test_a_damaged_savepoint_is_one(tmp_path: Path) -> None:
     assert f"{file.name} at byte" in told
 
 
+@pytest.mark.usefixtures("slow")
 def test_a_reader_that_has_enough_is_no_error() -> None:
     program = f"from savepoint_cli.main import main; main(['query', {str(STATES)!r}, {{}}])"
     query = "SELECT * FROM range(100000)"

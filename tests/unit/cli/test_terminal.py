@@ -55,6 +55,7 @@ def test_a_job_of_many_operators_is_one_screen_with_a_line_for_each_that_has_sta
     assert "Description" not in terminal.text
 
 
+@pytest.mark.usefixtures("slow")
 def test_what_is_read_is_told_where_that_takes_long(tmp_path: Path) -> None:
     savepoint = job_of_many_operators(tmp_path)
     with Terminal(("verify", savepoint), patience_seconds=0) as terminal:
@@ -62,6 +63,7 @@ def test_what_is_read_is_told_where_that_takes_long(tmp_path: Path) -> None:
     assert f"Reading {savepoint} ...\n" in terminal.text
 
 
+@pytest.mark.usefixtures("slow")
 def test_no_colors_where_none_are_wanted() -> None:
     with Terminal(("list", CURRENCY), environment={"NO_COLOR": "1"}) as terminal:
         assert terminal.finish() == 0

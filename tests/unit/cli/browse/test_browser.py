@@ -6,6 +6,7 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
 from support.commands import run
 from support.sample_rows import SAMPLES, Sample, copy_of, file_of
 from support.terminal import Terminal
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    import pytest
     from textual.pilot import Pilot
 
 
@@ -231,6 +231,7 @@ def test_a_pipe_is_no_terminal() -> None:
     assert "browse needs a terminal" in output
 
 
+@pytest.mark.usefixtures("slow")
 def test_on_a_terminal_it_shows_operators_until_q_is_pressed() -> None:
     with Terminal(("browse", SAMPLES / STATES.name)) as terminal:
         terminal.wait_for("stateful")

@@ -52,6 +52,7 @@ def test_a_store_that_does_not_answer_is_waited_for_a_limited_time(
     assert time.monotonic() - start < 10
 
 
+@pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize("path", ["", "/a/b"])
 def test_azure_without_credentials_is_one_line(path: str) -> None:
     # In a process of its own, for a library that has none ends the process if it is asked to read.

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from savepoint_formats import layout as layouts
 from savepoint_formats import program as room
@@ -70,6 +71,7 @@ def test_one_module_imports_numba() -> None:
     assert importing == ["program/kernel/compiler.py"]
 
 
+@pytest.mark.usefixtures("slow")
 def test_machine_code_is_kept_for_other_processes(tmp_path: Path) -> None:
     script = (
         "import numpy as np\n"

@@ -80,6 +80,7 @@ def test_an_edit_of_what_kernels_share_has_them_compiled_anew(package: Path) -> 
     assert ran(package, ALL) == (before, [0] * 4)
 
 
+@pytest.mark.usefixtures("slow")
 def test_an_edit_of_what_kernels_share_is_what_runs(package: Path) -> None:
     (before,), _ = ran(package, READ_TRAILER)
     assert int(before) == int.from_bytes(bytes(range(8)), "little")
@@ -118,6 +119,7 @@ def imported(path: Path) -> set[str]:
     return found
 
 
+@pytest.mark.usefixtures("slow")
 def test_a_process_that_can_keep_nothing_compiles_once(package: Path) -> None:
     """As in a container: the package cannot be written, and there is no folder for a cache."""
     script = (
