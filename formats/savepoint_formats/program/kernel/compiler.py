@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 _BYTE = ir.IntType(8)
 _LONG = ir.IntType(64)
-_RULES: Any = {"nogil": True, "error_model": "numpy"}
+# No C code calls what is compiled, and Python calls no part: machine code for that takes a sixth.
+_RULES: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_RULES_OF_PARTS: Any = {**_RULES, "no_cpython_wrapper": True}
 _infer_global: Any = infer_global
 _lower_builtin: Any = lower_builtin
 _KNOWN: dict[Callable[..., Any], Any] = {}
@@ -36,7 +38,7 @@ def compiled(function: Callable[..., Any]) -> Any:
     for called in PARTS:
         if called not in _KNOWN:
             # Where numba meets the function, it takes this dispatcher for it; it keeps no hold of it.
-            _KNOWN[called] = njit(**_RULES)(called)
+            _KNOWN[called] = njit(**_RULES_OF_PARTS)(called)
             _infer_global(called, types.Dispatcher(_KNOWN[called]))
     try:
         return njit(**_RULES, cache=True)(with_revision(function))
