@@ -43,8 +43,8 @@ def rows_of_flink(statements: Sequence[str], folder: Path) -> list[list[dict[str
     shown = subprocess.run(
         [*java, "ddl.TableRows", *map(str, files)], check=True, capture_output=True
     )
-    found: list[list[dict[str, Any]]] = json.loads(shown.stdout)
-    return found
+    tables: list[list[dict[str, Any]]] = json.loads(shown.stdout)
+    return tables
 
 
 def as_flink_shows(name: str, value: Any) -> Any:
@@ -64,10 +64,10 @@ def test_flink_reads_the_same_rows_by_our_statement(tmp_path: Path) -> None:
     }
     tables = {name: f"{uid}.keyed_state" for name, uid in TABLES.items()}
     statements = [schema_text(savepoints[name], table, "ddl") for name, table in tables.items()]
-    found = rows_of_flink(statements, tmp_path)
-    columns = {column for rows in found for row in rows for column in row}
+    rows_by_table = rows_of_flink(statements, tmp_path)
+    columns = {column for rows in rows_by_table for row in rows for column in row}
     assert columns >= {"customer", "memos", "last_kind", "last_day", "balance", "total", *MAPS}
-    for (name, table), rows in zip(tables.items(), found, strict=True):
+    for (name, table), rows in zip(tables.items(), rows_by_table, strict=True):
         expected = {
             row["key"]: row
             for batch in savepoints[name].scan(table).batches()

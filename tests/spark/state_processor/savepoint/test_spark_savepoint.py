@@ -13,6 +13,7 @@ from support.sample_rows import Rows, Sample, copy_of, file_of, in_order, told, 
 
 from savepoint_formats.errors import (
     ColumnNotFoundError,
+    NewestSnapshotWarning,
     OperatorNotFoundError,
     SavepointError,
     StateFileNotFoundError,
@@ -48,6 +49,19 @@ def load(spark: SparkSession) -> Load:
 
 def rows_of(frame: DataFrame) -> Rows:
     return in_order(told(frame.toArrow()))
+
+
+def test_of_a_directory_of_checkpoints_the_newest_complete_one_is_loaded(
+    spark: SparkSession, samples: Path
+) -> None:
+    path = str(samples / "states-2.2.1-rocksdb-incremental")
+    with pytest.warns(NewestSnapshotWarning, match="chk-2 is read, the newest complete"):
+        loaded = Savepoint.load(spark, path, uids=["stateful"])
+    assert loaded.path.endswith("chk-2")
+    assert loaded.read_timers("stateful").count() == 116
+    with pytest.warns(NewestSnapshotWarning):
+        before = Savepoint.open(path, uids=["stateful"])
+    assert loaded.diff(before).is_equal
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -114,8 +114,8 @@ def test_the_changes_are_those_of_the_job(
     later = job[["key", "total"]].iloc[20:].copy()
     later.loc[later.index % 7 == 0, "total"] += 1
     later = pd.concat([later, pd.DataFrame({"key": ["new", "newer"], "total": [1, 2]})])
-    found = savepoint.diff(taken(later, tmp_path / "later", max_parallelism))
-    (counts,) = found.tables
+    diff = savepoint.diff(taken(later, tmp_path / "later", max_parallelism))
+    (counts,) = diff.tables
     both = job[["key", "total"]].merge(later, on="key", how="outer", indicator=True)
     is_kept = both["_merge"] == "both"
     is_updated = is_kept & (both["total_x"] != both["total_y"])
@@ -127,7 +127,7 @@ def test_the_changes_are_those_of_the_job(
         "update_preimage": both.loc[is_updated, ["key", "total_x"]],
         "update_postimage": both.loc[is_updated, ["key", "total_y"]],
     }
-    feed = found.to_arrow().to_pandas().groupby("change_type")
+    feed = diff.to_arrow().to_pandas().groupby("change_type")
     assert set(feed.groups) == set(expected)
     for change, rows in feed:
         totals = dict(zip(rows["key"], rows["total"], strict=True))
