@@ -1,14 +1,16 @@
-"""What it takes to verify a savepoint, and to compare two, beside a full read into Arrow, in one process.
+"""What it takes to weigh, verify and compare savepoints, beside a full read into Arrow, in one process.
 
     python benchmarks/checks.py [--keys 1000000 5000000] [--rounds 3]
 
 The savepoints are made once, without Spark: a count and a name per key. One has the count of every
 hundredth key changed, another has the keys in other key groups. All ways go over them in turn, on one
-thread, with the files in the system's cache. The best round of each is shown. What they count is checked.
+thread, with the files in the system's cache. Of each, the round with the least CPU time is told, and how
+busy the machine was. What they count is checked. A read of the bytes alone tells how fast the disk is.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING
 
@@ -94,6 +96,11 @@ def measure(folder: Path, keys: int, rounds: int) -> None:
     def read() -> int:
         return sum(batch.num_rows for batch in opened("before").scan(TABLE).batches())
 
+    def weighed() -> int:
+        (_, names) = opened("before").stats(TABLE).states
+        assert (names.entries, names.sizes and names.sizes.max) == (keys, 8 + 1 + 21)
+        return names.keys or 0
+
     def verified() -> int:
         verification = opened("before").verify()
         assert verification.is_whole
@@ -106,23 +113,42 @@ def measure(folder: Path, keys: int, rounds: int) -> None:
 
     ways: dict[str, Callable[[], int]] = {
         "read into Arrow": read,
+        "stats": weighed,
         "verify": verified,
         "diff, the same bytes": lambda: compared("same", 0),
         "diff, 1 % updated": lambda: compared("changed", -(-keys // STEP)),
         "diff, other key groups": lambda: compared("regrouped", 0),
     }
-    best: dict[str, float] = {}
+    best: dict[str, tuple[float, float]] = {}
     for _ in range(rounds + 1):  # the first one loads machine code
         for name, way in ways.items():
-            started = time.perf_counter()
+            used, started = time.process_time(), time.perf_counter()
             assert way() == keys, name
-            seconds = time.perf_counter() - started
-            best[name] = min(best.get(name, seconds), seconds)
-    print(f"{keys:,} keys, {size / 1e6:,.0f} MB each")
-    for name, seconds in best.items():
+            took = time.process_time() - used, time.perf_counter() - started
+            best[name] = min(best.get(name, took), took)
+    load = os.getloadavg()[0]
+    print(f"{keys:,} keys, {size / 1e6:,.0f} MB each; load {load:.0f} on {os.cpu_count()} cores")
+    print(f"bytes alone, from the disk {size / 1e6 / read_from_disk(folder / 'before'):,.0f} MB/s")
+    for name, (cpu, seconds) in best.items():
+        times = cpu / best["read into Arrow"][0]
+        speed = size * (2 if name.startswith("diff") else 1) / 1e6 / cpu
         print(
-            f"{name:24} {seconds:6.2f} s  {seconds / best['read into Arrow']:5.1f} times the read"
+            f"{name:24} {cpu:6.2f} s CPU  {seconds:6.2f} s  {speed:5.0f} MB/s of CPU time"
+            f"  {times:5.1f} times the read"
         )
+
+
+def read_from_disk(folder: Path) -> float:
+    """The seconds that a read of the state takes that the system has nothing of."""
+    file = os.open(folder / "state", os.O_RDONLY)
+    try:
+        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+        started = time.perf_counter()
+        while os.read(file, 1 << 24):
+            pass
+        return time.perf_counter() - started
+    finally:
+        os.close(file)
 
 
 def main() -> None:
