@@ -58,11 +58,15 @@ class FlinkHome:
             command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
             subprocess.run([*command, "--target", str(self.folder), package], check=True)
 
-    def compile(self, folders: Sequence[Path], classes: Path) -> None:
-        """Compiles all Java below the folders."""
-        sources = [str(path) for folder in folders for path in sorted(folder.rglob("*.java"))]
+    def compile(self, sources: Sequence[Path], classes: Path) -> None:
+        """Compiles files of Java, and all below folders."""
+        files = [
+            str(path)
+            for source in sources
+            for path in (sorted(source.rglob("*.java")) if source.is_dir() else [source])
+        ]
         options = ["-nowarn", "-XDsuppressNotes", "-cp", os.pathsep.join(map(str, self.jars))]
-        subprocess.run(["javac", *options, "-d", str(classes), *sources], check=True)
+        subprocess.run(["javac", *options, "-d", str(classes), *files], check=True)
 
     def java(self, classes: Path, options: Sequence[str]) -> list[str]:
         """The command that runs a class, whose name and arguments are to follow."""
