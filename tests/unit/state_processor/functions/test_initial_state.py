@@ -22,6 +22,7 @@ from state_processor import (
 from state_processor.functions.backends import backend as backends
 from state_processor.functions.execution_options import ExecutionOptions
 from state_processor.functions.initial_state import InitialState
+from state_processor.functions.initial_types import expect_same_state
 from state_processor.functions.state_runs import FunctionState
 from state_processor.types.state_ttl import StateTtlConfig
 
@@ -170,22 +171,47 @@ def test_two_runs_leave_what_one_does(
     assert entries_of(after) == entries_of(whole)
 
 
+POJO = Types.POJO("a.Order", {"id": LONG, "note": Types.STRING()})
+COLOURS = Types.ENUM("a.Colour", ["RED", "BLUE"])
+
+
 @pytest.mark.parametrize(
-    ("descriptor", "namespace", "message"),
+    ("is_now", "message"),
     [
-        (ListStateDescriptor("value", LONG), None, "state 'value' is value state in the savepoint"),
-        (ValueStateDescriptor("value", Types.INT()), None, "state 'value' is Long"),
-        (ValueStateDescriptor("value", LONG), LONG, "'value' has namespaces none in the savepoint"),
-        (ValueStateDescriptor("text", Types.STRING()), None, "state 'text' is Ttl"),
+        (ListStateDescriptor("a", POJO), "state 'a' is value state in the savepoint, and .* list"),
+        (ValueStateDescriptor("a", POJO).with_ttl(), "one of them has a time to live"),
+        (ValueStateDescriptor("a", Types.LONG()), "Flink refuses it"),
+        (
+            ValueStateDescriptor("a", Types.POJO("a.Order", {"id": LONG, "at": LONG})),
+            "Flink would migrate it, of which fields at are new and note gone: write it with add",
+        ),
+        (
+            ValueStateDescriptor("a", Types.POJO("a.Order", {"id": Types.STRING()})),
+            "field 'id' has another type, which Flink refuses",
+        ),
     ],
 )
-def test_a_state_of_another_type_is_refused(
-    tmp_path: Path, descriptor: Any, namespace: Any, message: str
-) -> None:
+def test_a_state_of_another_type_is_refused_as_flink_would(is_now: Any, message: str) -> None:
+    was = FunctionState.of(ValueStateDescriptor("a", POJO), LONG.snapshot)
+    with pytest.raises(StateTypeError, match=message):
+        expect_same_state(FunctionState.of(is_now, LONG.snapshot), was.new.info)
+    expect_same_state(was, was.new.info)
+
+
+def test_new_constants_and_other_namespaces_are_refused() -> None:
+    was = FunctionState.of(ValueStateDescriptor("a", COLOURS), LONG.snapshot)
+    more = Types.ENUM("a.Colour", ["RED", "BLUE", "GREEN"])
+    with pytest.raises(StateTypeError, match="Flink would take new constants"):
+        expect_same_state(
+            FunctionState.of(ValueStateDescriptor("a", more), LONG.snapshot), was.new.info
+        )
+    windowed = FunctionState.of(ValueStateDescriptor("a", COLOURS), LONG.snapshot, LONG)
+    with pytest.raises(StateTypeError, match="has namespaces none in the savepoint, and of Long"):
+        expect_same_state(windowed, was.new.info)
+
+
+def test_keys_of_another_type_are_refused(tmp_path: Path) -> None:
     row = {"key": 1, "does": "value", "number": 1, "now": 0}
     before = left_by(Steps(), [row], ExecutionOptions(), tmp_path)
-    states = (FunctionState.of(descriptor, LONG.snapshot, namespace),)
-    with pytest.raises(StateTypeError, match=message):
-        InitialState.of(before, LONG.snapshot, states)
     with pytest.raises(KeyTypeError, match="keys of operator a are Long"):
-        InitialState.of(before, Types.STRING().snapshot, states)
+        InitialState.of(before, Types.STRING().snapshot, ())
