@@ -158,7 +158,7 @@ def refusing_store(server: S3Server, status: int, first: int) -> Iterator[tuple[
         store.server_close()
 
 
-@pytest.mark.parametrize(("status", "first"), [(403, 0), (403, 2), (400, 4)])
+@pytest.mark.parametrize(("status", "first"), [(403, 0), (500, 2), (400, 4)])
 def test_a_store_that_refuses_a_file(s3_server: S3Server, status: int, first: int) -> None:
     bucket = s3_server.bucket(f"refusing-{status}-{first}")
     with refusing_store(s3_server, status, first) as (address, refused):
