@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from fuzz.guarded import guarded_buffers
-from fuzz.loop import run
+from fuzz.loop import run, warm_up
 from fuzz.promises import SECONDS, peak_memory, watched
 from fuzz.samples import Inputs
 from fuzz.targets import TARGETS
@@ -57,7 +57,7 @@ def main() -> int:
     with guarded_buffers() if chosen.guarded else nullcontext():
         for name in chosen.target or TARGETS:
             reader = TARGETS[name](readable)
-            run(reader, 0, inputs=200, seconds=20)  # compiles and imports
+            warm_up(reader)
             before = peak_memory()
             chosen.out.mkdir(exist_ok=True)
             last = LastInput(chosen.out / f"{name}-last")

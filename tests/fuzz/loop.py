@@ -129,6 +129,21 @@ def _read(target: Target, seed: Seed, data: bytes) -> object:
     return target.read(data, seed.context)
 
 
+def warm_up(target: Target, seconds: float = 10) -> None:
+    """Has everything imported and compiled that inputs need, right ones and damaged ones.
+
+    Args:
+        target: The target.
+        seconds: How long either may take.
+    """
+    started = time.monotonic()
+    for seed in target.seeds:
+        outcome(partial(_read, target, seed), seed.data)
+        if time.monotonic() - started > seconds:
+            break
+    run(target, 0, inputs=100, seconds=seconds)
+
+
 def shrunk(target: Target, seed: Seed, data: bytes, where: str) -> bytes:
     """A smaller input that breaks the same promise, or one that differs in less from its seed."""
 

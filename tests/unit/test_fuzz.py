@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fuzz.guarded import guarded_buffers
-from fuzz.loop import run
+from fuzz.loop import run, warm_up
 from fuzz.promises import watched
 from fuzz.samples import Inputs
 from fuzz.target import Seed, Target
@@ -48,6 +48,8 @@ SLICES = {
     "metadata-structure": (FEW, 25),
 }
 
+TWICE = ("verify", "structure", "metadata-structure")
+
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_damaged_input_breaks_no_promise(name: str, samples: Path) -> None:
@@ -60,12 +62,19 @@ def test_damaged_input_breaks_no_promise(name: str, samples: Path) -> None:
     assert [str(failure) for failure in report.failures.values()] == []
 
 
-@pytest.mark.parametrize("name", TARGETS)
-def test_more_damaged_input_breaks_no_promise(name: str, samples: Path, slow: None) -> None:
-    target = TARGETS[name](Inputs(samples))
-    run(target, 0, inputs=20)  # compiles
+@pytest.fixture(scope="module")
+def all_samples(samples: Path) -> Inputs:
+    folders = {folder for few, _ in SLICES.values() for folder in few}
+    return Inputs(*(samples / folder for folder in sorted(folders)))
+
+
+# Those that read all rows twice try too little in so short a time.
+@pytest.mark.parametrize("name", [name for name in TARGETS if name not in TWICE])
+def test_more_damaged_input_breaks_no_promise(name: str, all_samples: Inputs, slow: None) -> None:
+    target = TARGETS[name](all_samples)
+    warm_up(target, 0.5)
     with guarded_buffers(), watched(target.memory):
-        report = run(target, 2, inputs=2000, seconds=3)
+        report = run(target, 2, inputs=2000, seconds=1.5)
     assert [str(failure) for failure in report.failures.values()] == []
 
 
