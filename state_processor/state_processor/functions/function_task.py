@@ -27,7 +27,7 @@ from state_processor.functions.process_functions import (
     KeyedProcessFunction,
 )
 from state_processor.functions.side_outputs import SideOutputs
-from state_processor.reading.per_key import Place
+from state_processor.reading.place import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from state_processor.reading.per_key import Place
+from state_processor.reading.place import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

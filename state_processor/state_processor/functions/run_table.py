@@ -26,7 +26,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from state_processor.functions.function_task import FunctionRun
 from state_processor.functions.outputs import GivenRows, in_column
-from state_processor.reading.per_key import Place
+from state_processor.reading.place import Place
 from state_processor.types.python_values import BATCH_ROWS
 from state_processor.types.user_frames import user_frames_first
 from state_processor.writing.handed_runs import RunSource

@@ -19,7 +19,7 @@ from state_processor.functions.backends import TimerService
 from state_processor.functions.backends.timers import TIMER_STATE_PREFIX
 from state_processor.functions.function_task import FunctionRun
 from state_processor.functions.key_spans import decoded_keys
-from state_processor.reading.per_key import Place
+from state_processor.reading.place import Place
 from state_processor.types.python_values import BATCH_ROWS, OutputRows
 from state_processor.types.user_frames import user_frames_first
 from state_processor.writing.new_state import NewState

@@ -17,7 +17,8 @@ from state_processor.functions.sorted_inputs import KEY
 from state_processor.mixed_mode.keyed_processor import VISITS, KeyedProcessor
 from state_processor.mixed_mode.stream_rows import ARRIVAL, ROWS, packed_rows
 from state_processor.mixed_mode.wake_ups import woken_keys
-from state_processor.reading.per_key import Place, row_types
+from state_processor.reading.per_key import row_types
+from state_processor.reading.place import Place
 from state_processor.types.python_values import OutputRows
 
 if TYPE_CHECKING:

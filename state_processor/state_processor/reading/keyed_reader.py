@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 from savepoint_formats.errors import StateNotFoundError
 from state_processor.reading.functions import KeyedStateReaderFunction, ReaderContext
 from state_processor.reading.key_group_rows import OtherTables
-from state_processor.reading.per_key import PerKeyJob, Place, ReaderPlan, Visit
+from state_processor.reading.per_key import PerKeyJob, ReaderPlan, Visit
+from state_processor.reading.place import Place
 from state_processor.types.python_values import python_values, state_values
 
 if TYPE_CHECKING:

@@ -42,21 +42,11 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.scan.splits import Split
     from state_processor.reading.functions import ReaderFunction
+    from state_processor.reading.place import Place
     from state_processor.snapshot.operator import Operator
     from state_processor.snapshot.snapshot import Snapshot
 
     TimersOf = Callable[[str], list[int]]
-
-
-class Place(NamedTuple):
-    """What a function is called for."""
-
-    key: Any
-    window: Any = None
-
-    def __str__(self) -> str:
-        window = "" if self.window is None else f", {self.window}"
-        return f"key {self.key!r}{window}"
 
 
 class Visit(NamedTuple):

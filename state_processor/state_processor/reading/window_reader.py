@@ -23,7 +23,8 @@ from state_processor.reading.functions import (
     WindowReaderFunction,
 )
 from state_processor.reading.key_group_rows import OtherTables
-from state_processor.reading.per_key import PerKeyJob, Place, ReaderPlan, Visit
+from state_processor.reading.per_key import PerKeyJob, ReaderPlan, Visit
+from state_processor.reading.place import Place
 from state_processor.reading.states import hashable
 from state_processor.types.python_values import python_values, state_values
 

@@ -1,0 +1,16 @@
+"""What a function is called for: a module of its own, for it is named before Spark is loaded."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Place(NamedTuple):
+    """What a function is called for."""
+
+    key: Any
+    window: Any = None
+
+    def __str__(self) -> str:
+        window = "" if self.window is None else f", {self.window}"
+        return f"key {self.key!r}{window}"
