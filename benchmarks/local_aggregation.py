@@ -14,8 +14,11 @@ one over few rows, which starts everything; figures are Spark's own, from the RE
 | balance           | most rows that one task of these has read, to their mean; 1 is even |
 
 ``key_by`` and ``local_key_by`` are the same program but for that word; ``function`` is a Python
-function over the rows of each key; ``spark`` is Spark's ``groupBy().count()``, which has a partial
-aggregation of its own. The peer that the others are compared with is ``key_by``.
+function over the rows of each key; ``tables`` is what ``local_key_by`` does where ``groupBy`` has other
+accumulators, or takes other keys to be equal; ``spark`` is Spark's ``groupBy().count()``, to which
+``local_key_by`` compiles here. The peer that the others are compared with is ``key_by``.
+
+The last lines are savepoints of the counts: of ``local_key_by``, and of ``groupBy`` and ``with_state``.
 """
 
 from __future__ import annotations
@@ -37,13 +40,23 @@ import word_count
 from pyspark import cloudpickle
 from pyspark.sql import functions as F
 
-from state_processor import OperatorTransformation, local_session
+from state_processor import (
+    OperatorTransformation,
+    ReducingStateDescriptor,
+    Savepoint,
+    Types,
+    local_session,
+)
 from state_processor.aggregating.aggregates import Count
+from state_processor.bootstrapping.keyed_aggregation import KeyedAggregation
+from state_processor.bootstrapping.local_aggregation import TABLE_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import DataFrame, SparkSession
+
+    from state_processor.writing.write_context import StateTransformation
 
 CORES = 2
 PARTITIONS = 8
@@ -119,6 +132,13 @@ def by_local_key(words: DataFrame) -> DataFrame:
     return keyed.aggregate(n=Count()).key_by("word").rows()
 
 
+def by_tables(words: DataFrame) -> DataFrame:
+    """The same as ``local_key_by``, by tables of accumulators in Python."""
+    keyed = OperatorTransformation.bootstrap_with(words).local_key_by("word")
+    rows = keyed.aggregate(n=Count()).partial
+    return KeyedAggregation(rows, rows.partial(TABLE_SIZE), is_partial=True).rows()
+
+
 def by_function(words: DataFrame) -> DataFrame:
     """A call of Python per row, in the tasks of the words."""
     keyed = OperatorTransformation.bootstrap_with(words).key_by("word")
@@ -134,9 +154,42 @@ DISTRIBUTIONS = {"zipf": zipf, "half": half}
 WAYS: dict[str, Callable[[DataFrame], DataFrame]] = {
     "key_by": by_key,
     "local_key_by": by_local_key,
+    "tables": by_tables,
     "function": by_function,
     "spark": by_spark,
 }
+
+
+def local_state(words: DataFrame) -> StateTransformation:
+    """Counts as state, by ``local_key_by``."""
+    keyed = OperatorTransformation.bootstrap_with(words).local_key_by("word")
+    return keyed.aggregate(n=Count()).key_by("word")
+
+
+def grouped_state(words: DataFrame) -> StateTransformation:
+    """The same by Spark's ``groupBy``, and ``with_state``."""
+    keyed = OperatorTransformation.bootstrap_with(by_spark(words)).key_by("word")
+    return keyed.with_state(ReducingStateDescriptor("n", Types.LONG()))
+
+
+STATES: dict[str, Callable[[DataFrame], StateTransformation]] = {
+    "local_key_by": local_state,
+    "groupBy, with_state": grouped_state,
+}
+
+
+def print_savepoints(spark: SparkSession, few: Path, many: Path) -> None:
+    """Seconds for a savepoint in each way, after one of few rows."""
+    for way, state in STATES.items():
+        seconds = 0.0
+        for folder in (few, many):
+            writer = Savepoint.create(spark).with_operator(
+                "counts", state(spark.read.parquet(str(folder)))
+            )
+            start = time.perf_counter()
+            writer.write(str(folder.with_name(f"{folder.name} {way}")))
+            seconds = time.perf_counter() - start
+        print(f"savepoint by {way:20} {seconds:8.1f} s", flush=True)
 
 
 def write_words(name: str, rows: int, folder: Path) -> None:
@@ -248,6 +301,7 @@ def main() -> None:
                 measured(spark, way, few, 10_000)
                 works[name][way] = measured(spark, way, many, options.rows)
             print_table(f"{name}, {options.rows:,} rows", works[name])
+            print_savepoints(spark, few, many)
     if options.plot is not None:
         options.plot.write_text(svg(works), encoding="utf-8")
     spark.stop()

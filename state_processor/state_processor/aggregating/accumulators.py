@@ -105,10 +105,14 @@ class Summed:
         try:
             return totals.cast(self.type)
         except pa.ArrowInvalid as error:
-            advice = "cast it to DECIMAL(38, 0)" if is_long else "cast it to fewer digits"
-            raise OverflowError(
-                f"a sum of {self.what} is too large for {self.type}: {advice}"
-            ) from error
+            raise OverflowError(self.too_large) from error
+
+    @property
+    def too_large(self) -> str:
+        """What an error says of a sum that the type does not hold."""
+        is_long = pa.types.is_int64(self.type)
+        advice = "cast it to DECIMAL(38, 0)" if is_long else "cast it to fewer digits"
+        return f"a sum of {self.what} is too large for {self.type}: {advice}"
 
     def _is_safe(self, values: pa.Array) -> bool:
         """Whether no sum can be too large, or may be."""

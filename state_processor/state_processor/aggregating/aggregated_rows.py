@@ -9,7 +9,10 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BinaryType,
+    BooleanType,
+    IntegralType,
     LongType,
+    StringType,
     StructField,
     StructType,
     TimestampType,
@@ -28,6 +31,8 @@ from state_processor.aggregating.local_rows import (
 from state_processor.functions.sorted_inputs import KEY
 from state_processor.types.column_types import column_of, spark_type
 from state_processor.types.spark_types import spark_schema
+from state_processor.writing.merging_windows import merged_windows
+from state_processor.writing.run_encoding import NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,6 +41,9 @@ if TYPE_CHECKING:
 
     from state_processor.aggregating.bound_aggregate import BoundAggregate
     from state_processor.writing.keyed_rows import Key
+
+_EQUAL_BYTES = (StringType(), BooleanType(), BinaryType())
+_NULL_KEY = "a key, or a column of it, is null: leave such rows out"
 
 
 @dataclass(frozen=True)
@@ -47,12 +55,49 @@ class AggregatedRows:
         key: Their key.
         aggregates: The aggregates.
         windows: The column of their windows, if they are of any, and the same in ms.
+        is_merging: Whether windows merge, as those of sessions do.
     """
 
     data: DataFrame
     key: Key
     aggregates: tuple[BoundAggregate, ...]
     windows: tuple[str, Column] | None = None
+    is_merging: bool = False
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether Spark's own ``groupBy`` has exactly the same accumulators.
+
+        It has its own mind about which keys are equal: -0.0 and 0.0 are one to it, and texts with
+        a collation may be.
+        """
+        types = [column_of(self.data, name)[1] for name in self.key.columns]
+        are_equal_bytes = all(
+            isinstance(data_type, IntegralType) or data_type in _EQUAL_BYTES for data_type in types
+        )
+        stored = spark_type(self.key.snapshot.layout())
+        as_stored = [field.dataType for field in stored] if len(types) > 1 else [stored]  # type: ignore[attr-defined]
+        is_built_in = all(aggregate.grouped is not None for aggregate in self.aggregates)
+        return is_built_in and are_equal_bytes and types == as_stored
+
+    def grouped(self) -> DataFrame:
+        """A row for each key, or key and window, by Spark's own ``groupBy``; see ``is_grouped``."""
+        group = [self.key.column(self.data).alias(KEY)]
+        if self.windows is not None:
+            group += [self.windows[1][name].alias(name) for name in (START, END)]
+        accumulators = [
+            aggregate.grouped.cast(field.dataType).alias(field.name)
+            for aggregate, field in zip(self.aggregates, self._accumulators(), strict=True)
+            if aggregate.grouped is not None
+        ]
+        rows = self.data.groupBy(*group).agg(*accumulators)
+        # To groupBy null is a key like others; there is but one row of it to look for here.
+        key = checked = F.col(KEY)
+        stored = spark_type(self.key.snapshot.layout())
+        is_tuple = len(self.key.columns) > 1 and isinstance(stored, StructType)
+        for column in [key[name] for name in stored.names] if is_tuple else [key]:  # type: ignore[attr-defined]
+            checked = F.when(column.isNotNull(), checked).otherwise(F.raise_error(F.lit(_NULL_KEY)))
+        return self._merged(rows.withColumn(KEY, checked))
 
     @property
     def aggregation(self) -> Aggregation:
@@ -100,7 +145,19 @@ class AggregatedRows:
 
     def combined(self, rows: DataFrame, *, is_partial: bool) -> DataFrame:
         """A row for each key, or key and window, after a shuffle."""
-        return self.combined_in_place(rows.repartition(KEY), is_partial=is_partial)
+        return self._merged(self.combined_in_place(rows.repartition(KEY), is_partial=is_partial))
+
+    def _merged(self, combined: DataFrame) -> DataFrame:
+        """The same with windows as what they merge to, and one row for each of these."""
+        if not self.is_merging:
+            return combined
+        window = F.struct(F.col(START).alias("start"), F.col(END).alias("end"))
+        rows = merged_windows(self.named(combined).withColumn(NAMESPACE, window), self.key.columns)
+        bounds = [F.col(NAMESPACE)[name].alias(name) for name in (START, END)]
+        values = [F.col(f"`{field.name}`") for field in self._accumulators()]
+        selected = rows.select(self.key.column(rows).alias(KEY), *bounds, *values)
+        encoded = selected.mapInArrow(self.encoding.run, self._schema(self._accumulators()))
+        return self.combined_in_place(encoded.repartition(KEY), is_partial=True)
 
     def combined_in_place(self, rows: DataFrame, *, is_partial: bool) -> DataFrame:
         """A row for each key, or key and window, of a partition."""

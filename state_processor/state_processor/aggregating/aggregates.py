@@ -96,7 +96,7 @@ class Count:
         if self.column is not None:
             values = F.when(column_of(data, self.column)[0].isNotNull(), values)
         state = partial(ReducingStateDescriptor, name, Types.LONG())
-        return BoundAggregate(name, values, Counted(), accumulated, state)
+        return BoundAggregate(name, values, Counted(), accumulated, state, grouped=F.count(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,8 @@ class Sum:
         def state() -> StateDescriptor:
             return ReducingStateDescriptor(name, _number_type(self.column, summed))
 
-        return BoundAggregate(name, values, summed, accumulated, state)
+        grouped = grouped_sum(values, summed)
+        return BoundAggregate(name, values, summed, accumulated, state, grouped=grouped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,9 @@ class Avg:
                 return (column["f0"] / count).cast(_bounded(data_type, 4, 4))
             return column["f0"].cast(DoubleType()) / column["f1"]
 
-        return BoundAggregate(name, values, mean, result, state)
+        total, count = grouped_sum(values, mean.sum), F.count(values)
+        both = F.when(count > 0, F.struct(total.alias("f0"), count.alias("f1")))
+        return BoundAggregate(name, values, mean, result, state, grouped=both)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +345,16 @@ def _results(function: AggregateFunction, wanted: TypeInformation) -> Any:
     return column_function(results, wanted.spark_type)
 
 
+def grouped_sum(values: Column, summed: Summed) -> Column:
+    """A sum as an aggregate of Spark's own, which is an error where that of ``Summed`` is."""
+    if pa.types.is_floating(summed.type):
+        return F.sum(values.cast(DoubleType()))
+    if summed.wraps:
+        return F.sum(values)
+    too_large = F.raise_error(F.lit(summed.too_large))
+    return F.coalesce(F.try_sum(values), F.when(F.count(values) > 0, too_large))
+
+
 def _summed(name: str, data: DataFrame) -> tuple[Column, DataType, Summed]:
     """A column of numbers, its type, and what adds it up."""
     column, data_type = column_of(data, name)
@@ -379,7 +392,12 @@ def _extreme(name: str, column: str, data: DataFrame, *, is_greatest: bool) -> B
     def state() -> StateDescriptor:
         return ReducingStateDescriptor(name, natural_type(column, data_type))
 
-    return BoundAggregate(name, values, extreme, accumulated, state)
+    # Spark takes either of two values that are equal to it, as -0.0 and 0.0 are.
+    is_exact = data_type in (StringType(), BooleanType(), BinaryType(), DateType()) or isinstance(
+        data_type, IntegralType | DecimalType | TimestampType | TimestampNTZType
+    )
+    grouped = (F.max if is_greatest else F.min)(values) if is_exact else None
+    return BoundAggregate(name, values, extreme, accumulated, state, grouped=grouped)
 
 
 def _ordered(name: str, data: DataFrame) -> tuple[Column, DataType]:

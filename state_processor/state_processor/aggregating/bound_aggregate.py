@@ -26,6 +26,7 @@ class BoundAggregate:
         state: The state whose values its accumulators are. Raises ``ColumnTypeError`` if their
             type may be that of several types in Flink.
         is_row: Whether results are rows, each field a column.
+        grouped: The accumulator as an aggregate of Spark's own, where it has exactly the same.
     """
 
     name: str
@@ -34,6 +35,7 @@ class BoundAggregate:
     result: Callable[[Column], Column]
     state: Callable[[], StateDescriptor]
     is_row: bool = False
+    grouped: Column | None = None
 
 
 def accumulated(column: Column) -> Column:

@@ -42,12 +42,22 @@ class KeyedAggregation:
         encoded: Rows with values, or with accumulators.
         is_partial: Whether they have accumulators.
         keyed_rows: What accumulators become for state to be made of them.
+        is_combined: Whether each key has but one of them, and is no longer encoded.
     """
 
     aggregated: AggregatedRows
     encoded: DataFrame
     is_partial: bool
     keyed_rows: type[KeyedStateTransformation]
+    is_combined: bool = False
+
+    @classmethod
+    def grouped(
+        cls, aggregated: AggregatedRows, keyed_rows: type[KeyedStateTransformation]
+    ) -> Self:
+        """What Spark's own ``groupBy`` makes of rows; see ``AggregatedRows.is_grouped``."""
+        rows = aggregated.grouped()
+        return cls(aggregated, rows, is_partial=True, keyed_rows=keyed_rows, is_combined=True)
 
     def __repr__(self) -> str:
         return f"KeyedAggregation({self.encoded.columns})"
@@ -79,6 +89,9 @@ class KeyedAggregation:
         key = fewer_columns(self.aggregated, columns, key_type)
         if key == self.aggregated.key:
             return self
+        fewer = replace(self.aggregated, key=key)
+        if self.is_combined and not fewer.is_merging and fewer.is_grouped:
+            return self.grouped(fewer, self.keyed_rows)
         rows, encoded = self.aggregated.rekeyed(self._combined(), key)
         return type(self)(rows, encoded, is_partial=True, keyed_rows=self.keyed_rows)
 
@@ -98,14 +111,29 @@ class KeyedAggregation:
         """
         return self.keyed.with_state(descriptor, column)
 
-    def window(self, column: str) -> WindowedStateTransformation:
-        """The accumulators of windows as window state; see ``KeyedStateTransformation.window``.
+    def window(
+        self,
+        column: str,
+        *,
+        is_merging: bool | None = None,
+        is_processing_time: bool = False,
+        allowed_lateness_ms: int = 0,
+    ) -> WindowedStateTransformation:
+        """The accumulators of windows as window state.
+
+        Arguments and errors are those of ``KeyedStateTransformation.window``; whether windows merge
+        was said already, where rows were aggregated by windows.
 
         Example:
             >>> combined = rows.local_key_by("shop").window("hour").aggregate(n=Count()).key_by("shop")
             >>> combined.window("hour").reduce(Types.LONG(), "n")
         """
-        return self.keyed.window(column)
+        return self.keyed.window(
+            column,
+            is_merging=self.aggregated.is_merging if is_merging is None else is_merging,
+            is_processing_time=is_processing_time,
+            allowed_lateness_ms=allowed_lateness_ms,
+        )
 
     def write(self, context: WriteContext) -> OperatorState:
         """See ``StateTransformation``."""
@@ -128,18 +156,24 @@ class KeyedAggregation:
         return keyed.plan()
 
     def _combined(self) -> DataFrame:
+        if self.is_combined:
+            return self.encoded
         return self.aggregated.combined(self.encoded, is_partial=self.is_partial)
 
 
 def aggregated(
-    rows: KeyedInput, aggregates: tuple[BoundAggregate, ...], window: str | None
+    rows: KeyedInput,
+    aggregates: tuple[BoundAggregate, ...],
+    window: str | None,
+    *,
+    is_merging: bool = False,
 ) -> AggregatedRows:
     """Rows and aggregates, after a look at the columns of the key. Raises what ``check`` does."""
     rows.check()
     windows = None if window is None else (window, window_column(rows.data, window))
     # Bytes of keys decide which task has them; given key groups are of rows that are no more.
     key = replace(rows.key, key_groups=None)
-    return AggregatedRows(rows.data, key, aggregates, windows)
+    return AggregatedRows(rows.data, key, aggregates, windows, is_merging)
 
 
 def bound(

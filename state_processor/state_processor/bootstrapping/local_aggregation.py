@@ -51,20 +51,24 @@ class LocalKeyedTransformation:
         rows: The rows.
         table_size: The bytes of accumulators that a task may hold.
         windows: The column of their windows, if they are of any.
+        is_merging: Whether these merge.
     """
 
     rows: KeyedInput
     table_size: int = TABLE_SIZE
     windows: str | None = None
+    is_merging: bool = False
 
     def __repr__(self) -> str:
         return f"LocalKeyedTransformation(key {list(self.rows.key.columns)})"
 
-    def window(self, column: str) -> Self:
+    def window(self, column: str, *, is_merging: bool = False) -> Self:
         """Rows that are of a window each, besides their key.
 
         Args:
-            column: The windows; see ``KeyedStateTransformation.window``. Windows do not merge.
+            column: The windows; see ``KeyedStateTransformation.window``.
+            is_merging: Whether windows merge, as those of sessions do: those of a key that overlap,
+                or touch, are one window when they are keyed, as in Flink.
 
         Raises:
             ColumnNotFoundError: There is no such column.
@@ -76,7 +80,7 @@ class LocalKeyedTransformation:
             >>> rows.local_key_by("shop").window("hour").aggregate(cents=Sum("cents"))
         """
         window_column(self.rows.data, column)
-        return replace(self, windows=column)
+        return replace(self, windows=column, is_merging=is_merging)
 
     def aggregate(self, **aggregates: Aggregate) -> LocalAggregation:
         """Accumulators of the rows of each key in each partition.
@@ -144,7 +148,8 @@ class LocalKeyedTransformation:
         raise TypeError(NOT_CONNECTED)
 
     def _aggregated(self, aggregates: tuple[BoundAggregate, ...]) -> LocalAggregation:
-        return LocalAggregation(aggregated(self.rows, aggregates, self.windows), self.table_size)
+        rows = aggregated(self.rows, aggregates, self.windows, is_merging=self.is_merging)
+        return LocalAggregation(rows, self.table_size)
 
     def _without_windows(self) -> KeyedInput:
         if self.windows is not None:
@@ -176,6 +181,10 @@ class LocalAggregation:
     def key_by(self, *columns: str, key_type: TypeInformation | None = None) -> KeyedAggregation:
         """The accumulators, sent to the task of their key, and combined there.
 
+        Where all aggregates are ``Count``, ``Sum``, ``Avg``, ``Min`` and ``Max``, and keys are whole
+        numbers, booleans, strings or bytes, Spark's own ``groupBy`` does all of it: it aggregates
+        partially, too, and comes to the same accumulators.
+
         Args:
             columns: Those of the local key, or some of them.
             key_type: The key's type in the job; by default that of the local key, or that which the
@@ -188,8 +197,11 @@ class LocalAggregation:
         Example:
             >>> partial.key_by("word").rows().show()
         """
+        key = fewer_columns(self.partial, columns, key_type)
+        target = replace(self.partial, key=key)
+        if target.is_grouped:
+            return KeyedAggregation.grouped(target, KeyedStateTransformation)
         rows, encoded = self.partial, self.partial.partial(self.table_size)
-        key = fewer_columns(rows, columns, key_type)
         if key != rows.key:
             rows, encoded = rows.keyed(encoded, key)
         return KeyedAggregation(rows, encoded, is_partial=True, keyed_rows=KeyedStateTransformation)
