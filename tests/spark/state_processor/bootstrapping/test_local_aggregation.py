@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from support.aggregated_rows import AGGREGATES, data_of, in_spark, sorted_rows, 
 from savepoint_formats.errors import ColumnNotFoundError
 from state_processor import OperatorTransformation, Types, ValueStateDescriptor
 from state_processor.aggregating.aggregates import Avg, Count, Max, Sum, TopN
+from state_processor.bootstrapping.window_assigners import SessionWindows, assign_windows
 from state_processor.functions.process_functions import KeyedProcessFunction
 
 if TYPE_CHECKING:
@@ -133,6 +135,58 @@ class TestAggregate:
         expected = sales.groupBy("word", "hour").agg(F.sum("total"), best)
         assert sorted_rows(found) == sorted_rows(expected)
 
+    def test_sessions_merge_as_they_do_in_flink(self, spark: SparkSession) -> None:
+        data = spark.range(0, 600, 1, 5).selectExpr(
+            "concat('user ', id % 3) AS user", "id * id % 7919 AS at", "id % 11 AS clicks"
+        )
+        sessions = assign_windows(data, "at", SessionWindows(9), "session")
+        rows = OperatorTransformation.bootstrap_with(sessions).local_key_by("user")
+        expected = dict[tuple[str, int, int], list[int]]()
+        for user, visits in sorted_visits(data).items():
+            for start, end, clicks in merged(visits, gap=9):
+                expected[user, start, end] = clicks
+        best: dict[str, Any] = {"best": TopN(2, "clicks")}
+        for more in ({}, best):
+            local = rows.window("session", is_merging=True)
+            total: dict[str, Any] = {"total": Sum("clicks"), "mean": Avg("clicks")}
+            found = local.aggregate(**total, **more).key_by("user").rows().collect()
+            assert len(found) == len(expected)
+            for row in found:
+                clicks = expected[row.user, millis(row.session.start), millis(row.session.end)]
+                assert row.total == sum(clicks)
+                assert row.mean == pytest.approx(sum(clicks) / len(clicks))
+                if more:
+                    assert row.best == sorted(clicks, reverse=True)[:2]
+
+    def test_keys_are_equal_where_their_bytes_are(self, spark: SparkSession) -> None:
+        data = spark.sql("SELECT x FROM VALUES (-0.0D), (0.0D), (0.0D) AS t(x)")
+        rows = OperatorTransformation.bootstrap_with(data).local_key_by("x")
+        found = rows.aggregate(n=Count()).key_by("x").rows().collect()
+        assert sorted((math.copysign(1, row.x), row.n) for row in found) == [(-1, 1), (1, 2)]
+
+
+def sorted_visits(data: DataFrame) -> dict[str, list[tuple[int, int]]]:
+    visits = dict[str, list[tuple[int, int]]]()
+    for row in data.orderBy("at").collect():
+        visits.setdefault(row.user, []).append((row.at, row.clicks))
+    return visits
+
+
+def merged(visits: list[tuple[int, int]], gap: int) -> list[tuple[int, int, list[int]]]:
+    """Sessions of sorted visits; one that begins where another ends goes on with it."""
+    found: list[tuple[int, int, list[int]]] = []
+    for at, clicks in visits:
+        if found and at <= found[-1][1]:
+            start, _, before = found.pop()
+            found.append((start, at + gap, [*before, clicks]))
+        else:
+            found.append((at, at + gap, [clicks]))
+    return found
+
+
+def millis(at: Any) -> int:
+    return at if isinstance(at, int) else round(at.timestamp() * 1000)
+
 
 class TestReduce:
     def test_rows_are_reduced_to_one_with_and_without_local_aggregation(
@@ -204,5 +258,5 @@ class TestRefusals:
 
     def test_a_null_key(self, spark: SparkSession) -> None:
         rows = OperatorTransformation.bootstrap_with(spark.sql("SELECT STRING(NULL) AS word"))
-        with pytest.raises(PySparkException, match="1 keys of 1 are null"):
+        with pytest.raises(PySparkException, match="is null: leave such rows out"):
             rows.local_key_by("word").aggregate(n=Count()).key_by("word").rows().collect()
