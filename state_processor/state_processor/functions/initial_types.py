@@ -49,7 +49,7 @@ def _difference(old: Layout, new: Layout) -> str:
     match without_ttl(old), without_ttl(new):
         case Pojo() as was, Pojo() as is_now if was.class_name == is_now.class_name:
             fields, wanted = (
-                dict(zip(one.names, one.fields, strict=True)) for one in (was, is_now)
+                dict(zip(layout.names, layout.fields, strict=True)) for layout in (was, is_now)
             )
             others = [name for name in fields.keys() & wanted if fields[name] != wanted[name]]
             if not others:
