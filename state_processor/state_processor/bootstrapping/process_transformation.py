@@ -259,9 +259,8 @@ class KeyedRowsTransformation:
         rows = FunctionRows.of(
             self.inputs, function, self.options, keeps_state=True, initial=initial
         )
-        if max_parallelism is None:
-            max_parallelism = 128 if rows.initial is None else rows.initial.max_parallelism
-        return FunctionResult.of(rows, Outputs.of(schema, function), watermark, max_parallelism)
+        key_groups = rows.max_parallelism(max_parallelism)
+        return FunctionResult.of(rows, Outputs.of(schema, function), watermark, key_groups)
 
     def _expect(self, function: object, *of_one: type) -> None:
         kinds = (KeyedCoProcessFunction,) if len(self.inputs) > 1 else of_one

@@ -39,7 +39,7 @@ END_OF_INPUT = {TimerService.EVENT: MAX_WATERMARK, TimerService.PROCESSING: MAX_
 """State of timers -> the time in ms that it reaches where there are no more rows."""
 
 _MAX_PARALLELISM = 128
-"""The key groups by which rows are spread that are not to be written."""
+"""The number of key groups where nobody has given one."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +139,12 @@ class FunctionRows:
         return RunSource(
             told.routed_rows(max_parallelism), told.state_runs(ids, max_parallelism).run
         )
+
+    def max_parallelism(self, given: int | None) -> int:
+        """The number of key groups that the user gives, or that of the state, or the usual one."""
+        if given is not None:
+            return given
+        return _MAX_PARALLELISM if self.initial is None else self.initial.max_parallelism
 
     def told(
         self,

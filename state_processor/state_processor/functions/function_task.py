@@ -213,7 +213,7 @@ class FunctionRun:
         contents = None if self.initial is None else self.initial.take(key_bytes)
         if contents is not None:
             self.backend.restore_current_key(contents)
-            self._timers.is_used = True
+            self._timers.restored()
 
     def _switch_key(self, key: Any) -> None:
         """What ``KeyedContext.set_current_key`` does."""

@@ -27,6 +27,7 @@ from pyspark.sql import functions as F
 
 from state_processor.bootstrapping.function_result import FunctionStateTransformation
 from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
+from state_processor.functions.backends import TimerService, processing_time
 from state_processor.functions.backends.timers import MIN_WATERMARK
 from state_processor.functions.function_rows import FunctionRows
 from state_processor.functions.outputs import Outputs
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from state_processor.functions.process_functions import KeyedFunction
     from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.mixed_mode.backlog_progress import BacklogProgress
+    from state_processor.snapshot.operator import Operator
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ class Backlog:
         schema: StructType | str,
         *,
         out_of_orderness_ms: int = 0,
+        initial: Operator | None = None,
     ) -> Self:
         """A function over keyed rows.
 
@@ -89,6 +92,8 @@ class Backlog:
             schema: The columns of the rows that it gives, as for ``process``.
             out_of_orderness_ms: How much later than others a row may come, in ms: the watermark is
                 that much, and 1 ms, behind the greatest timestamp.
+            initial: The operator of a savepoint with whose state the function begins, as for
+                ``transform``; timers up to the watermark fire, those of keys without rows, too.
 
         Raises:
             TypeError: The function is of another kind.
@@ -116,7 +121,9 @@ class Backlog:
         _expect_bounded(keyed.inputs)
         expect_one_output(function)
         row_types(schema, function)
-        rows = FunctionRows.of(keyed.inputs, function, keyed.options, keeps_state=True)
+        rows = FunctionRows.of(
+            keyed.inputs, function, keyed.options, keeps_state=True, initial=initial
+        )
         rows.expect_no_internal_timers()
         return cls(rows, schema, out_of_orderness_ms)
 
@@ -134,7 +141,7 @@ class Backlog:
         uid: str,
         *,
         parallelism: int = 1,
-        max_parallelism: int = 128,
+        max_parallelism: int | None = None,
         on_progress: Callable[[BacklogProgress], object] = no_progress,
     ) -> BacklogResult:
         """Runs the backlog, and takes the savepoint of the switch.
@@ -146,7 +153,7 @@ class Backlog:
             directory: Where to write: a local path, or a URI that Spark and pyarrow both know.
             uid: The uid that the operator has in the savepoint.
             parallelism: The number of its subtasks there.
-            max_parallelism: The number of its key groups.
+            max_parallelism: The number of its key groups; by default that of ``initial``, or 128.
             on_progress: Is called when the backlog begins, every few seconds, and at its end; e.g.
                 ``print_progress``.
 
@@ -161,6 +168,7 @@ class Backlog:
         """
         spark = self.rows.inputs[0].data.sparkSession
         files = BacklogFiles.new(directory)
+        max_parallelism = self.rows.max_parallelism(max_parallelism)
         writer = Savepoint.create(spark, parallelism=parallelism, max_parallelism=max_parallelism)
         tally = BacklogTally.of(spark)
         watch = BacklogWatch(spark, tally, on_progress)
@@ -182,14 +190,17 @@ class Backlog:
 
     def _made(self, max_parallelism: int, tally: BacklogTally) -> DataFrame:
         """The table of ``backlog_rows``."""
+        watermark, ids = self.watermark(), state_ids(self.rows.states)
+        reached = {TimerService.EVENT: watermark, TimerService.PROCESSING: processing_time()}
+        told = self.rows.told(max_parallelism, ids=ids, reached=reached)
         made = BacklogRows(
-            self.rows.task,
-            self.rows.state_runs(state_ids(self.rows.states), max_parallelism),
+            told.task,
+            told.state_runs(ids, max_parallelism),
             self._outputs,
-            greatest_watermark=self.watermark(),
+            greatest_watermark=watermark,
             tally=tally,
         )
-        return self.rows.routed_rows(max_parallelism).mapInArrow(made.run, made.spark_schema)
+        return told.routed_rows(max_parallelism).mapInArrow(made.run, made.spark_schema)
 
     @property
     def _outputs(self) -> Outputs:

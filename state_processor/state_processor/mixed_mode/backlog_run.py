@@ -41,6 +41,11 @@ class BacklogTimers(TimerService):
         self._has_processing_time = True
         self.next_processing_time = min(self.next_processing_time, timestamp)
 
+    def restored(self) -> None:
+        """See ``TimerService``."""
+        super().restored()
+        self._has_processing_time = True
+
     def look(self) -> None:
         """Looks for the first timer of processing time, after it has fired, or of another key."""
         if self._has_processing_time:

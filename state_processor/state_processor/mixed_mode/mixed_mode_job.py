@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from state_processor.mixed_mode.progress import Tell
     from state_processor.mixed_mode.stream_query import Output
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
+    from state_processor.snapshot.operator import Operator
 
 _ESCAPED = re.compile(r"[\s\"#%<>?\\^`{|}]")
 
@@ -64,6 +65,7 @@ class MixedModeJob:
         settings: What their operator is.
         directory: Where the job keeps what it needs to go on after a failure.
         options: How the function is run.
+        initial: The operator of a savepoint with whose state the backlog begins.
     """
 
     function: ProcessFunction
@@ -72,6 +74,7 @@ class MixedModeJob:
     settings: OperatorSettings
     directory: str
     options: ExecutionOptions
+    initial: Operator | None = None
 
     @classmethod
     def of(
@@ -81,6 +84,8 @@ class MixedModeJob:
         function: ProcessFunction,
         settings: OperatorSettings,
         directory: str,
+        *,
+        initial: Operator | None = None,
     ) -> Self:
         """A job.
 
@@ -94,6 +99,8 @@ class MixedModeJob:
             settings: The uid of the operator, and the columns of the rows that it gives.
             directory: A directory of the job alone: a local path, or a URI that Spark and pyarrow
                 both know.
+            initial: The operator of a savepoint with whose state the backlog begins, as for
+                ``Backlog.of``; it has no states but those that the function registers.
 
         Raises:
             TypeError: The function is of another kind.
@@ -127,10 +134,12 @@ class MixedModeJob:
         expect_function(function, past)
         row_types(settings.schema, function)
         StreamFunction(function, live, settings).check()
+        if initial is not None:
+            _expect_whole(_rows(past, function, rows.options, initial), settings.max_parallelism)
         # Spark's working directory may be another one than that of this process.
         place = absolute(directory).rstrip("/")
         _expect_plain(place)
-        return cls(function, past, live, settings, place, rows.options)
+        return cls(function, past, live, settings, place, rows.options, initial)
 
     def start(
         self,
@@ -187,7 +196,7 @@ class MixedModeJob:
         settings, spark = self.settings, self.backlog[0].data.sparkSession
         result = BacklogResult.find(spark, self.directory, settings.uid)
         if result is None:
-            rows = FunctionRows.of(self.backlog, self.function, self.options, keeps_state=True)
+            rows = _rows(self.backlog, self.function, self.options, self.initial)
             backlog = Backlog(rows, settings.schema, settings.out_of_orderness_ms)
             result = backlog.run(
                 self.directory,
@@ -204,6 +213,35 @@ class MixedModeJob:
         """Whether the stream has had a batch, so that the rows of the backlog were given away."""
         first = f"{self.directory}/stream/checkpoint/offsets/0"
         return Location.of(first).file_size() is not None
+
+
+def _rows(
+    backlog: tuple[KeyedInput, ...],
+    function: ProcessFunction,
+    options: ExecutionOptions,
+    initial: Operator | None,
+) -> FunctionRows:
+    return FunctionRows.of(backlog, function, options, keeps_state=True, initial=initial)
+
+
+def _expect_whole(rows: FunctionRows, max_parallelism: int) -> None:
+    """Raises an error for initial state that the job would not go on with, all of it.
+
+    Raises:
+        ValueError: The backlog is run in stream mode, or the operator has other states.
+        RescaleError: It has another number of key groups.
+    """
+    initial = rows.initial
+    assert initial is not None  # or there is nothing to lose
+    if not rows.task.options.is_mixed:
+        raise ValueError("a backlog in stream mode begins with nothing: run it in batch mode")
+    initial.expect(max_parallelism)
+    names = sorted({state.name for state in initial.operator.catalog.states} - initial.names)
+    if names:
+        raise ValueError(
+            f"operator {initial.operator.name} has state {names[0]!r}, which the function does not"
+            " register, and a stream would not keep: leave it out with remove_state first"
+        )
 
 
 def _expect_plain(directory: str) -> None:

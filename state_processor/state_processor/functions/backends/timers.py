@@ -104,6 +104,10 @@ class TimerService:
         """The processing-time timers of the current key in ms, ascending, each once."""
         return sorted(self._timers[PROCESSING_TIME].keys())
 
+    def restored(self) -> None:
+        """Says that the current key may have got timers that it has not registered here."""
+        self.is_used = True
+
     def set_watermark(self, watermark: int) -> None:
         """Says how far event time is, in ms; no timer fires by that."""
         self._watermark = watermark

@@ -18,6 +18,7 @@ from state_processor import (
     Types,
     ValueStateDescriptor,
 )
+from state_processor.mixed_mode import Backlog, MixedModeJob, OperatorSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 COUNT = ValueStateDescriptor("count", Types.LONG())
 NOTE = ValueStateDescriptor("note", Types.STRING())
+COLUMNS = "word STRING, at BIGINT, count BIGINT"
 KEYS = 40
 
 
@@ -77,7 +79,7 @@ def words(spark: SparkSession, start: int, end: int) -> DataFrame:
 
 
 def keyed(rows: DataFrame) -> KeyedStateTransformation:
-    return OperatorTransformation.bootstrap_with(rows).key_by("word")
+    return OperatorTransformation.bootstrap_with(rows).assign_timestamps("at").key_by("word")
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +108,7 @@ def test_a_run_has_rows_and_a_savepoint_in_the_place_of_the_old_one(
     before, timers = state_of(yesterday), timers_of(yesterday)
     run = today.run(
         Counts(),
-        "word STRING, at BIGINT, count BIGINT",
+        COLUMNS,
         initial=yesterday.operator("counts"),
         watermark=4,
     )
@@ -150,7 +152,24 @@ def test_all_timers_fire_at_the_end_of_rows_that_leave_no_state(
     spark: SparkSession, yesterday: SparkSavepoint
 ) -> None:
     nothing = keyed(words(spark, 0, 0))
-    rows = nothing.process(
-        Counts(), "word STRING, at BIGINT, count BIGINT", initial=yesterday.operator("counts")
-    )
+    rows = nothing.process(Counts(), COLUMNS, initial=yesterday.operator("counts"))
     assert set(map(tuple, rows.collect())) == {(f"wörd {n}", n, 10) for n in range(KEYS)}
+
+
+def test_a_backlog_goes_on_and_a_stream_wants_no_state_that_it_would_lose(
+    spark: SparkSession, yesterday: SparkSavepoint, tmp_path: Path
+) -> None:
+    today, initial = keyed(words(spark, 1000, 1003)), yesterday.operator("counts")
+    backlog = Backlog.of(today, Counts(), COLUMNS, initial=initial, out_of_orderness_ms=990)
+    result = backlog.run(str(tmp_path / "backlog"), "counts")
+    # The watermark is 1002 - 990 - 1.
+    fired = {(f"wörd {number}", number, 10 + (number < 3)) for number in range(12)}
+    assert set(map(tuple, result.output.collect())) == fired
+    assert state_of(result.savepoint)["wörd 0"] == (11, "of wörd 0")
+    assert len(timers_of(result.savepoint)) == KEYS - 12 + 3
+    assert result.savepoint.read_list_state("counts", "offsets").count() == 3
+    numbers = spark.readStream.format("rate").load()
+    live = keyed(numbers.select(F.lit("word").alias("word"), F.col("value").alias("at")))
+    settings = OperatorSettings("counts", COLUMNS)
+    with pytest.raises(ValueError, match="state 'note', which the function does not register"):
+        MixedModeJob.of(today, live, Counts(), settings, str(tmp_path / "job"), initial=initial)
