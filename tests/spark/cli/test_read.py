@@ -248,7 +248,7 @@ class TestQuery:
     @pytest.mark.parametrize(
         ("query", "message"),
         [
-            ("SELEKT 1", "Syntax error at or near 'SELEKT'"),
+            ("SELEKT 1", "a statement of type SELEKT, expected a query"),
             ("SELECT * FROM nothing.at_all", "there is no table nothing.at_all; there are: "),
             ("SELECT sum FROM stateful.keyed_state", "cannot be resolved"),
             ("SELECT last_id / 0 FROM stateful.keyed_state", "Division by zero"),
