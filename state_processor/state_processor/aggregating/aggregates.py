@@ -21,7 +21,6 @@ from pyspark.sql.types import (
     DateType,
     DecimalType,
     DoubleType,
-    FloatType,
     IntegralType,
     NumericType,
     StringType,
@@ -33,6 +32,7 @@ from savepoint_formats.errors import ColumnTypeError, NotMergeableError
 from state_processor.aggregating.accumulators import Counted, Extreme, Mean, Summed, Top
 from state_processor.aggregating.bound_aggregate import BoundAggregate, accumulated
 from state_processor.aggregating.folded import Aggregated, Reduced
+from state_processor.aggregating.sums import grouped_sum, sum_type, summed_column, wider
 from state_processor.types.column_types import column_of, fitted, natural_type
 from state_processor.types.descriptors import (
     AggregateFunction,
@@ -117,10 +117,10 @@ class Sum:
     column: str
 
     def bind(self, name: str, data: DataFrame) -> BoundAggregate:
-        values, _, summed = _summed(self.column, data)
+        values, _, summed = summed_column(self.column, data)
 
         def state() -> StateDescriptor:
-            return ReducingStateDescriptor(name, _number_type(self.column, summed))
+            return ReducingStateDescriptor(name, sum_type(self.column, summed))
 
         grouped = grouped_sum(values, summed)
         return BoundAggregate(name, values, summed, accumulated, state, grouped=grouped)
@@ -143,17 +143,17 @@ class Avg:
     column: str
 
     def bind(self, name: str, data: DataFrame) -> BoundAggregate:
-        values, data_type, summed = _summed(self.column, data)
+        values, data_type, summed = summed_column(self.column, data)
         mean = Mean(Summed(summed.type, summed.what))
 
         def state() -> StateDescriptor:
-            total = _number_type(self.column, summed)
+            total = sum_type(self.column, summed)
             return AggregatingStateDescriptor(name, Types.TUPLE([total, Types.LONG()]))
 
         def result(column: Column) -> Column:
             if isinstance(data_type, DecimalType):
                 count = column["f1"].cast(DecimalType(20, 0))
-                return (column["f0"] / count).cast(_bounded(data_type, 4, 4))
+                return (column["f0"] / count).cast(wider(data_type, 4, 4))
             return column["f0"].cast(DoubleType()) / column["f1"]
 
         total, count = grouped_sum(values, mean.sum), F.count(values)
@@ -343,46 +343,6 @@ def _results(function: AggregateFunction, wanted: TypeInformation) -> Any:
     # Its stubs ask for the number of the kind of function, which the annotations say.
     column_function: Any = arrow_udf
     return column_function(results, wanted.spark_type)
-
-
-def grouped_sum(values: Column, summed: Summed) -> Column:
-    """A sum as an aggregate of Spark's own, which is an error where that of ``Summed`` is."""
-    if pa.types.is_floating(summed.type):
-        return F.sum(values.cast(DoubleType()))
-    if summed.wraps:
-        return F.sum(values)
-    too_large = F.raise_error(F.lit(summed.too_large))
-    return F.coalesce(F.try_sum(values), F.when(F.count(values) > 0, too_large))
-
-
-def _summed(name: str, data: DataFrame) -> tuple[Column, DataType, Summed]:
-    """A column of numbers, its type, and what adds it up."""
-    column, data_type = column_of(data, name)
-    what = f"column {name!r}"
-    match data_type:
-        case IntegralType():
-            wraps = data.sparkSession.conf.get("spark.sql.ansi.enabled") == "false"
-            return column, data_type, Summed(pa.int64(), what, wraps)
-        case FloatType() | DoubleType():
-            return column, data_type, Summed(pa.float64(), what)
-        case DecimalType():
-            return column, data_type, Summed(arrow_type_of(_bounded(data_type, 10, 0)), what)
-        case _:
-            raise ColumnTypeError(
-                f"{what} is {data_type.simpleString()}, expected numbers: cast it first"
-            )
-
-
-def _bounded(decimal: DecimalType, digits: int, scale: int) -> DecimalType:
-    """A decimal with so many more digits, and so many more of them after the point."""
-    return DecimalType(min(38, decimal.precision + digits), min(38, decimal.scale + scale))
-
-
-def _number_type(name: str, summed: Summed) -> TypeInformation:
-    """The type of a sum in Flink. Raises ``ColumnTypeError`` for decimals, which have several."""
-    if pa.types.is_decimal(summed.type):
-        return natural_type(name, DecimalType(summed.type.precision, summed.type.scale))
-    return Types.LONG() if pa.types.is_int64(summed.type) else Types.DOUBLE()
 
 
 def _extreme(name: str, column: str, data: DataFrame, *, is_greatest: bool) -> BoundAggregate:
