@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pyspark.sql import functions as F
 
@@ -18,7 +18,10 @@ from state_processor.bootstrapping.keyed_aggregation import (
     bound,
     bound_reduction,
 )
-from state_processor.bootstrapping.process_transformation import KeyedRowsTransformation
+from state_processor.bootstrapping.process_transformation import (
+    KeyedFunctionVerbs,
+    KeyedRowsTransformation,
+)
 from state_processor.bootstrapping.windowed_transformation import WindowedStateTransformation
 from state_processor.functions.sorted_inputs import KeyedInput
 from state_processor.types.column_types import column_of, fitted
@@ -31,27 +34,15 @@ from state_processor.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE
 from state_processor.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import StructType
 
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
     from state_processor.aggregating.aggregates import Aggregate
     from state_processor.aggregating.bound_aggregate import BoundAggregate
-    from state_processor.bootstrapping.broadcast_transformation import (
-        BroadcastRows,
-        KeyedBroadcastTransformation,
-    )
-    from state_processor.bootstrapping.function_result import (
-        FunctionResult,
-        FunctionStateTransformation,
-    )
-    from state_processor.functions.batch_function import BatchFunction
-    from state_processor.functions.execution_options import Setting
-    from state_processor.functions.process_functions import KeyedFunction
     from state_processor.snapshot.operator import Operator
     from state_processor.types.descriptors import StateDescriptor
     from state_processor.writing.write_context import WriteContext
@@ -69,7 +60,7 @@ _MERGE_RULES: dict[str, Callable[[Column], Column]] = {
 
 
 @dataclass(frozen=True, repr=False)
-class KeyedStateTransformation:
+class KeyedStateTransformation(KeyedFunctionVerbs):
     """Rows that become keyed state.
 
     Attributes:
@@ -136,7 +127,7 @@ class KeyedStateTransformation:
 
     @property
     def rows(self) -> KeyedRowsTransformation:
-        """The rows with their key, for a function to take; a key may have several."""
+        """See ``KeyedFunctionVerbs``."""
         return KeyedRowsTransformation((self._input,))
 
     @property
@@ -149,62 +140,6 @@ class KeyedStateTransformation:
                 " let the function make all states, or leave the function out"
             )
         return KeyedInput(self.data, self.key, self.timestamps)
-
-    def with_options(self, settings: Mapping[str, Setting]) -> KeyedRowsTransformation:
-        """See ``KeyedRowsTransformation.with_options``."""
-        return self.rows.with_options(settings)
-
-    @overload
-    def connect(self, other: Self | KeyedRowsTransformation) -> KeyedRowsTransformation: ...
-
-    @overload
-    def connect(self, other: BroadcastRows) -> KeyedBroadcastTransformation: ...
-
-    def connect(
-        self, other: Self | KeyedRowsTransformation | BroadcastRows
-    ) -> KeyedRowsTransformation | KeyedBroadcastTransformation:
-        """See ``KeyedRowsTransformation.connect``."""
-        return self.rows.connect(other)
-
-    def transform(
-        self, function: KeyedFunction, *, initial: Operator | None = None
-    ) -> FunctionStateTransformation:
-        """See ``KeyedRowsTransformation.transform``."""
-        return self.rows.transform(function, initial=initial)
-
-    def transform_batches(
-        self, function: BatchFunction, *descriptors: StateDescriptor
-    ) -> FunctionStateTransformation:
-        """See ``KeyedRowsTransformation.transform_batches``."""
-        return self.rows.transform_batches(function, *descriptors)
-
-    def process(
-        self,
-        function: KeyedFunction,
-        schema: StructType | str,
-        *,
-        initial: Operator | None = None,
-    ) -> DataFrame:
-        """See ``KeyedRowsTransformation.process``."""
-        return self.rows.process(function, schema, initial=initial)
-
-    def run(
-        self,
-        function: KeyedFunction,
-        schema: StructType | str | None = None,
-        *,
-        initial: Operator | None = None,
-        watermark: int | None = None,
-        max_parallelism: int | None = None,
-    ) -> FunctionResult:
-        """See ``KeyedRowsTransformation.run``."""
-        return self.rows.run(
-            function,
-            schema,
-            initial=initial,
-            watermark=watermark,
-            max_parallelism=max_parallelism,
-        )
 
     def aggregate(self, **aggregates: Aggregate) -> KeyedAggregation:
         """What the rows of each key are aggregated to, all of them in the task of the key.

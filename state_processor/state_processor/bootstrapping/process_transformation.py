@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self, overload
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-    from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
     from state_processor.functions.batch_function import BatchFunction
     from state_processor.functions.execution_options import Setting
     from state_processor.functions.process_functions import KeyedFunction
@@ -45,23 +45,15 @@ NOT_CONNECTED = (
 )
 
 
-@dataclass(frozen=True, repr=False)
-class KeyedRowsTransformation:
-    """Rows with keys, of one DataFrame or of two, that a function takes.
+class KeyedFunctionVerbs(ABC):
+    """What can be done with keyed rows by a function: each verb once, for all that has such rows."""
 
-    Attributes:
-        inputs: The rows.
-        options: How the function is run.
-    """
+    @property
+    @abstractmethod
+    def rows(self) -> KeyedRowsTransformation:
+        """The rows with their key, for a function to take; a key may have several."""
 
-    inputs: tuple[KeyedInput, ...]
-    options: ExecutionOptions = ExecutionOptions()  # noqa: RUF009  # it is frozen
-
-    def __repr__(self) -> str:
-        keys = [list(rows.key.columns) for rows in self.inputs]
-        return f"KeyedRowsTransformation(keys {keys})"
-
-    def with_options(self, settings: Mapping[str, Setting]) -> Self:
+    def with_options(self, settings: Mapping[str, Setting]) -> KeyedRowsTransformation:
         """The same, run in another way.
 
         | option                                | values                                       |
@@ -87,22 +79,17 @@ class KeyedRowsTransformation:
         Example:
             >>> keyed.with_options({"execution.sorted-inputs.enabled": False})
         """
-        return replace(self, options=ExecutionOptions.of(settings))
-
-    @property
-    def rows(self) -> Self:
-        """The rows themselves, as keyed rows that are to be state have them."""
-        return self
+        return replace(self.rows, options=ExecutionOptions.of(settings))
 
     @overload
-    def connect(self, other: KeyedStateTransformation | KeyedRowsTransformation) -> Self: ...
+    def connect(self, other: KeyedFunctionVerbs) -> KeyedRowsTransformation: ...
 
     @overload
     def connect(self, other: BroadcastRows) -> KeyedBroadcastTransformation: ...
 
     def connect(
-        self, other: KeyedStateTransformation | KeyedRowsTransformation | BroadcastRows
-    ) -> Self | KeyedBroadcastTransformation:
+        self, other: KeyedFunctionVerbs | BroadcastRows
+    ) -> KeyedRowsTransformation | KeyedBroadcastTransformation:
         """The rows with those of a second input, whose keys are of the same type, or with broadcast rows.
 
         A function is run in one way: options that one input was given are those of both.
@@ -115,23 +102,22 @@ class KeyedRowsTransformation:
             >>> orders.key_by("customer").connect(payments.key_by("customer")).process(fn, schema)
             >>> orders.key_by("customer").connect(rates.broadcast(RATES)).process(convert, schema)
         """
+        first = self.rows
         if isinstance(other, BroadcastRows):
-            return KeyedBroadcastTransformation.of(self.inputs, self.options, other)
-        rows = getattr(other, "rows", None)
-        if not isinstance(rows, KeyedRowsTransformation):
+            return KeyedBroadcastTransformation.of(first.inputs, first.options, other)
+        if not isinstance(other, KeyedFunctionVerbs):
             raise TypeError(f"a {type(other).__name__} can't be connected; {NOT_CONNECTED}")
-        if len(self.inputs) + len(rows.inputs) != 2:
+        second = other.rows
+        if len(first.inputs) + len(second.inputs) != 2:
             raise ValueError("a function has two inputs at most: make a union of the others first")
-        given = {
-            options for options in (self.options, rows.options) if options != ExecutionOptions()
-        }
+        given = {first.options, second.options} - {ExecutionOptions()}
         if len(given) > 1:
             raise ValueError(
                 "two connected inputs have different options, but one function: give them once,"
                 " behind connect(…)"
             )
-        options = next(iter(given), self.options)
-        return replace(self, inputs=(*self.inputs, *rows.inputs), options=options)
+        options = next(iter(given), first.options)
+        return replace(first, inputs=(*first.inputs, *second.inputs), options=options)
 
     def transform(
         self, function: KeyedFunction, *, initial: Operator | None = None
@@ -155,10 +141,8 @@ class KeyedRowsTransformation:
             >>> totals = keyed.transform(Totals())
             >>> totals = keyed.transform(Totals(), initial=yesterday.operator("totals"))
         """
-        self._expect(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
-        rows = FunctionRows.of(
-            self.inputs, function, self.options, keeps_state=True, initial=initial
-        )
+        self.rows.expect(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
+        rows = self.rows.with_function(function, keeps_state=True, initial=initial)
         return FunctionStateTransformation(rows)
 
     def transform_batches(
@@ -180,12 +164,13 @@ class KeyedRowsTransformation:
             ...     return found.rename_columns(["key", "count"])
             >>> keyed.transform_batches(counts, ValueStateDescriptor("count", Types.LONG()))
         """
-        if not descriptors or len(self.inputs) > 1 or not self.options.is_sorted:
+        inputs, options = self.rows.inputs, self.rows.options
+        if not descriptors or len(inputs) > 1 or not options.is_sorted:
             raise ValueError(
                 "a function over tables takes the sorted rows of one input, and needs a descriptor"
                 " for each state that it makes"
             )
-        (rows,) = self.inputs
+        (rows,) = inputs
         rows.check()
         states = tuple(
             FunctionState.of(descriptor, rows.key.snapshot) for descriptor in descriptors
@@ -214,10 +199,8 @@ class KeyedRowsTransformation:
         Example:
             >>> keyed.process(Counts(), "word STRING, count BIGINT").show()
         """
-        self._expect(function, KeyedProcessFunction)
-        rows = FunctionRows.of(
-            self.inputs, function, self.options, keeps_state=False, initial=initial
-        )
+        self.rows.expect(function, KeyedProcessFunction)
+        rows = self.rows.with_function(function, keeps_state=False, initial=initial)
         return rows.output(schema)
 
     def run(
@@ -255,14 +238,43 @@ class KeyedRowsTransformation:
             >>> run.output.show()
             >>> Savepoint.create(spark).with_operator("counts", run.state).write(path)
         """
-        self._expect(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
-        rows = FunctionRows.of(
-            self.inputs, function, self.options, keeps_state=True, initial=initial
-        )
+        self.rows.expect(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
+        rows = self.rows.with_function(function, keeps_state=True, initial=initial)
         key_groups = rows.max_parallelism(max_parallelism)
         return FunctionResult.of(rows, Outputs.of(schema, function), watermark, key_groups)
 
-    def _expect(self, function: object, *of_one: type) -> None:
+
+@dataclass(frozen=True, repr=False)
+class KeyedRowsTransformation(KeyedFunctionVerbs):
+    """Rows with keys, of one DataFrame or of two, that a function takes.
+
+    Attributes:
+        inputs: The rows.
+        options: How the function is run.
+    """
+
+    inputs: tuple[KeyedInput, ...]
+    options: ExecutionOptions = ExecutionOptions()  # noqa: RUF009  # it is frozen
+
+    def __repr__(self) -> str:
+        keys = [list(rows.key.columns) for rows in self.inputs]
+        return f"KeyedRowsTransformation(keys {keys})"
+
+    @property
+    def rows(self) -> Self:
+        """See ``KeyedFunctionVerbs``."""
+        return self
+
+    def with_function(
+        self, function: KeyedFunction, *, keeps_state: bool, initial: Operator | None
+    ) -> FunctionRows:
+        """The rows, and the function that is to take them."""
+        return FunctionRows.of(
+            self.inputs, function, self.options, keeps_state=keeps_state, initial=initial
+        )
+
+    def expect(self, function: object, *of_one: type) -> None:
+        """Raises ``TypeError`` for a function that does not take these rows."""
         kinds = (KeyedCoProcessFunction,) if len(self.inputs) > 1 else of_one
         if not isinstance(function, kinds):
             expected = " or ".join(kind.__name__ for kind in kinds)
