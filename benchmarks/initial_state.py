@@ -101,14 +101,14 @@ def main() -> None:
         warm = folder / "warm"
         for way in WAYS:
             measured(way, spark, rows.where("key < 1000"), warm)
-        found: dict[str, tuple[float, float]] = {}
+        best: dict[str, tuple[float, float]] = {}
         for way in WAYS:
             of_way = touched if way == "go on" else rows
             load = os.getloadavg()[0]
             times = [measured(way, spark, of_way, folder) for _ in range(options.runs)]
-            found[way] = min(seconds for seconds, _ in times), min(used for _, used in times)
-            seconds, used = found[way]
-            shares = ", ".join(f"{found[one][1] / used:.1f} x {one}" for one in found)
+            best[way] = min(seconds for seconds, _ in times), min(used for _, used in times)
+            seconds, used = best[way]
+            shares = ", ".join(f"{best[known][1] / used:.1f} x {known}" for known in best)
             print(
                 f"{way:9} {seconds:7.2f} s, {used:7.2f} s of CPU; {shares}; load {load:.1f}",
                 flush=True,
