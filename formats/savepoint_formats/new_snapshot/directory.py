@@ -81,11 +81,12 @@ class NewSnapshot:
         Args:
             path: A directory that is empty, or not there yet; a local path, or a URI of a file
                 system that pyarrow knows.
-            mode: ``overwrite`` if a savepoint that lies there is to be replaced.
+            mode: ``overwrite`` if a savepoint that lies there is to be replaced, or what writes
+                have left that died.
 
         Raises:
             SavepointExistsError: A savepoint lies there, and it is not to be replaced.
-            NotASavepointError: Something lies there that is no savepoint.
+            NotASavepointError: Something lies there that is no savepoint, and is not to be replaced.
         """
         mode, uri = WriteMode(mode), path.rstrip("/") or "/"
         location = Location.of(uri)
@@ -94,27 +95,29 @@ class NewSnapshot:
                 raise NotASavepointError(f"{path} is a file; name a directory to write to")
             snapshot = cls(uri, location, _version(location))
             if snapshot.replaced is None:
-                snapshot._expect_empty()
+                snapshot._expect_empty(mode)
             elif mode is WriteMode.ERROR:
                 raise _exists(path)
         return snapshot
 
-    def _expect_empty(self) -> None:
-        infos = self._present()
+    def _expect_empty(self, mode: WriteMode) -> None:
+        present = self._present()
+        remains = self._remains(present)
         # What is not ours comes first: it is the reason to leave the directory alone.
-        names = sorted((write_of(name) is not None, name) for name in infos)
+        names = sorted((write_of(name) is not None, name) for name in present.keys() - remains)
         if names:
-            write_id = write_of(names[0][1])
-            raise NotASavepointError(
-                f"{self.uri} has no {METADATA_FILE}, but {names[0][1]}: it is "
-                + ("no savepoint" if write_id is None else self._what_is_left(write_id, infos))
-                + "; name another directory, or remove this one first"
-            )
-
-    def _what_is_left(self, write_id: str, infos: Mapping[str, fs.FileInfo]) -> str:
-        if write_id in living(infos.values(), is_local=self.is_local):
-            return "of a write that is under way"
-        return "what a write that did not complete has left"
+            is_written, name = names[0]
+            what = "of a write that is under way" if is_written else "no savepoint"
+            way_out = "name another directory, or remove this one first"
+        elif remains and mode is WriteMode.ERROR:
+            # Or of a savepoint whose ``_metadata`` somebody has moved away.
+            name, what = min(remains), "what a write that did not complete has left"
+            way_out = "overwrite it, or name another directory"
+        else:
+            return
+        raise NotASavepointError(
+            f"{self.uri} has no {METADATA_FILE}, but {name}: it is {what}; {way_out}"
+        )
 
     @contextmanager
     def begun(self) -> Iterator[Self]:

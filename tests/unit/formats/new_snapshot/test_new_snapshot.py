@@ -256,10 +256,15 @@ class TestWhereSomethingLies:
         with pytest.raises(NotASavepointError, match="but photos: it is no savepoint"):
             NewSnapshot.at(str(out), mode)
 
-    def test_what_a_killed_write_left_is_called_so(self, out: Path) -> None:
-        file_of(NewSnapshot.at(str(out)), b"left")
-        with pytest.raises(NotASavepointError, match="what a write that did not complete has left"):
-            NewSnapshot.at(str(out), OVERWRITE)
+    def test_what_a_killed_write_left_is_called_so_and_goes_when_overwritten(
+        self, out: Path
+    ) -> None:
+        left = file_of(NewSnapshot.at(str(out)), b"left")
+        with pytest.raises(NotASavepointError, match="did not complete has left; overwrite it"):
+            NewSnapshot.at(str(out))
+        write(str(out), b"new", mode="overwrite")
+        assert read(str(out)) == [b"new"]
+        assert left.path not in names(out)
 
     def test_a_file_is_no_directory(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_bytes(b"")
