@@ -132,6 +132,8 @@ def _show_samples(output: Output, diff: SavepointDiff, rows: int) -> None:
         if not table.is_equal and rows:
             sample = diff.samples(table.table, rows)
             title = f"Changes of {table.table}"
+            if output.explains:
+                click.echo()
             output.values(title, sample.schema.names, printable_rows(sample))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import runpy
+from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,3 +69,33 @@ def test_links_inside_the_documentation_lead_somewhere(page: Path) -> None:
 def test_the_picture_of_the_house_is_that_of_the_code() -> None:
     drawing = runpy.run_path(str(ROOT / "docs" / "draw_house.py"))
     assert (ROOT / "docs" / "house.svg").read_text(encoding="utf-8") == drawing["picture"]()
+
+
+def test_the_pictures_of_commands_show_what_they_print() -> None:
+    taken = runpy.run_path(str(ROOT / "docs" / "take_pictures.py"))
+    for name, screen in taken["SCREENS"].items():
+        drawn, kept = taken["screen_picture"](screen), taken["PICTURES"] / f"{name}.svg"
+        assert letters_of(drawn) == letters_of(kept.read_text(encoding="utf-8")), name
+        assert letters_of(drawn).startswith(re.sub(r"\s", "", f"savepoint{name}$savepoint{name}"))
+
+
+def letters_of(picture: str) -> str:
+    """The text of an SVG without its spaces, whatever the version of what drew it."""
+    texts = re.findall(r"<text[^>]*>(.*?)</text>", picture, re.DOTALL)
+    return re.sub(r"\s", "", unescape("".join(texts)))
+
+
+def test_pictures_are_small_and_are_told_in_words() -> None:
+    shown = [place for page in PAGES for place in pictures_of(page)]
+    assert {path.name for path in (ROOT / "docs" / "pictures").iterdir()} <= {
+        path.name for path, _ in shown
+    }
+    for path, words in shown:
+        assert path.stat().st_size < 150_000, path
+        assert len(words) > 20, path
+
+
+def pictures_of(page: Path) -> Iterator[tuple[Path, str]]:
+    """The pictures of a page, and the words that stand for them."""
+    for words, target in re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+        yield page.parent / target, words
