@@ -22,6 +22,13 @@ _COMMANDS = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
+# Notebooks align all cells to the right.
+_TABLE_STYLE = (
+    "table.savepoint-table td,table.savepoint-table th{text-align:left;vertical-align:top}"
+    "table.savepoint-table .number{text-align:right;font-variant-numeric:tabular-nums}"
+)
+_MOST_ROWS = 500
+
 
 def printable(text: str, *, keep: str = "") -> str:
     r"""The text on one line, with escapes for all that is no plain letter or sign.
@@ -66,15 +73,44 @@ def html_table(title: str, names: Sequence[str], rows: Iterable[Sequence[object]
     Args:
         title: The line.
         names: The names of the columns.
-        rows: Rows of as many values.
+        rows: Rows of as many values: texts, numbers, whether something is so, None for nothing.
     """
-    lines = (("th", names), *(("td", row) for row in rows))
+    shown = list(rows)
+    left_out = len(shown) - _MOST_ROWS
+    shown = shown[:_MOST_ROWS]
+    kinds = [
+        ' class="number"' * any(_is_number(row[n]) for row in shown) for n in range(len(names))
+    ]
+    lines = (("th", names), *(("td", row) for row in shown))
     cells = (
-        "".join(f"<{tag}>{html_printable(str(value))}</{tag}>" for value in values)
+        "".join(
+            f"<{tag}{kind}>{html_printable(_cell_text(value))}</{tag}>"
+            for value, kind in zip(values, kinds, strict=True)
+        )
         for tag, values in lines
     )
     table = "".join(f"<tr>{line}</tr>" for line in cells)
-    return f"<p>{html_printable(title)}</p><table>{table}</table>"
+    more = f"<p>… {left_out:,} more</p>" if left_out > 0 else ""
+    return (
+        f'<p>{html_printable(title)}</p><table class="savepoint-table">{table}</table>'
+        f"{more}<style>{_TABLE_STYLE}</style>"
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _cell_text(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case _:
+            return str(value)
 
 
 def call_text(made: Any) -> str:

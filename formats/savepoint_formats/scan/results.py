@@ -115,7 +115,7 @@ class TableResults(ABC):
     def _repr_html_(self) -> str:
         """What a notebook shows: the columns, and in how many splits the table is read."""
         splits = self.splits()
-        title = f"{self.full_name}: {len(self.schema)} columns, {len(splits)} splits"
+        title = f"{self.full_name}, read in {len(splits):,} splits"
         return html_table(
             title, ("column", "type"), ((field.name, field.type) for field in self.schema)
         )

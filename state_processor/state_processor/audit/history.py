@@ -15,7 +15,8 @@ from savepoint_formats.errors import (
     StateTypeError,
     UnknownUidWarning,
 )
-from state_processor.audit.key_state import key_rows
+from savepoint_formats.printable import html_printable
+from state_processor.audit.key_state import html_rows, key_rows
 from state_processor.snapshot.retained import RetainedSnapshot, snapshots
 from state_processor.snapshot.snapshot import Snapshot
 from state_processor.types.spark_values import printable_rows
@@ -66,6 +67,18 @@ class KeyHistory:
     directory: str
     table: str
     moments: tuple[KeyMoment, ...]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the rows that the key had in each snapshot."""
+        parts = (
+            html_rows(
+                f"{moment.snapshot.path}, {moment.snapshot.time or 'no time'}"
+                f"{': ' + moment.problem if moment.problem else ''}",
+                moment.printable(),
+            )
+            for moment in self.moments
+        )
+        return f"<p>{html_printable(self.table)}</p>{''.join(parts)}"
 
     @property
     def is_found(self) -> bool:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from savepoint_formats.errors import KeyTypeError, StateTypeError, UnstableHashError
 from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
+from savepoint_formats.printable import html_printable, html_table
 from savepoint_formats.scan.filter import keys_of
 from savepoint_formats.scan.read_options import ReadOptions, UndescribedSubclasses
 from savepoint_formats.state_files.state import key_layout
@@ -98,6 +99,15 @@ class KeyState:
             raise next(iter(others.values()))
         return cls(snapshot.path, text or str(key), tuple(rows), tuple(others))
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the rows of each table."""
+        parts = [
+            html_rows(f"{rows.operator}.{rows.table}, key group {rows.key_group}", rows.printable())
+            for rows in self.tables
+        ]
+        title = f"{self.path}: key {self.key}{'' if parts else ', which no operator has'}"
+        return f"<p>{html_printable(title)}</p>{''.join(parts)}"
+
     @property
     def is_found(self) -> bool:
         """Whether any table has the key."""
@@ -111,6 +121,17 @@ class KeyState:
         """
         by_name = {f"{table.operator}.{table.table}": table.rows for table in self.tables}
         return by_name[name]
+
+
+def html_rows(title: str, rows: list[dict[str, Any]]) -> str:
+    """A few rows as a notebook shows them; a single one is shown column by column."""
+    match rows:
+        case []:
+            return f"<p>{html_printable(title)}: none</p>"
+        case [row]:
+            return html_table(title, ("column", "value"), ((name, str(row[name])) for name in row))
+        case _:
+            return html_table(title, list(rows[0]), (list(row.values()) for row in rows))
 
 
 def key_rows(

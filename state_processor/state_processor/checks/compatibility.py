@@ -135,9 +135,24 @@ class Compatibility:
         return f"Compatibility({self.path!r}, {self.target}, {self.verdict})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        rows = ((state.operator, state.state, state.verdict) for state in self.states())
-        return html_table(repr(self), ("operator", "state", "verdict"), rows)
+        """What a notebook shows: the verdict of each state, and the reasons."""
+        rows = (
+            (state.operator, state.state, state.verdict, ", ".join(_rules(state.findings)))
+            for state in self.states()
+        )
+        table = html_table(repr(self), ("operator", "state", "verdict", "rules"), rows)
+        everything = (
+            *self.findings,
+            *(finding for operator in self.operators for finding in operator.findings),
+            *(finding for state in self.states() for finding in state.findings),
+        )
+        said = dict.fromkeys(
+            (item.verdict, item.rule, item.reason, item.advice) for item in everything
+        )
+        worst_first = sorted(said, key=lambda row: list(Verdict).index(row[0]))
+        return table + html_table(
+            "Why, and what to do:", ("verdict", "rule", "why", "do"), worst_first
+        )
 
     def states(self) -> tuple[StateCompatibility, ...]:
         """What becomes of the states of all operators."""
@@ -164,6 +179,11 @@ class Compatibility:
             findings,
             operators,
         )
+
+
+def _rules(findings: Iterable[Finding]) -> Iterable[str]:
+    """The names of the rules that findings are of, each once."""
+    return dict.fromkeys(finding.rule for finding in findings)
 
 
 def _worst(findings: Iterable[Finding]) -> Verdict:

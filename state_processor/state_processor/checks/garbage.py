@@ -33,6 +33,7 @@ from savepoint_formats.metadata.stream_handles import (
     RelativeFile,
     SegmentStream,
 )
+from savepoint_formats.printable import html_table
 from state_processor.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -133,6 +134,12 @@ class Garbage:
 
     def __repr__(self) -> str:
         return f"Garbage({self.path!r}, {self.garbage_files} files, {self.garbage_size} bytes)"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the files that no snapshot needs."""
+        names = ("path", "kind", "size", "modified", "kept", "is_deleted")
+        rows = ([getattr(file, name) for name in names] for file in self.files)
+        return html_table(repr(self), [name.replace("_", " ") for name in names], rows)
 
     @classmethod
     def below(

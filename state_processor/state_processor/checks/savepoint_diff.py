@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from savepoint_formats.errors import TableNotFoundError
+from savepoint_formats.printable import html_table
 from savepoint_formats.scan.read_options import ReadOptions
 from state_processor.checks.table_diff import (
     BUCKET_SIZE,
@@ -22,7 +23,7 @@ from state_processor.checks.table_diff import (
 from state_processor.snapshot.description import StateDescription
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from savepoint_formats.tables.tables import Table
     from state_processor.snapshot.operator import Operator
@@ -140,6 +141,15 @@ class SavepointDiff:
     def table_names(self) -> tuple[str, ...]:
         """The full names of the tables whose rows can be compared."""
         return tuple(self._pairs)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what differs, and how many rows of each table. Reads all tables."""
+        answer = "equal" if self.is_equal else "different"
+        title = f"{self.before.path} and {self.after.path}: {answer}"
+        parts = [_html_records(title, TableChanges, self.tables)]
+        if self.differences:
+            parts.append(_html_records("Besides rows:", Difference, self.differences))
+        return "".join(parts)
 
     def changes(self, table: str | None = None) -> Iterator[pa.RecordBatch]:
         """The rows that differ, some at a time.
@@ -303,6 +313,18 @@ def _described(
         for state in operator.catalog.states
         if names is None or state.name in names
     }
+
+
+def _html_records(title: str, kind: type, records: Sequence[object]) -> str:
+    """A table of records of a kind."""
+    names = [field.name for field in fields(kind)]
+    rows = ([_cell(getattr(record, name)) for name in names] for record in records)
+    return html_table(title, [name.replace("_", " ") for name in names], rows)
+
+
+def _cell(value: object) -> object:
+    """A value of a record, as a table takes it."""
+    return _text(value) if isinstance(value, tuple) else value
 
 
 def _text(value: object) -> str:

@@ -21,6 +21,7 @@ from savepoint_formats.checks.faults import Check, Fault
 from savepoint_formats.checks.file_faults import checked_files
 from savepoint_formats.checks.header_faults import header_faults
 from savepoint_formats.errors import SavepointError
+from savepoint_formats.printable import html_printable, html_table
 from savepoint_formats.scan.subtasks import check_subtasks
 from state_processor.checks.contents import OperatorContents, Part, looked_at
 
@@ -61,6 +62,16 @@ class Verification:
     file_size: int
     entries: int
     faults: tuple[Fault, ...]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the answer, and what is wrong."""
+        names = ("severity", "check", "operator", "state", "file", "problem", "cost")
+        rows = ([getattr(fault, name) for name in names] for fault in self.faults)
+        title = (
+            f"{self.path}: {self.result} ({self.depth}: {self.operators:,} operators,"
+            f" {self.files:,} files, {self.entries:,} entries)"
+        )
+        return html_table(title, names, rows) if self.faults else f"<p>{html_printable(title)}</p>"
 
     @classmethod
     def of(cls, snapshot: Snapshot, depth: Depth = "deep", look: Look = looked_at) -> Verification:

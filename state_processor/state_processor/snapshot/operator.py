@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import StateNotFoundError
-from savepoint_formats.printable import did_you_mean
+from savepoint_formats.printable import did_you_mean, html_table
 from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.snapshots.written_kryo import WrittenKryo
 from savepoint_formats.tables.catalog import OperatorCatalog
-from savepoint_formats.tables.tables import Table, tables_of
+from savepoint_formats.tables.tables import Table, column_type, tables_of
 from savepoint_formats.tables.unread import problems_by_table
+from savepoint_formats.values.arrow_types import spark_type_name
 from savepoint_formats.values.recoding import holds_kryo
 
 if TYPE_CHECKING:
@@ -46,6 +47,16 @@ class Operator:
     def __repr__(self) -> str:
         facts = f"parallelism {self.record.parallelism}"
         return f"Operator({self.name!r}, {facts}, max parallelism {self.record.max_parallelism})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the columns of its tables. Reads the headers of its state files."""
+        rows = [
+            (table.name, column.name, spark_type_name(column_type(table, column)))
+            for table in self.tables
+            for column in table.columns
+        ]
+        rows += [(name, "", str(problems[0])) for name, problems in self.unread_tables.items()]
+        return html_table(repr(self), ("table", "column", "type"), rows)
 
     @property
     def id(self) -> str:

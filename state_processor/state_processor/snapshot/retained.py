@@ -30,6 +30,7 @@ from savepoint_formats.locations.stores import path_in_store, path_of, reading_e
 from savepoint_formats.metadata import CheckpointMetadata
 from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.metadata.stream_handles import FileStream, RelativeFile, SegmentStream
+from savepoint_formats.printable import html_table
 from state_processor.snapshot.description import kind_of
 from state_processor.types.record_table import record_table
 
@@ -84,6 +85,13 @@ class RetainedSnapshots(tuple[RetainedSnapshot, ...]):
     """Checkpoints and savepoints below a directory, the newest first."""
 
     __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a row per snapshot."""
+        names = ("path", "id", "time", "kind", "size", "own_size", "operators", "problem")
+        rows = ([getattr(snapshot, name) for name in names] for snapshot in self)
+        headings = [name.replace("_", " ") for name in names]
+        return html_table(f"Snapshots: {len(self):,}, the newest first", headings, rows)
 
     def to_arrow(self) -> pa.Table:
         """A row per snapshot, with the attributes of ``RetainedSnapshot`` as columns.

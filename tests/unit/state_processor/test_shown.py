@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.sample_rows import Sample
+from support.sample_rows import SAMPLES, Sample, copy_of, file_of
 
 import state_processor
-from savepoint_formats.printable import call_text
+from savepoint_formats.printable import call_text, html_table
 from savepoint_formats.scan.read_options import ReadOptions
 from state_processor import (
     AggregatingStateDescriptor,
@@ -21,10 +21,14 @@ from state_processor import (
     ReducingStateDescriptor,
     Types,
     ValueStateDescriptor,
+    history,
     kryo_class,
     snapshots,
 )
 from state_processor.types.state_ttl import StateTtlConfig
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SAMPLE = Sample("states-2.2.1-rocksdb-native")
 DAY = StateTtlConfig(86_400_000)
@@ -116,7 +120,9 @@ def test_of_values_are_calls_without_what_is_as_by_default(made: Any, text: str)
     assert repr(made) == call_text(made) == text
 
 
-@pytest.mark.parametrize("kind", ["Savepoint", "TableScan", "SavepointWriter", "PlannedSavepoint"])
+@pytest.mark.parametrize(
+    "kind", ["Savepoint", "Operator", "TableScan", "SavepointWriter", "PlannedSavepoint"]
+)
 def test_are_a_table_in_a_notebook(kind: str) -> None:
     (shown,) = (one for one in objects() if type(one).__name__ == kind)
     html = shown._repr_html_()
@@ -128,3 +134,43 @@ def test_are_a_table_in_a_notebook(kind: str) -> None:
 def test_of_a_description_are_the_states_in_a_notebook() -> None:
     html = SAMPLE.open().describe()._repr_html_()
     assert "<td>stateful</td><td>last_id</td><td>value</td><td>STRING</td><td></td>" in html
+
+
+def test_of_answers_are_tables_in_a_notebook(tmp_path: Path) -> None:
+    currency = Sample("currency-2.2.1-hashmap-canonical").open()
+    other = currency.diff(str(SAMPLES / "currency-1.20.5-hashmap-native"))._repr_html_()
+    assert ": equal</p>" in other
+    assert row("summarize.keyed_state", 0, 0, 0, 24, "") in other
+    assert row("setting", "", "keyed formats", "canonical", "key groups") in other
+
+    assert currency.verify()._repr_html_().startswith(f"<p>{currency.path}: whole (deep: 9 ")
+    damaged = copy_of(Sample("currency-2.2.1-hashmap-canonical"), tmp_path / "damaged")
+    file_of(damaged, "summarize 1: keyed state").unlink()
+    assert "<td>damage</td><td>files</td><td>summarize</td>" in damaged.verify()._repr_html_()
+
+    savepoint = SAMPLE.open()
+    key = savepoint.key("customer-005")._repr_html_()
+    assert row("last_id", "239") in key
+    assert row("customer-005", 4_102_444_800_000, "PROCESSING_TIME", "user-timers") in key
+    assert "which no operator has" in savepoint.key("nobody")._repr_html_()
+
+    folder = str(SAMPLES / "states-2.2.1-rocksdb-incremental")
+    assert f"<td>{folder}/chk-2</td>" in snapshots(folder)._repr_html_()
+    assert "<td>EVENT_TIME</td>" in history(folder, "stateful.timers", "customer-001")._repr_html_()
+    assert "<td>Flink has no such file there</td>" in Garbage.below(folder)._repr_html_()
+
+
+def test_tables_in_a_notebook_end_after_some_rows() -> None:
+    html = html_table("many", ("n", "is odd"), ((n, n % 2 == 1) for n in range(1501)))
+    assert row(499, "yes") in html
+    assert row(500, "no") not in html
+    assert "<p>… 1,001 more</p>" in html
+
+
+def row(*values: object) -> str:
+    """A row of a table: numbers are to the right."""
+    cells = (
+        f'<td class="number">{value:,}</td>' if isinstance(value, int) else f"<td>{value}</td>"
+        for value in values
+    )
+    return f"<tr>{''.join(cells)}</tr>"

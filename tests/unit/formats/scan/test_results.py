@@ -156,5 +156,5 @@ class TestShown:
 
     def test_in_a_notebook_with_columns_and_splits(self) -> None:
         html = keyed_state(columns=("key", "memos"))._repr_html_()
-        assert html.startswith("<p>stateful.keyed_state: 2 columns, 2 splits</p>")
+        assert html.startswith("<p>stateful.keyed_state, read in 2 splits</p>")
         assert "<tr><td>memos</td><td>list&lt;" in html
