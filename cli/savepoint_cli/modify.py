@@ -18,6 +18,7 @@ from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from state_processor import local_session
 from state_processor.savepoint.changes import FlinkRelease
 from state_processor.snapshot.session import task_count
+from state_processor.types.class_library import ClassLibrary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -265,7 +266,6 @@ def classes(output: Output, path: str, jars: tuple[str, ...], **uids: Any) -> No
     savepoint classes s3://jobs/flink-1.20 --jar app.jar
     """
     from state_processor.types.class_descriptions import class_descriptions_text  # noqa: PLC0415  # YAML is slow
-    from state_processor.types.class_library import ClassLibrary  # noqa: PLC0415  # as few need it
 
     savepoint, reason = open_savepoint(path, **uids), None
     if jars:

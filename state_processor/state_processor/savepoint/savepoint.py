@@ -10,6 +10,7 @@ from state_processor.savepoint.audit_verbs import AuditVerbs
 from state_processor.savepoint.changes import SavepointChanges
 from state_processor.savepoint.writer import SavepointWriter
 from state_processor.snapshot.session import tasks_at_once
+from state_processor.types.class_library import ClassLibrary
 
 if TYPE_CHECKING:
     import os
@@ -139,8 +140,6 @@ class Savepoint(AuditVerbs, SavepointChanges):
         Example:
             >>> savepoint = Savepoint.open("s3://jobs/flink-1.20").with_classes_of(["app.jar"])
         """
-        from state_processor.types.class_library import ClassLibrary  # noqa: PLC0415  # as few need it
-
         library, savepoint = ClassLibrary.of(places), self
         while True:
             known = {described.class_name for described in savepoint.kryo.classes}
