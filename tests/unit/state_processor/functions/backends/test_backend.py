@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from support.backend_states import ALL_KINDS, AVERAGE, BY_DAY, MOST, NAMES, TOTAL, switch
 
 from savepoint_formats.errors import UnencodableError
 from state_processor import (
@@ -21,38 +20,6 @@ from state_processor.functions.backends import STATE_BACKENDS, KeyedStateBackend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-TOTAL = ValueStateDescriptor("total", Types.LONG())
-NAMES = ListStateDescriptor("names", Types.STRING())
-BY_DAY = MapStateDescriptor("by_day", Types.STRING(), Types.LONG())
-MOST = ReducingStateDescriptor("most", Types.LONG(), max)
-ALL_KINDS = (TOTAL, NAMES, BY_DAY, MOST)
-
-
-class Average:
-    """The average of numbers; the accumulator is their sum and count."""
-
-    def create_accumulator(self) -> dict[str, int]:
-        return {"f0": 0, "f1": 0}
-
-    def add(self, value: int, accumulator: dict[str, int]) -> dict[str, int]:
-        return {"f0": accumulator["f0"] + value, "f1": accumulator["f1"] + 1}
-
-    def get_result(self, accumulator: dict[str, int]) -> float:
-        return accumulator["f0"] / accumulator["f1"]
-
-    def merge(self, one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
-        return {name: one[name] + other[name] for name in one}
-
-
-AVERAGE = AggregatingStateDescriptor(
-    "average", Types.TUPLE([Types.LONG(), Types.LONG()]), Average()
-)
-
-
-def switch(backend: KeyedStateBackend, key: int) -> None:
-    """Makes a key the current one."""
-    backend.set_current_key(key, key.to_bytes(8, "big", signed=True))
 
 
 @pytest.fixture(params=STATE_BACKENDS)
@@ -328,62 +295,6 @@ def test_a_value_that_is_none_of_the_type_is_an_error_of_rocksdb() -> None:
         switch(backend, 1)
         with pytest.raises(UnencodableError, match="'x' is no value of state 'total'"):
             total.update("x")
-
-
-STEPS = st.lists(
-    st.tuples(
-        st.integers(-2, 2),
-        st.sampled_from(["update", "add", "put", "remove", "clear", "reduce", "gather"]),
-        st.integers(-3, 3),
-    ),
-    max_size=40,
-)
-
-
-def contents(name: str, steps: list[tuple[int, str, int]]) -> dict[int, Any]:
-    """What a backend has after steps, each of a key."""
-    with state_backend(name, Types.LONG().layout, lambda: 7) as backend:
-        total: Any = backend.state(TOTAL)
-        names: Any = backend.state(NAMES.with_ttl())
-        by_day: Any = backend.state(BY_DAY)
-        most: Any = backend.state(MOST)
-        average: Any = backend.state(AVERAGE)
-        found: dict[int, Any] = {}
-
-        def keep() -> None:
-            for key, _, values in backend.entries():
-                values[2] = values[2] and sorted(values[2])
-                found[key] = values
-
-        for key, step, number in steps:
-            if not backend.keeps_all_keys and key != backend.current_key:
-                keep()
-            switch(backend, key)
-            match step:
-                case "update":
-                    total.update((total.value() or 0) + number)
-                case "add":
-                    names.add(str(number))
-                case "put":
-                    by_day.put(str(number), number or None)
-                case "remove":
-                    by_day.remove(str(number))
-                case "clear":
-                    (total, names, by_day, most)[number % 4].clear()
-                case "reduce":
-                    most.add(number)
-                case _:
-                    average.add(number)
-        keep()
-        return found
-
-
-@settings(max_examples=40)
-@given(STEPS)
-def test_all_backends_have_the_same_in_the_end(steps: list[tuple[int, str, int]]) -> None:
-    found = contents("heap", steps)
-    assert contents("rocksdb", steps) == found
-    assert contents("single_key", sorted(steps, key=lambda step: step[0])) == found
 
 
 def test_a_key_is_restored_from_its_snapshot(backend: KeyedStateBackend) -> None:

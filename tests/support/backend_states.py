@@ -1,0 +1,49 @@
+"""State of each kind, as functions register it with a backend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from state_processor import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    Types,
+    ValueStateDescriptor,
+)
+
+if TYPE_CHECKING:
+    from state_processor.functions.backends import KeyedStateBackend
+
+TOTAL = ValueStateDescriptor("total", Types.LONG())
+NAMES = ListStateDescriptor("names", Types.STRING())
+BY_DAY = MapStateDescriptor("by_day", Types.STRING(), Types.LONG())
+MOST = ReducingStateDescriptor("most", Types.LONG(), max)
+ALL_KINDS = (TOTAL, NAMES, BY_DAY, MOST)
+
+
+class Average:
+    """The average of numbers; the accumulator is their sum and count."""
+
+    def create_accumulator(self) -> dict[str, int]:
+        return {"f0": 0, "f1": 0}
+
+    def add(self, value: int, accumulator: dict[str, int]) -> dict[str, int]:
+        return {"f0": accumulator["f0"] + value, "f1": accumulator["f1"] + 1}
+
+    def get_result(self, accumulator: dict[str, int]) -> float:
+        return accumulator["f0"] / accumulator["f1"]
+
+    def merge(self, one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
+        return {name: one[name] + other[name] for name in one}
+
+
+AVERAGE = AggregatingStateDescriptor(
+    "average", Types.TUPLE([Types.LONG(), Types.LONG()]), Average()
+)
+
+
+def switch(backend: KeyedStateBackend, key: int) -> None:
+    """Makes a key the current one."""
+    backend.set_current_key(key, key.to_bytes(8, "big", signed=True))
