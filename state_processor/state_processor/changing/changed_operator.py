@@ -1,13 +1,8 @@
-"""An operator whose state is changed: some states are replaced or removed, the rest passes through.
-
-What is untouched is not decoded. If keyed state is touched, the other states go into the new files
-entry by entry as they lie; operator state, coordinator and the like keep their files, which are
-copied. If the operator is rescaled, keyed and operator state are spread anew.
-"""
+"""An operator whose state is changed: some states are replaced or removed, the rest passes through."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from savepoint_formats.errors import (
@@ -16,100 +11,34 @@ from savepoint_formats.errors import (
     StateExistsError,
     StateNotFoundError,
 )
-from savepoint_formats.new_snapshot.copying import copied
 from savepoint_formats.printable import alternatives
 from savepoint_formats.scan.read_options import checked_subclasses
 from savepoint_formats.snapshots.class_names import class_names
-from savepoint_formats.state_files.local_state import as_keyed
-from state_processor.changing.canonical import expect_convertible
-from state_processor.changing.changed_table import (
-    ChangedTable,
-    elements_after,
-    info_after,
-    with_tables,
-)
+from state_processor.changing.changed_table import ChangedTable
 from state_processor.changing.hash_codes import hash_code_of
-from state_processor.changing.header_changes import HeaderChanges
-from state_processor.changing.kept_state import (
-    expect_rescalable,
-    joined,
-    without_keyed_state,
-    without_operator_state,
-)
-from state_processor.changing.key_choice import encoded_keys, keys_where, plan_without_keys
-from state_processor.changing.migration import Migration, migration_of
-from state_processor.changing.named_classes import (
-    expect_not_named,
-    snapshots_of,
-    states_that_may_name_classes,
-)
+from state_processor.changing.key_choice import keys_where, plan_without_keys
+from state_processor.changing.migration import migration_of
+from state_processor.changing.named_classes import snapshots_of
+from state_processor.changing.operator_changes import OperatorChanges
 from state_processor.changing.rows_as_state import rows_as_state
-from state_processor.changing.stored_elements import StoredElements
-from state_processor.changing.stored_rows import StoredKeyedRows, check_passage
-from state_processor.changing.values_check import check_values
 from state_processor.local_state.local_merges import merged_instances
-from state_processor.local_state.local_write import LocalKeyedPlan, MergedPlan
 from state_processor.types.column_types import expect_frame
-from state_processor.writing.keyed_plan import KeyedPlan
-from state_processor.writing.operator_plan import OperatorPlan
-from state_processor.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from savepoint_formats.hashing.key_hash import HashKeys
-    from savepoint_formats.layout import Layout
-    from savepoint_formats.metadata import OperatorState
-    from savepoint_formats.pass_through.deleted_keys import DeletedKeys
-    from savepoint_formats.pass_through.merged_instances import MergedInstances
-    from savepoint_formats.pass_through.recoded_entries import RecodedStates
     from savepoint_formats.scan.read_options import UndescribedSubclasses
-    from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
-    from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
     from state_processor.local_state.local_merges import Merge
-    from state_processor.snapshot.operator import Operator
-    from state_processor.writing.operator_rows import ElementRows
-    from state_processor.writing.write_context import WriteContext
 
 
 @dataclass(frozen=True)
-class ChangedOperator:
-    """What becomes of an operator.
-
-    Attributes:
-        operator: The operator as it is.
-        removed: The names of states that are left out, or replaced.
-        added: What replaces states.
-        tables: The tables whose states have other values or fields.
-        headers: What changes in headers alone.
-        deleted: The keys that are left out, as the column ``key``.
-        hash_code: Gives the Java hash codes of its keys, if max parallelism changes and they
-            cannot be computed; or the text of the shape of a ``hashCode``.
-        merged: How its local states become ordinary ones, by name; None if they stay as they are.
-        is_canonical: Whether its keyed state is to be canonical, even if nothing of it changes.
-        migration: How its states are written for Flink 2.x; None if they stay as they are.
-    """
-
-    operator: Operator
-    removed: frozenset[str] = frozenset()
-    added: OperatorPlan = field(default_factory=OperatorPlan)
-    tables: tuple[ChangedTable, ...] = ()
-    headers: HeaderChanges = field(default_factory=HeaderChanges)
-    deleted: DataFrame | None = None
-    hash_code: HashKeys | str | None = None
-    merged: Mapping[str, MergedInstances] | None = None
-    is_canonical: bool = False
-    migration: Migration | None = None
-
-    @property
-    def is_local(self) -> bool:
-        """Whether its keyed state is local as it is."""
-        return any(state.scope.is_local for state in self.operator.catalog.states)
+class ChangedOperator(OperatorChanges):
+    """An operator and its changes; each verb gives it with one more."""
 
     @property
     def is_same(self) -> bool:
@@ -245,136 +174,6 @@ class ChangedOperator:
             return self
         return replace(self, hash_code=hash_code_of(self.operator, self.hash_code))
 
-    @property
-    def is_checked_by_spark(self) -> bool:
-        """Whether ``check`` needs a session that no change has needed before."""
-        return bool(self.headers.classes and states_that_may_name_classes(self.operator))
-
-    def check(self, spark: SparkSession | None, parallelism: int, max_parallelism: int) -> None:
-        """Reads what changes and what passes through, as ``write`` does; writes nothing.
-
-        What is to be encoded anew is encoded. Bytes that may hold the name of a class that is
-        renamed are looked through if there is a session.
-
-        Raises:
-            RescaleError: It is rescaled, but has state that only its operator can spread anew.
-            SchemaChangeError: A class is named where its name can't be changed.
-            ConversionError: It is to be canonical, but has state that only it can read.
-            SavepointError: A file can't be read, a value can't be encoded, or the hash codes of
-                keys are not known.
-        """
-        record = self.operator.record
-        if self.is_canonical:
-            expect_convertible(self.operator)
-        if (record.parallelism, record.max_parallelism) != (parallelism, max_parallelism):
-            expect_rescalable(self.operator)
-        if any(state.kind.is_keyed for state in self.operator.catalog.states):
-            types, written = StoredTypes.of(self.operator), self._written()
-            names = frozenset(info.name for info in types.states if info.name not in written)
-            key = types.key.layout()
-            deleted, hash_code = self._deleted_keys(key), self._hash_code()
-            check_passage(
-                self.operator, names, key, max_parallelism, hash_code, deleted, self._recoded
-            )
-        added = self.added
-        if spark is None:
-            check_values(self.tables, max_parallelism)
-        else:
-            expect_not_named(spark, self.operator, self._old_class_names())
-            added = with_tables(added, self.tables, spark)
-        self.headers.plan(added).check(parallelism, max_parallelism)
-
-    def write(self, context: WriteContext) -> OperatorState:
-        """See ``StateTransformation``.
-
-        Raises:
-            RescaleError: It is rescaled, but has state that only its operator can spread anew.
-            ConversionError: It is to be canonical, but has state that only it can read.
-        """
-        record = self.operator.record
-        if self.is_canonical:
-            expect_convertible(self.operator)
-        target = context.parallelism, context.max_parallelism
-        is_rescaled = (record.parallelism, record.max_parallelism) != target
-        if is_rescaled:
-            expect_rescalable(self.operator)
-        kept, plan = record, OperatorPlan()
-        if is_rescaled or self._touches(is_keyed=True):
-            kept = without_keyed_state(kept)
-            plan = replace(plan, keyed=self._keyed(context.spark))
-        if is_rescaled or self._touches(is_keyed=False):
-            kept = without_operator_state(kept)
-            plan = replace(plan, operator_states=self._elements(context.spark))
-        expect_not_named(context.spark, self.operator, self._old_class_names())
-        written = self.headers.plan(plan).write(context)
-        if is_rescaled:
-            return replace(written, coordinator_state=record.coordinator_state)
-        return joined(copied(kept, self.operator.directory, context.target), written)
-
-    def _touches(self, *, is_keyed: bool) -> bool:
-        """Whether keyed state, or operator state, is not all as it was."""
-        states = [
-            state for state in self.operator.catalog.states if state.kind.is_keyed == is_keyed
-        ]
-        touched = {*self.removed, *(name for name, _ in self.headers.states)}
-        touched.update(name for table in self.tables for name in table.touched)
-        touched.update(self.migration.touched if self.migration is not None else ())
-        added = self.added.keyed is not None if is_keyed else bool(self.added.operator_states)
-        # What names the class, nobody knows but the headers.
-        changes = self.deleted is not None or self.merged is not None
-        is_all = bool(self.headers.classes) or (is_keyed and changes)
-        if is_keyed and self.is_canonical:
-            return True
-        return added or (is_all and bool(states)) or any(state.name in touched for state in states)
-
-    def _keyed(self, spark: SparkSession) -> KeyedPlan | None:
-        """The keyed state; None if there is none, nor was any."""
-        plan = with_tables(self.added, self.tables, spark)
-        if not any(state.kind.is_keyed for state in self.operator.catalog.states):
-            return plan.keyed
-        types = StoredTypes.of(self.operator)
-        written = self._written()
-        kept = tuple(
-            map(self._kept, (state for state in types.states if state.name not in written))
-        )
-        names = frozenset(info.name for info in kept)
-        key = types.key.layout()
-        deleted, hash_code = self._deleted_keys(key), self._hash_code()
-        passed = StoredKeyedRows(
-            spark, self.operator, names, key, hash_code, deleted, self.is_local, self._recoded
-        )
-        if self.is_local:
-            return self._local(types.key, kept, passed) if kept else None
-        key_serializer = (self.migration and self.migration.key) or types.key
-        if plan.keyed is None:
-            return KeyedPlan(key_serializer, kept, (passed,)) if kept else None
-        rows = (passed, *plan.keyed.rows) if kept else plan.keyed.rows
-        return KeyedPlan(types.key, (*plan.keyed.states, *kept), rows)  # some are numbered already
-
-    @property
-    def _recoded(self) -> RecodedStates | None:
-        return None if self.migration is None else self.migration.recoded
-
-    def _deleted_keys(self, key: Layout) -> DeletedKeys | None:
-        return None if self.deleted is None else encoded_keys(self.deleted, key)
-
-    def _hash_code(self) -> HashKeys | None:
-        """What gives the hash codes of keys, where they are hashed anew and it is not their type."""
-        return hash_code_of(self.operator, self.hash_code) if self.hash_code else None
-
-    def _old_class_names(self) -> list[str]:
-        return [rename.old for rename in self.headers.classes]
-
-    def _local(
-        self, key: TypeSerializerSnapshot, kept: tuple[StateMetaInfo, ...], passed: StoredKeyedRows
-    ) -> KeyedPlan:
-        """What is written of local state, which stays local unless it is merged."""
-        subtasks = self.operator.record.parallelism
-        if self.merged is None:
-            return LocalKeyedPlan(key, kept, (passed,), subtasks)
-        merged = tuple(self.merged[info.name] for info in kept)
-        return MergedPlan(key, tuple(map(as_keyed, kept)), (passed,), subtasks, merged)
-
     def _expect_not_local(self) -> None:
         """Raises ``SchemaChangeError`` for other values of what has several instances."""
         if self.is_local:
@@ -382,25 +181,3 @@ class ChangedOperator:
                 f"operator {self.operator.name} has local keyed state, whose values cannot be"
                 " changed: write it with merge_local first, and change what that has written"
             )
-
-    def _kept(self, info: StateMetaInfo) -> StateMetaInfo:
-        """What a header says of a state whose bytes pass through."""
-        if self.migration is not None:
-            return self.migration.infos.get(info.name, info)
-        return info_after(self.tables, info)
-
-    def _written(self) -> frozenset[str]:
-        """The states that do not pass through."""
-        encoded = (state.name for table in self.tables for state in table.states)
-        return self.removed | frozenset(encoded)
-
-    def _elements(self, spark: SparkSession) -> tuple[ElementRows, ...]:
-        stored = StoredElements.all_of(spark, self.operator)
-        kept = (elements for elements in stored if elements.state.name not in self._written())
-        added = with_tables(self.added, self.tables, spark)
-        return (*map(self._kept_elements, kept), *added.operator_states)
-
-    def _kept_elements(self, rows: StoredElements) -> ElementRows:
-        if self.migration is not None:
-            return self.migration.rows(rows)
-        return elements_after(self.tables, rows)
