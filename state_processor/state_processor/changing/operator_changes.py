@@ -196,8 +196,8 @@ class OperatorChanges:
         key_serializer = (self.migration and self.migration.key) or types.key
         if plan.keyed is None:
             return KeyedPlan(key_serializer, kept, (passed,)) if kept else None
-        rows = (passed, *plan.keyed.rows) if kept else plan.keyed.rows
-        return KeyedPlan(types.key, (*plan.keyed.states, *kept), rows)  # some are numbered already
+        added, order = replace(plan.keyed, key=types.key), [info.name for info in types.states]
+        return added.beside(kept, (passed,) if kept else (), order)
 
     @property
     def _recoded(self) -> RecodedStates | None:

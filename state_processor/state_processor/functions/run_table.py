@@ -206,7 +206,8 @@ class StateInTable:
 
     def plan(self) -> KeyedPlan:
         """What is to be written."""
-        return replace(self.rows.plan(), rows=(self,))
+        plan = self.rows.plan()
+        return replace(plan, rows=(self,), numbered=len(plan.states))
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """See ``RunRows``.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,7 +15,7 @@ from state_processor.writing.keyed_files import KeyedFiles
 from state_processor.writing.run_through import run_through
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Self
 
     from pyspark.sql import Row
@@ -52,11 +52,13 @@ class KeyedPlan:
         key: The serializer of the keys.
         states: The states, in the order of the header.
         rows: What becomes entries of them.
+        numbered: How many of the first states have the indices of the header in their runs already.
     """
 
     key: TypeSerializerSnapshot
     states: tuple[StateMetaInfo, ...]
     rows: tuple[RunRows, ...]
+    numbered: int = field(default=0, kw_only=True)
 
     @property
     def header(self) -> KeyedBackendHeader:
@@ -69,6 +71,23 @@ class KeyedPlan:
         """The plan with other rows of the same keys."""
         states, rows = (*self.states, *other.states), (*self.rows, *other.rows)
         return replace(self, states=states, rows=rows)
+
+    def beside(
+        self, kept: Iterable[StateMetaInfo], rows: Iterable[RunRows], order: Iterable[str]
+    ) -> Self:
+        """The plan beside states that pass through.
+
+        Args:
+            kept: The states.
+            rows: What becomes entries of them.
+            order: The states as they were. All states stay in this order, for it is that of columns,
+                and new ones are last; but those that are numbered already are first.
+        """
+        places = {name: place for place, name in enumerate(order)}
+        others = (*self.states[self.numbered :], *kept)
+        in_order = sorted(others, key=lambda info: places.get(info.name, len(places)))
+        states = (*self.states[: self.numbered], *in_order)
+        return replace(self, states=states, rows=(*rows, *self.rows))
 
     def files(self, context: WriteContext) -> KeyedFiles:
         """How its runs become files."""
