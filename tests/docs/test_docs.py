@@ -79,6 +79,12 @@ def test_the_pictures_of_commands_show_what_they_print() -> None:
         assert letters_of(drawn).startswith(re.sub(r"\s", "", f"savepoint{name}$savepoint{name}"))
 
 
+def test_the_plots_are_those_of_the_figures() -> None:
+    drawn = runpy.run_path(str(ROOT / "docs" / "draw_figures.py"))["pictures"]()
+    folder = ROOT / "docs" / "pictures"
+    assert drawn == {name: (folder / name).read_text(encoding="utf-8") for name in drawn}
+
+
 def letters_of(picture: str) -> str:
     """The text of an SVG without its spaces, whatever the version of what drew it."""
     texts = re.findall(r"<text[^>]*>(.*?)</text>", picture, re.DOTALL)
