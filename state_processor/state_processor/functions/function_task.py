@@ -146,8 +146,8 @@ class FunctionRun:
 
     def passed(self) -> Iterator[pa.RecordBatch]:
         """Runs of what keys began with that the function has not touched, as far as it is known."""
-        if self.initial is not None and self.initial.passed:
-            yield from self.initial.drained()
+        if self.initial is not None and self.initial.stretches.passed:
+            yield from self.initial.stretches.drained()
 
     def _made_context(self, broadcast: HeldBroadcast | None) -> KeyedContext:
         if broadcast is None:
