@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     BatchFunction = Callable[[pa.Table], pa.Table]
 
-_ROWS = 100_000
-"""Rows that a function gets at once, or those of one key if it has more."""
+ROWS, SIZE = 100_000, 64 << 20
+"""Rows, and their bytes, that a function gets at once, unless one key has more."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class BatchTask:
         for table in whole_keys(batches):
             rows = table.select(row_columns(0, table.column_names)).rename_columns(self.names)
             given = self.function(rows)
-            columns = {name: self._column(given, name, wanted) for name, wanted in types.items()}
+            columns = {name: given_column(given, name, wanted) for name, wanted in types.items()}
             if self.encoding.has_key_groups:
                 columns[KEY_GROUP] = self._key_groups(table, columns[KEY])
             yield pa.RecordBatch.from_pydict(columns)
@@ -129,36 +129,54 @@ class BatchTask:
         order = table.column(ORDER).combine_chunks().take(rows)
         return pa.array(key_groups_in(order), pa.int32())
 
-    def _column(self, table: pa.Table, name: str, wanted: pa.DataType) -> pa.Array:
-        if name not in table.column_names:
-            raise ColumnNotFoundError(
-                f"the function gave no column {name!r}; it gave: {', '.join(table.column_names)}"
-            )
-        column = table.column(name).combine_chunks()
-        with within(f"column {name!r}"):
-            expect_valid(column)
-        try:
-            return column.cast(wanted)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise ColumnTypeError(
-                f"the function gave column {name!r} as {column.type}, expected {wanted}: {error}"
-            ) from error
+
+def given_column(table: pa.Table, name: str, wanted: pa.DataType) -> pa.Array:
+    """A column that a function has given, as the type that it has to have.
+
+    Raises:
+        ColumnNotFoundError: There is no such column.
+        ColumnTypeError: It is of another type.
+        UnencodableError: A text is no UTF-8.
+    """
+    if name not in table.column_names:
+        raise ColumnNotFoundError(
+            f"the function gave no column {name!r}; it gave: {', '.join(table.column_names)}"
+        )
+    column = pa.concat_arrays(table.column(name).chunks or [pa.nulls(0, wanted)])
+    with within(f"column {name!r}"):
+        expect_valid(column)
+    try:
+        return column.cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise ColumnTypeError(
+            f"the function gave column {name!r} as {column.type}, expected {wanted}: {error}"
+        ) from error
 
 
-def whole_keys(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """The rows in tables that hold all rows of each of their keys."""
+def whole_keys(
+    batches: Iterable[pa.RecordBatch], rows: int = ROWS, size: int = SIZE
+) -> Iterator[pa.Table]:
+    """The rows in tables that hold all rows of each of their keys.
+
+    Args:
+        batches: The rows, sorted by key.
+        rows: A table ends with the key that brings it to so many rows.
+        size: The same for so many bytes.
+    """
     pending: list[pa.RecordBatch] = []
-    count = 0
+    count = bytes_of_rows = 0
     for batch in batches:
-        if count >= _ROWS:
+        if count >= rows or bytes_of_rows >= size:
             last = pending[-1].column(KEY_BYTES)[-1]
             start = _first_other(batch.column(KEY_BYTES), last)
             if start is not None:
                 yield pa.Table.from_batches([*pending, batch.slice(0, start)])
-                pending, count, batch = [], 0, batch.slice(start)  # noqa: PLW2901  # the rest
+                batch = batch.slice(start)  # noqa: PLW2901  # the rest
+                pending, count, bytes_of_rows = [], 0, 0
         if batch.num_rows:
             pending.append(batch)
             count += batch.num_rows
+            bytes_of_rows += batch.nbytes
     if pending:
         yield pa.Table.from_batches(pending)
 

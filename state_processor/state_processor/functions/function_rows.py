@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 END_OF_INPUT = {TimerService.EVENT: MAX_WATERMARK, TimerService.PROCESSING: MAX_WATERMARK}
 """State of timers -> the time in ms that it reaches where there are no more rows."""
 
-_MAX_PARALLELISM = 128
+MAX_PARALLELISM = 128
 """The number of key groups where nobody has given one."""
 
 
@@ -144,7 +144,7 @@ class FunctionRows:
         """The number of key groups that the user gives, or that of the state, or the usual one."""
         if given is not None:
             return given
-        return _MAX_PARALLELISM if self.initial is None else self.initial.max_parallelism
+        return MAX_PARALLELISM if self.initial is None else self.initial.max_parallelism
 
     def told(
         self,
@@ -195,7 +195,7 @@ class FunctionRows:
             told = self.told(self.initial.max_parallelism, reached=END_OF_INPUT)
             routed_rows = told.routed_rows(self.initial.max_parallelism)
         else:
-            told, routed_rows = self, self.routed_rows(_MAX_PARALLELISM, is_stored=False)
+            told, routed_rows = self, self.routed_rows(MAX_PARALLELISM, is_stored=False)
         return routed_rows.mapInArrow(OutputRun(told.task, arrow_schema).run, spark_schema)
 
     def routed_rows(self, max_parallelism: int, *, is_stored: bool = True) -> DataFrame:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from state_processor.functions.initial_state import InitialState
     from state_processor.functions.outputs import Outputs
     from state_processor.functions.state_runs import FunctionState, StateRows, StateRuns
+    from state_processor.functions.stateful_batches import StatefulBatches
     from state_processor.writing.keyed_plan import KeyedPlan
 
 
@@ -66,17 +67,12 @@ class RunTable:
     @property
     def spark_schema(self) -> StructType:
         """The columns of the table."""
-        of_runs = [
-            StructField("key_group", IntegerType()),
-            StructField("run", BinaryType()),
-            StructField("keys", BinaryType()),
-        ]
-        return StructType(of_runs + self.outputs.fields)
+        return spark_schema(self.outputs)
 
     @property
     def schema(self) -> pa.Schema:
         """The same for Arrow."""
-        return pa.schema([*RUN_SCHEMA, *self.outputs.arrow_fields])
+        return table_schema(self.outputs)
 
     @user_frames_first
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -108,10 +104,30 @@ class RunTable:
 
     def of_runs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of runs."""
-        others = list(self.schema)[len(RUN_SCHEMA) :]
-        for runs in batches:
-            nothing = [pa.nulls(runs.num_rows, field.type) for field in others]
-            yield pa.RecordBatch.from_arrays([*runs.columns, *nothing], schema=self.schema)
+        return with_runs(self.schema, batches)
+
+
+def spark_schema(outputs: Outputs) -> StructType:
+    """The columns of a table that has runs and these outputs."""
+    of_runs = [
+        StructField("key_group", IntegerType()),
+        StructField("run", BinaryType()),
+        StructField("keys", BinaryType()),
+    ]
+    return StructType(of_runs + outputs.fields)
+
+
+def table_schema(outputs: Outputs) -> pa.Schema:
+    """The same for Arrow."""
+    return pa.schema([*RUN_SCHEMA, *outputs.arrow_fields])
+
+
+def with_runs(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of a table that have but runs."""
+    others = list(schema)[len(RUN_SCHEMA) :]
+    for runs in batches:
+        nothing = [pa.nulls(runs.num_rows, field.type) for field in others]
+        yield pa.RecordBatch.from_arrays([*runs.columns, *nothing], schema=schema)
 
 
 class WatermarkRun(FunctionRun):
@@ -190,7 +206,7 @@ class StateInTable:
         max_parallelism: The number of key groups that it was made for.
     """
 
-    rows: FunctionRows
+    rows: FunctionRows | StatefulBatches
     table: DataFrame
     max_parallelism: int
 
