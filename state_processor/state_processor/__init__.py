@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from state_processor.audit.history import history
     from state_processor.bootstrapping.transformation import OperatorTransformation
     from state_processor.files.schema_texts import schema_text
+    from state_processor.functions.key_batch import KeyBatch
     from state_processor.functions.side_outputs import OutputTag
 
 __version__ = "0.1.0"
@@ -116,6 +117,7 @@ __all__ = [
     "Garbage",
     "HashCodeError",
     "InexactTimeError",
+    "KeyBatch",
     "KeyGroupError",
     "KeyTypeError",
     "KeyedBroadcastProcessFunction",
@@ -192,6 +194,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
+        "KeyBatch": ".functions.key_batch",
         "OperatorTransformation": ".bootstrapping.transformation",
         "OutputTag": ".functions.side_outputs",
         "history": ".audit.history",

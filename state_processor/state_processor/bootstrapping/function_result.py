@@ -15,6 +15,7 @@ from state_processor.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
     from savepoint_formats.metadata import OperatorState
     from state_processor.bootstrapping.operator_state_transformation import (
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from state_processor.functions.broadcast_run import BroadcastResult
     from state_processor.functions.function_rows import FunctionRows
     from state_processor.functions.side_outputs import OutputTag
+    from state_processor.functions.stateful_batches import StatefulBatches
     from state_processor.snapshot.operator import Operator
     from state_processor.writing.operator_rows import ElementRows
     from state_processor.writing.write_context import WriteContext
@@ -37,7 +39,7 @@ class FunctionStateTransformation:
         operator_states: State of the operator that belongs to no key.
     """
 
-    rows: FunctionRows | BatchRows | StateInTable
+    rows: FunctionRows | BatchRows | StateInTable | StatefulBatches
     operator_states: tuple[ElementRows, ...] = ()
 
     def __repr__(self) -> str:
@@ -98,10 +100,7 @@ class FunctionResult:
             max_parallelism: The number of key groups of the state.
             broadcast: What it has made of broadcast rows.
         """
-        if not 1 <= max_parallelism <= MAX_PARALLELISM:
-            raise ValueError(
-                f"max_parallelism={max_parallelism}, expected 1 <= max parallelism <= {MAX_PARALLELISM}"
-            )
+        expected_parallelism(max_parallelism)
         if watermark is not None:
             rows.expect_no_internal_timers()
         ids = state_ids(rows.states)
@@ -115,6 +114,21 @@ class FunctionResult:
             return cls(outputs, (kept,), FunctionStateTransformation(in_table))
         with_broadcast = FunctionStateTransformation(in_table, broadcast.elements())
         return cls(outputs, (broadcast.table, kept), with_broadcast)
+
+    @classmethod
+    def of_batches(
+        cls,
+        batches: StatefulBatches,
+        schema: StructType | str | None,
+        max_parallelism: int | None,
+    ) -> Self:
+        """Runs a function over batches, if it gives rows; see ``process_batches``."""
+        if schema is None:
+            outputs = Outputs((), (), (), ())
+            return cls(outputs, (), FunctionStateTransformation(batches))
+        key_groups = expected_parallelism(batches.max_parallelism(max_parallelism))
+        outputs, table, state = batches.in_table(schema, key_groups)
+        return cls(outputs, (table,), FunctionStateTransformation(state))
 
     @property
     def output(self) -> DataFrame:
@@ -151,3 +165,12 @@ class FunctionResult:
     def _rows(self, column: str) -> DataFrame:
         rows = [rows_in(table, column) for table in self.tables]
         return reduce(lambda united, other: united.unionAll(other), rows)
+
+
+def expected_parallelism(max_parallelism: int) -> int:
+    """The number of key groups. Raises ``ValueError`` if there can't be so many."""
+    if not 1 <= max_parallelism <= MAX_PARALLELISM:
+        raise ValueError(
+            f"max_parallelism={max_parallelism}, expected 1 <= max parallelism <= {MAX_PARALLELISM}"
+        )
+    return max_parallelism

@@ -14,7 +14,7 @@ from state_processor.bootstrapping.function_result import (
     FunctionResult,
     FunctionStateTransformation,
 )
-from state_processor.functions.batch_function import BatchRows
+from state_processor.functions.batch_function import ROWS, BatchRows
 from state_processor.functions.execution_options import ExecutionOptions
 from state_processor.functions.function_rows import FunctionRows
 from state_processor.functions.outputs import Outputs
@@ -24,6 +24,7 @@ from state_processor.functions.process_functions import (
     KeyedStateBootstrapFunction,
 )
 from state_processor.functions.state_runs import FunctionState
+from state_processor.functions.stateful_batches import StatefulBatches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from state_processor.functions.batch_function import BatchFunction
     from state_processor.functions.execution_options import Setting
+    from state_processor.functions.key_batch import KeyBatchFunction
     from state_processor.functions.process_functions import KeyedFunction
     from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.snapshot.operator import Operator
@@ -176,6 +178,53 @@ class KeyedFunctionVerbs(ABC):
             FunctionState.of(descriptor, rows.key.snapshot) for descriptor in descriptors
         )
         return FunctionStateTransformation(BatchRows(rows, function, states))
+
+    def process_batches(
+        self,
+        function: KeyBatchFunction,
+        schema: StructType | str | None,
+        *descriptors: StateDescriptor,
+        initial: Operator | None = None,
+        max_parallelism: int | None = None,
+        batch_rows: int = ROWS,
+    ) -> FunctionResult:
+        """Rows and state that a function makes of batches of whole keys, with their state as columns.
+
+        It is ``run`` without a call per row. Timers and windows are not for batches: of ``initial``
+        they stay as they are, and none fires. Nothing expires: values of a state with TTL are structs
+        of ``timestamp``, the last access, and ``value``, as they are read ``with_times=True``.
+
+        Args:
+            function: Takes a ``KeyBatch``, and gives a tuple of two ``pyarrow.Table``: the rows, or
+                None; and the new state, which has a row for each key of the batch, in any order, with
+                column ``key`` and one per state. Nulls clear a state.
+            schema: The columns of the rows, as a schema of Spark or in its words; None if the function
+                gives none, and then it runs when its state is written.
+            descriptors: The states.
+            initial: The operator of a savepoint with whose state the function begins. Keys that have
+                no rows, and states that no descriptor names, stay as they are.
+            max_parallelism: As for ``run``.
+            batch_rows: A batch ends with the key that brings it to so many rows, or to 64 MB. A key
+                is never divided: one with more rows than that has a batch of as many.
+
+        Returns:
+            The rows and the state. Spark keeps them on the disks of the executors if there are rows.
+
+        Raises:
+            ValueError: There is no state, there are two inputs, or rows that are not sorted; and what
+                ``transform`` raises.
+            SavepointError: What a task finds wrong: a column that the function left out, or that has
+                another type.
+
+        Example:
+            >>> run = keyed.process_batches(totals, "account STRING, total BIGINT", TOTAL)
+            >>> run = keyed.process_batches(totals, None, TOTAL, initial=yesterday.operator("totals"))
+        """
+        inputs, options = self.rows.inputs, self.rows.options
+        if len(inputs) > 1 or not options.is_sorted:
+            raise ValueError("a function over batches takes the sorted rows of one input")
+        batches = StatefulBatches.of(inputs[0], function, descriptors, batch_rows, initial)
+        return FunctionResult.of_batches(batches, schema, max_parallelism)
 
     def process(
         self,
