@@ -5,8 +5,11 @@ The function has gone on from a savepoint of its own, of some words only: Flink 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from support.currency_job import Inputs, convert_and_summarize
 from support.flink_restore import (
@@ -35,6 +38,9 @@ from state_processor.reading.functions import TimeWindow
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from state_processor import KeyBatch
+    from state_processor.functions.key_batch import KeyBatchFunction
+
 NOON = 1_709_294_400_000
 WORDS = 41
 SEEN = Operator(
@@ -49,18 +55,24 @@ SEEN = Operator(
 )
 
 
+DESCRIPTORS = (
+    ValueStateDescriptor("count", Types.LONG()),
+    ListStateDescriptor("ids", Types.LONG()),
+    MapStateDescriptor("by_digit", Types.LONG(), Types.LONG()),
+)
+
+
 def seen_function() -> KeyedStateBootstrapFunction:
     """A function that goes to workers as a whole, for they do not find this module."""
+    count, list_of_ids, by_digit = DESCRIPTORS
 
     class Seen(KeyedStateBootstrapFunction):
         """What there was of each word, and a timer for its last row."""
 
         def open(self, runtime_context: Any) -> None:
-            self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
-            self.ids = runtime_context.get_list_state(ListStateDescriptor("ids", Types.LONG()))
-            self.by_digit = runtime_context.get_map_state(
-                MapStateDescriptor("by_digit", Types.LONG(), Types.LONG())
-            )
+            self.count = runtime_context.get_state(count)
+            self.ids = runtime_context.get_list_state(list_of_ids)
+            self.by_digit = runtime_context.get_map_state(by_digit)
 
         def process_element(self, value: Any, context: Any) -> None:
             self.count.update((self.count.value() or 0) + 1)
@@ -92,6 +104,34 @@ def seen() -> Rows:
         for word in range(WORDS)
     ]
 
+
+def batch_function() -> KeyBatchFunction:
+    """As ``seen_function``, over batches."""
+
+    def batched(batch: KeyBatch) -> tuple[None, pa.Table]:
+        """What ``Seen`` does, by columns, without timers."""
+        state, ends = batch.state, [*batch.starts[1:].tolist(), batch.rows.num_rows]
+        all_ids = batch.rows["id"].to_pylist()
+        new = [all_ids[start:end] for start, end in zip(batch.starts.tolist(), ends, strict=True)]
+        before = [known or [] for known in state["ids"].to_pylist()]
+        digits = [dict(known or []) for known in state["by_digit"].to_pylist()]
+        of_keys = list(zip(digits, new, strict=True))
+        by_digit = [
+            list((old | {number % 10: number for number in of}).items()) for old, of in of_keys
+        ]
+        counts = pc.add(pc.fill_null(state["count"], 0), pa.array(map(len, new)))
+        columns = {
+            "key": state["key"],
+            "count": counts,
+            "ids": pa.array([old + of for old, of in zip(before, new, strict=True)]),
+            "by_digit": pa.array(by_digit, pa.map_(pa.int64(), pa.int64())),
+        }
+        return None, pa.table(columns)
+
+    return batched
+
+
+BATCHED = replace(SEEN, uid="batched", timers=())
 
 WINDOWED = Operator(
     "windowed",
@@ -162,16 +202,20 @@ def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> st
         keyed = data.assign_timestamps("id").key_by("word")
         for uid, function in (("seen", seen_function()), ("windowed", windowed_function())):
             writer = writer.with_operator(uid, keyed.transform(function, initial=initial.get(uid)))
+        run = keyed.process_batches(
+            batch_function(), None, *DESCRIPTORS, initial=initial.get("batched")
+        )
+        writer = writer.with_operator("batched", run.state)
         if path == "first":
             inputs = Inputs.of(spark)
             both = inputs.transactions.key_by("account_id").connect(inputs.rates)
             writer = writer.with_operator("converted", both.transform(convert_and_summarize()))
         writer.write(str(folder / path))
         savepoint = Savepoint.load(
-            spark, str(folder / path), uids=["seen", "windowed", "converted"]
+            spark, str(folder / path), uids=["seen", "windowed", "batched", "converted"]
         )
         writer = savepoint.writer()
-        initial = {uid: savepoint.operator(uid) for uid in ("seen", "windowed")}
+        initial = {uid: savepoint.operator(uid) for uid in ("seen", "windowed", "batched")}
     return str(folder / "second")
 
 
@@ -191,6 +235,13 @@ def test_state_and_timers_of_a_function_are_there(
         }
         for word in range(WORDS)
     )
+
+
+def test_state_of_a_function_over_batches_is_there(
+    flink_restore: FlinkRestore, written: str
+) -> None:
+    restored = flink_restore(written, BATCHED, flink=RELEASES[-1], backend=BACKENDS[-1])
+    assert restored.keyed_state("batched") == in_order(seen())
 
 
 @pytest.mark.parametrize("flink", RELEASES)
