@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,13 @@ def interpreter() -> Iterator[Interpreter]:
     """One process for all of them: Java starts once."""
     with Interpreter.running(NOTEBOOKS[0].parent) as running:
         yield running
+
+
+def test_the_page_has_all_of_them() -> None:
+    page = (NOTEBOOKS[0].parents[1] / "notebooks.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^\| `(.+)\.ipynb`", page, re.MULTILINE)) == [
+        path.stem for path in NOTEBOOKS
+    ]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
