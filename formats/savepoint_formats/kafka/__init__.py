@@ -1,1 +1,12 @@
-"""The state of Flink's Kafka connector, which to Flink is but bytes: `docs/kafka-state.md` has the formats."""
+"""The state of Flink's Kafka connector, which to Flink is but bytes.
+
+Up to release 4.0.1; the tests have what 3.4.0-1.20 and 4.0.1-2.0 write, and a consumer of 1.17.2.
+
+| state                            | of                               | an element is                   |
+|----------------------------------|----------------------------------|---------------------------------|
+| `SourceReaderState`              | source, list                     | a split                         |
+| `coordinator_state`              | source                           | all partitions that it knows    |
+| `topic-partition-offset-states`  | `FlinkKafkaConsumer`, union list | a partition, the last offset    |
+| `writer_raw_states`              | writer of a sink, list           | prefix of ids; 4.0 transactions |
+| `streaming_committer_raw_states` | committer of a sink, list        | transactions to be committed    |
+"""
