@@ -10,8 +10,10 @@ Then the stream goes on from that savepoint, on Spark's own stateful engine. To 
 | stream_rows        | rows on their way to the state store: a row per key and micro-batch       |
 | keyed_processor    | a visit of a key: timers, rows, state                                     |
 | stored_backend     | what the state store keeps of a key                                       |
-| initial_state      | from the savepoint of the switch to the state store                       |
-| stored_rows        | from the state store to a savepoint                                       |
+| initial_state      | the rows of keys that the savepoint of the switch has                     |
+| switch_state       | where a key has these until its first visit; sorted_file: its files       |
+| switch_alarms      | keys of the switch that the watermark wakes up                            |
+| stored_rows        | from the state store, and the switch, to a savepoint                      |
 | stream_query       | all of that as a query of Spark                                           |
 | running_stream     | a query that runs; stream_clock, wake_ups: what the clock does meanwhile  |
 """

@@ -22,7 +22,6 @@ from savepoint_formats.errors import SavepointNotFoundError
 from savepoint_formats.locations.location import Location
 from state_processor.functions.backends.timers import MIN_WATERMARK
 from state_processor.mixed_mode.committed_batch import CommittedBatch
-from state_processor.mixed_mode.initial_state import key_rows_type
 from state_processor.mixed_mode.outputs import FIRST_BACKLOG_BATCH
 from state_processor.mixed_mode.progress import BACKLOG
 from state_processor.mixed_mode.running_stream import RunningStream
@@ -77,11 +76,8 @@ class BacklogStream:
         return savepoint, batch.watermark or MIN_WATERMARK
 
     def _process(self, output: Output, tell: Tell | None) -> CommittedBatch:
-        spark = self.function.spark
         streamed = self._streamed()
-        nothing = spark.createDataFrame([], key_rows_type(streamed.state_names))
-        directory = f"{self.directory}/stream"
-        query = streamed.query(directory, nothing, MIN_WATERMARK, is_backlog=True)
+        query = streamed.backlog_query(f"{self.directory}/stream")
         running = RunningStream.start(
             streamed,
             query,
@@ -97,7 +93,7 @@ class BacklogStream:
         batch = CommittedBatch.last_of(query.checkpoint)
         assert batch is not None  # a query that has ended has a batch, be it of no rows
         _remove(self.savepoint)
-        streamed.write_savepoint(query.checkpoint, batch.batch_id, self.savepoint)
+        streamed.write_savepoint(query.keys(batch.batch_id), self.savepoint)
         batch.write_beside(self.savepoint)
         return batch
 

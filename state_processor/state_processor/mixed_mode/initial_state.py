@@ -1,4 +1,4 @@
-"""The state with which a stream begins: that of the savepoint at the end of the backlog.
+"""The state with which a stream begins: that of the savepoint at the end of the backlog, as rows.
 
 Tasks read the pieces of the savepoint and encode its columns, so that each key has the row that
 ``stored_backend`` describes. Nothing goes through Spark's own types, which hold less.
@@ -7,12 +7,13 @@ Tasks read the pieces of the savepoint and encode its columns, so that each key 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StructField, StructType
 
+from savepoint_formats.scan.splits import KeyedSplit
 from savepoint_formats.tables.tables import KEYED_STATE
 from savepoint_formats.tables.tables import TIMERS as TIMERS_TABLE
 from state_processor.functions.backends.timers import EVENT_TIME, PROCESSING_TIME
@@ -58,15 +59,11 @@ def initial_state(
         OperatorNotFoundError: The savepoint has no such operator.
     """
     schema = key_rows_type(states)
-    names = [table.name for table in savepoint.operator(uid).tables]
     rows = spark.createDataFrame([], schema)
-    for name in (KEYED_STATE, TIMERS_TABLE):
-        if name in names:
-            scan = savepoint.scan(f"{uid}.{name}", with_times=True)
-            splits = tuple(scan.splits())
-            reading = _Reading(scan, splits, state_columns(states), arrow_schema(schema))
-            numbers = spark.range(0, len(splits), 1, max(len(splits), 1))
-            rows = rows.unionAll(numbers.mapInArrow(reading.run, schema))
+    for reading in KeyRowsReading.all_of(savepoint, uid, states):
+        count = len(reading.splits)
+        numbers = spark.range(0, count, 1, max(count, 1))
+        rows = rows.unionAll(numbers.mapInArrow(reading.run, schema))
     merged = [_merged(name).alias(name) for name in schema.names[1:]]
     return rows.groupBy(KEY).agg(*merged)
 
@@ -79,28 +76,46 @@ def _merged(name: str) -> Column:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
-    """What a task is given.
+class KeyRowsReading:
+    """How the rows of keys are read from a table: that of keyed state, or that of timers.
 
     Attributes:
-        scan: Of the table of keyed state, or that of timers.
+        scan: Of the table.
         splits: The pieces of it; a task gets the numbers of its own.
         columns: The column of each state.
-        schema: That of the rows.
+        schema: That of the rows; a key has one for its state, and one for each timer.
     """
 
     scan: TableScan
-    splits: tuple[Split, ...]
+    splits: tuple[KeyedSplit, ...]
     columns: dict[str, str]
     schema: pa.Schema
 
+    @classmethod
+    def all_of(cls, savepoint: Savepoint, uid: str, states: Sequence[str]) -> list[Self]:
+        """Of both tables of an operator, as far as it has them; arguments are those of ``initial_state``."""
+        schema = arrow_schema(key_rows_type(states))
+        names = [table.name for table in savepoint.operator(uid).tables]
+        scans = [
+            savepoint.scan(f"{uid}.{name}", with_times=True)
+            for name in (KEYED_STATE, TIMERS_TABLE)
+            if name in names
+        ]
+        return [
+            cls(scan, tuple(_keyed(scan.splits())), state_columns(states), schema) for scan in scans
+        ]
+
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows of these splits."""
-        columns = self._timers if self.scan.table.name == TIMERS_TABLE else self._states
+        """The rows of the splits of these numbers."""
         for numbers in batches:
             for number in numbers.column(0).to_pylist():
-                for batch in self.scan.read(self.splits[number]):
-                    yield self._rows(batch.num_rows, columns(batch))
+                yield from self.rows(number)
+
+    def rows(self, number: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a split."""
+        columns = self._timers if self.scan.table.name == TIMERS_TABLE else self._states
+        for batch in self.scan.read(self.splits[number]):
+            yield self._rows(batch.num_rows, columns(batch))
 
     def _rows(self, count: int, columns: dict[str, pa.Array]) -> pa.RecordBatch:
         arrays = [
@@ -134,3 +149,9 @@ class _Reading:
         layout = self.scan.table.states[0].key
         assert layout is not None  # keyed state has one
         return encoded_keys(layout, batch.column(KEY))
+
+
+def _keyed(splits: Iterable[Split]) -> Iterator[KeyedSplit]:
+    for split in splits:
+        assert isinstance(split, KeyedSplit)  # both tables are of keyed state
+        yield split

@@ -32,7 +32,7 @@ from state_processor.functions.process_functions import (
     RecordAttributes,
 )
 from state_processor.mixed_mode.backlog_run import BacklogTimers
-from state_processor.mixed_mode.stored_backend import KeyRow, StoredBackend
+from state_processor.mixed_mode.stored_backend import KeyRow, StoredBackend, first_alarm
 from state_processor.mixed_mode.stream_rows import Packet
 from state_processor.types.user_frames import user_frames_first
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from state_processor.functions.backends.backend import Clock
     from state_processor.functions.process_functions import KeyedProcessFunction
+    from state_processor.mixed_mode.switch_state import SwitchState
 
     ProcessFunction = KeyedProcessFunction | KeyedCoProcessFunction
 
@@ -77,6 +78,7 @@ class StreamTask:
         inputs: The names of the columns of each input.
         watermark: That with which the stream begins, in ms.
         is_backlog: Whether the rows are those of a backlog.
+        switch: What keys have that are not in the store yet; None for nothing.
     """
 
     function: ProcessFunction
@@ -84,6 +86,7 @@ class StreamTask:
     inputs: tuple[tuple[str, ...], ...]
     watermark: int = MIN_WATERMARK
     is_backlog: bool = False
+    switch: SwitchState | None = None
 
 
 class KeyedProcessor(StatefulProcessor):
@@ -115,18 +118,6 @@ class KeyedProcessor(StatefulProcessor):
         """Closes the function."""
         self._task.function.close()
 
-    def handleInitialState(  # noqa: N802  # Spark's name
-        self,
-        key: Any,  # noqa: ARG002  # the store knows it
-        initialState: Row,  # noqa: N803
-        timerValues: TimerValues,  # noqa: ARG002, N803
-    ) -> None:
-        """Stores what a key has of the backlog: a row of its state, behind the key."""
-        row = _with_alarm(KeyRow.of(tuple(initialState)[1:]), self._task.watermark)
-        self._store.update(row.to_row())
-        if row.alarm is not None:
-            self._handle.registerTimer(row.alarm)
-
     @user_frames_first
     def handleInputRows(  # noqa: N802  # Spark's name
         self,
@@ -135,9 +126,16 @@ class KeyedProcessor(StatefulProcessor):
         timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[Row]:
         """A visit of a key that has rows, or is woken up."""
-        arrived = sorted((row[1], bytes(row[2])) for row in rows if row[2] is not None)
+        all_rows = list(rows)
+        arrived = sorted((row[1], bytes(row[2])) for row in all_rows if row[2] is not None)
         packets = [Packet.read(packet) for _, packet in arrived]
-        yield self._visit(bytes(key[0]), packets, self._watermark(timerValues), fired=None)
+        key_bytes = bytes(key[0])
+        before = self._stored()
+        is_first = before is None
+        if is_first:
+            before = self._at_switch(all_rows[0][3], key_bytes)
+        watermark = self._watermark(timerValues)
+        yield self._visit(key_bytes, before, packets, watermark, is_first=is_first)
 
     @user_frames_first
     def handleExpiredTimer(  # noqa: N802  # Spark's name
@@ -148,7 +146,20 @@ class KeyedProcessor(StatefulProcessor):
     ) -> Iterator[Row]:
         """A visit of a key whose alarm has fired; Spark deletes that afterwards."""
         fired = expiredTimerInfo.getExpiryTimeInMs()
-        yield self._visit(bytes(key[0]), [], self._watermark(timerValues), fired)
+        watermark = self._watermark(timerValues)
+        yield self._visit(bytes(key[0]), self._stored(), [], watermark, fired=fired)
+
+    def _stored(self) -> KeyRow | None:
+        stored = self._store.get()
+        return None if stored is None else KeyRow.of(stored)
+
+    def _at_switch(self, key_group: int, key_bytes: bytes) -> KeyRow | None:
+        """What a key has that is not in the store."""
+        switch = self._task.switch
+        row = None if switch is None else switch.row(key_group, key_bytes)
+        if row is None:
+            return None
+        return _with_alarm(replace(row, is_of_switch=True), self._task.watermark)
 
     def _watermark(self, values: TimerValues) -> int:
         watermark = values.getCurrentWatermarkInMs()
@@ -159,10 +170,15 @@ class KeyedProcessor(StatefulProcessor):
         )
 
     def _visit(
-        self, key_bytes: bytes, packets: list[Packet], watermark: int, fired: int | None
+        self,
+        key_bytes: bytes,
+        before: KeyRow | None,
+        packets: list[Packet],
+        watermark: int,
+        *,
+        is_first: bool = False,
+        fired: int | None = None,
     ) -> Row:
-        stored = self._store.get()
-        before = KeyRow.of(stored) if stored is not None else None
         key = packets[0].key if packets else self._key(key_bytes)
         self._backend.load(key, key_bytes, before)
         self._context.current_key = key
@@ -172,7 +188,7 @@ class KeyedProcessor(StatefulProcessor):
         except BaseException as error:
             error.add_note(f"in {type(self._task.function).__name__} for key {key!r}")
             raise
-        after, writes = self._settle(before, watermark, fired)
+        after, writes = self._settle(before, watermark, fired, is_first=is_first)
         output = pickle.dumps((key, visit.given)) if visit.given else None
         due = min(after.timers[1], default=None)
         return _VISIT(key_bytes, output, visit.rows, visit.fired, 1, writes, due)
@@ -182,20 +198,24 @@ class KeyedProcessor(StatefulProcessor):
         return key
 
     def _settle(
-        self, before: KeyRow | None, watermark: int, fired: int | None
+        self, before: KeyRow | None, watermark: int, fired: int | None, *, is_first: bool
     ) -> tuple[KeyRow, int]:
-        """Stores what the key has, if that has changed; and the number of writes."""
-        last = None if before is None else before.alarm
-        after = _with_alarm(self._backend.stored(), watermark, last)
+        """Stores what the key has, if that has changed or is not stored yet; and the number of writes."""
+        # Of a key that is not in the store Spark has no alarm.
+        last = None if before is None or is_first else before.alarm
+        of_switch = before is not None and before.is_of_switch
+        after = _with_alarm(
+            replace(self._backend.stored(), is_of_switch=of_switch), watermark, last
+        )
         if last is not None and last not in (after.alarm, fired):
             self._handle.deleteTimer(last)
         if after.alarm is not None and after.alarm != last:
             self._handle.registerTimer(after.alarm)
-        if after.is_empty:
+        if after.is_empty and not of_switch:
             if before is not None:
                 self._store.clear()
             return after, int(before is not None)
-        if after == before:
+        if after == before and not is_first:
             return after, 0
         self._store.update(after.to_row())
         return after, 1
@@ -275,7 +295,7 @@ def _with_alarm(row: KeyRow, watermark: int, last: int | None = None) -> KeyRow:
     if first is None:
         return row
     # A timer that is due already fires with the next watermark, as in Flink. Spark's is 0 at first.
-    wanted = max(first, watermark + 1, _NO_WATERMARK + 1)
+    wanted = max(first, first_alarm(watermark))
     is_early = last is not None and watermark < last <= wanted
     return replace(
         row, alarm=last if is_early else wanted, watermark=watermark if first <= watermark else None

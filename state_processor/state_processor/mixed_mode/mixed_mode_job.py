@@ -13,7 +13,7 @@ as well, with savepoints at that interval. What is below the directory of a job:
 |-----------------------|------------------------------------------------------------------------|
 | ``backlog-<…>``       | what the backlog has left, and in it the savepoint of the switch       |
 | ``backlog-as-stream`` | the same, where the backlog runs as a stream                           |
-| ``stream``            | Spark's checkpoint of the stream                                       |
+| ``stream``            | Spark's checkpoint of the stream, and the state of the switch          |
 | ``savepoints``        | the last savepoint of the interval                                     |
 
 Flink: FLIP-327.
@@ -32,7 +32,6 @@ from state_processor.mixed_mode.backlog import Backlog
 from state_processor.mixed_mode.backlog_progress import no_progress
 from state_processor.mixed_mode.backlog_result import BacklogResult
 from state_processor.mixed_mode.backlog_stream import BacklogStream
-from state_processor.mixed_mode.initial_state import initial_state
 from state_processor.mixed_mode.job_inputs import expect_alike, expect_function
 from state_processor.mixed_mode.outputs import BACKLOG_BATCH, no_output
 from state_processor.mixed_mode.progress import STREAM
@@ -171,8 +170,7 @@ class MixedModeJob:
         """
         savepoint, watermark = self._switch(output, on_progress)
         function = StreamFunction(self.function, self.stream, self.settings)
-        initial = initial_state(savepoint.spark, savepoint, self.settings.uid, function.state_names)
-        query = function.query(f"{self.directory}/stream", initial, watermark, is_backlog=False)
+        query = function.query(f"{self.directory}/stream", savepoint, watermark)
         return RunningStream.start(
             function,
             query,

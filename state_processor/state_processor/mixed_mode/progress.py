@@ -38,7 +38,8 @@ class BatchProgress:
         visits: The keys that it touched.
         state_reads: How often the state of a key was read.
         state_writes: How often it was written.
-        keys: The keys that have state now.
+        keys: The keys in the state store: those that were visited since the switch, and have or had
+            state.
         next_due: The first timer of processing time that a visited key has left, in ms.
         lag_ms: How far the watermark is behind the clock, in ms; None without a watermark.
     """

@@ -95,7 +95,7 @@ class RunningStream:
             tell: Is called with each batch.
             until_end: Whether it ends with the rows that are there now.
         """
-        clock = StreamClock(function, query.directory, savepoints, interval_ms, processing_time())
+        clock = StreamClock(function, query, savepoints, interval_ms, processing_time())
         running = query.start(output, until_end=until_end)
         return cls(function, query, running, clock, phase, tell)
 
@@ -139,7 +139,7 @@ class RunningStream:
                 f"{self._query.checkpoint} has no committed batch yet, so there is nothing behind"
                 " the savepoint of the switch: take that, or wait for rows"
             )
-        written = self._function.write_savepoint(self._query.checkpoint, batch.batch_id, path)
+        written = self._function.write_savepoint(self._query.keys(batch.batch_id), path)
         batch.write_beside(path)
         return written
 

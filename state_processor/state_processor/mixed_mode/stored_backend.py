@@ -12,6 +12,8 @@ them, and the timers of the key.
 | watermark              | BIGINT        | that at which the key was left with a timer that is    |
 |                        |               | due already: it fires with a later one                 |
 | alarm                  | BIGINT        | at which watermark Spark wakes the key up              |
+| is_of_switch           | BOOLEAN       | whether the key had state at the switch: its row stays |
+|                        |               | then, though it has nothing, or that would be back     |
 
 Names are numbered and cleaned, because Spark describes the row by a schema of Avro, which takes
 letters, digits and ``_`` alone.
@@ -21,9 +23,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.types import ArrayType, BinaryType, LongType, StructField, StructType
+from pyspark.sql.types import ArrayType, BinaryType, BooleanType, LongType, StructField, StructType
 
 from savepoint_formats.layout import MapOf, Nullable, Repeated
 from state_processor.functions.backends import TimerService
@@ -61,9 +64,13 @@ def row_type(states: Iterable[str]) -> StructType:
     """The type of a key's row, where these states are registered besides timers."""
     fields = [StructField(name, BinaryType()) for name in state_columns(states).values()]
     fields += [StructField(name, ArrayType(LongType())) for name in TIMERS.values()]
-    return StructType(
-        [*fields, *(StructField(name, LongType()) for name in ("watermark", "alarm"))]
-    )
+    fields += [StructField(name, LongType()) for name in ("watermark", "alarm")]
+    return StructType([*fields, StructField("is_of_switch", BooleanType())])
+
+
+def first_alarm(watermark: int) -> int:
+    """The first watermark behind this one at which Spark wakes a key up, whose own is 0 at first."""
+    return max(watermark, 0) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,33 +82,50 @@ class KeyRow:
         timers: Those of event time, then those of processing time, ascending.
         watermark: At which the key was left with a timer that was due already, if it was.
         alarm: At which watermark Spark wakes the key up, if it does.
+        is_of_switch: Whether the key had state at the switch.
     """
 
     states: tuple[bytes | None, ...]
     timers: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     watermark: int | None = None
     alarm: int | None = None
+    is_of_switch: bool = False
 
     @classmethod
     def of(cls, row: Sequence[Any]) -> KeyRow:
         """What a row of ``row_type`` says."""
-        *states, event, processing, watermark, alarm = row
+        *states, event, processing, watermark, alarm, is_of_switch = row
         return cls(
             tuple(None if state is None else bytes(state) for state in states),
             (tuple(sorted(event or ())), tuple(sorted(processing or ()))),
             watermark,
             alarm,
+            bool(is_of_switch),
         )
+
+    @classmethod
+    def merged(cls, rows: Sequence[KeyRow]) -> KeyRow:
+        """What a key has of whose rows one has its state, and others a timer each."""
+        columns = zip(*(row.states for row in rows), strict=True)
+        states = (
+            next((state for state in column if state is not None), None) for column in columns
+        )
+        event, processing = zip(*(row.timers for row in rows), strict=True)
+        return cls(tuple(states), (_sorted(event), _sorted(processing)))
 
     def to_row(self) -> tuple[Any, ...]:
         """A row of ``row_type``."""
         timers = (list(timer) or None for timer in self.timers)
-        return (*self.states, *timers, self.watermark, self.alarm)
+        return (*self.states, *timers, self.watermark, self.alarm, self.is_of_switch)
 
     @property
     def is_empty(self) -> bool:
         """Whether the key has nothing."""
         return not any(self.timers) and all(state is None for state in self.states)
+
+
+def _sorted(timers: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(sorted(chain.from_iterable(timers)))
 
 
 class StoredBackend(SingleKeyBackend):

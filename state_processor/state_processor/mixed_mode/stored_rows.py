@@ -41,6 +41,26 @@ def stored_keys(spark: SparkSession, checkpoint: str, batch_id: int) -> DataFram
     return stored.select(F.col("key").getField(KEY).alias(KEY), "value.*")
 
 
+def with_untouched(stored: DataFrame, initial: DataFrame) -> DataFrame:
+    """The rows of all keys: those of the store, and of the keys that it has not, those of the switch.
+
+    Args:
+        stored: The rows of ``stored_keys``.
+        initial: Those of ``initial_state``.
+    """
+    ours, theirs = stored.alias("stored"), initial.alias("initial")
+    joined = ours.join(theirs, F.col(f"stored.{KEY}") == F.col(f"initial.{KEY}"), "full_outer")
+    is_stored = F.col(f"stored.{KEY}").isNotNull()
+    return joined.select(
+        *(
+            F.when(is_stored, F.col(f"stored.{name}"))
+            .otherwise(F.col(f"initial.{name}"))
+            .alias(name)
+            for name in stored.columns
+        )
+    )
+
+
 @dataclass(frozen=True)
 class StoredTransformation:
     """Rows of ``stored_keys`` as the keyed state of an operator.

@@ -10,11 +10,11 @@ from pyarrow import fs
 
 from savepoint_formats.locations.location import Location
 from state_processor.mixed_mode.committed_batch import CommittedBatch
-from state_processor.mixed_mode.stored_rows import stored_keys
 from state_processor.mixed_mode.wake_ups import wake_up
 
 if TYPE_CHECKING:
     from state_processor.mixed_mode.stream_function import StreamFunction
+    from state_processor.mixed_mode.stream_query import StreamQuery
 
 # As good as due: what timers there are is not known before a look at the state.
 _UNKNOWN = 0
@@ -25,7 +25,7 @@ class StreamClock:
 
     Args:
         function: The function of the stream.
-        directory: That of the query.
+        query: The query.
         savepoints: Where savepoints of the interval lie: the last one, and no other.
         interval_ms: How often there is one; None for never.
         now: The time of the clock, in ms.
@@ -37,15 +37,14 @@ class StreamClock:
     def __init__(
         self,
         function: StreamFunction,
-        directory: str,
+        query: StreamQuery,
         savepoints: str,
         interval_ms: int | None,
         now: int,
     ) -> None:
         self.last_savepoint: str | None = None
         self._function = function
-        self._checkpoint = f"{directory}/checkpoint"
-        self._wake_ups = f"{directory}/wake-ups"
+        self._query = query
         self._savepoints = savepoints
         self._interval_ms = interval_ms
         self._next_savepoint = now + (interval_ms or 0)
@@ -80,22 +79,22 @@ class StreamClock:
             return self._next_due is not None and self._next_due <= now
 
     def _wake_up(self, now: int) -> None:
-        batch = CommittedBatch.last_of(self._checkpoint)
+        batch = CommittedBatch.last_of(self._query.checkpoint)
         if batch is None:
             return
         with self._lock:
             # What is expected while the state is looked at has come behind it.
             self._next_due = None
-        keys = stored_keys(self._function.spark, self._checkpoint, batch.batch_id)
-        self.expect(wake_up(keys, self._wake_ups, now).next_due)
+        keys = self._query.keys(batch.batch_id)
+        self.expect(wake_up(keys, self._query.wake_ups, now).next_due)
 
     def _save(self) -> None:
-        batch = CommittedBatch.last_of(self._checkpoint)
+        batch = CommittedBatch.last_of(self._query.checkpoint)
         if batch is None or batch.batch_id == self._saved_batch:
             return
         name = f"savepoint-{batch.batch_id}-{uuid4().hex[:8]}"
         path = f"{self._savepoints}/{name}"
-        self._function.write_savepoint(self._checkpoint, batch.batch_id, path)
+        self._function.write_savepoint(self._query.keys(batch.batch_id), path)
         batch.write_beside(path)
         self.last_savepoint, self._saved_batch = path, batch.batch_id
         self._remove_all_but(name)

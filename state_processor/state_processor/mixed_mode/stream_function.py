@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from state_processor.functions.execution_options import ExecutionOptions
 from state_processor.functions.function_rows import FunctionRows
 from state_processor.functions.side_outputs import expect_one_output
+from state_processor.mixed_mode.initial_state import initial_state
 from state_processor.mixed_mode.keyed_processor import StreamTask
-from state_processor.mixed_mode.stored_rows import StoredTransformation, stored_keys
+from state_processor.mixed_mode.stored_rows import StoredTransformation
 from state_processor.mixed_mode.stream_query import StreamQuery
+from state_processor.mixed_mode.switch_state import SwitchState
 from state_processor.savepoint.planned_operator import expect_parallelism
 from state_processor.savepoint.savepoint import Savepoint
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from state_processor.functions.sorted_inputs import KeyedInput
     from state_processor.mixed_mode.keyed_processor import ProcessFunction
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
     from state_processor.savepoint.written import WrittenSavepoint
 
 
@@ -96,42 +99,56 @@ class StreamFunction:
         """The states that it registers, without those of timers."""
         return tuple(state.new.name for state in self.rows.states if not state.is_timers)
 
-    def query(
-        self, directory: str, initial: DataFrame, watermark: int, *, is_backlog: bool
-    ) -> StreamQuery:
-        """A query that is to run it.
+    def backlog_query(self, directory: str) -> StreamQuery:
+        """A query that is to run it over a backlog, whose state begins with nothing.
 
         Args:
             directory: Where Spark keeps its checkpoint.
-            initial: The rows of keys to begin with.
-            watermark: That to begin with, in ms.
-            is_backlog: What the function is given of the rows.
         """
         rows = self.rows.task.rows
-        task = StreamTask(self.function, rows.key, rows.inputs, watermark, is_backlog)
+        task = StreamTask(self.function, rows.key, rows.inputs, is_backlog=True)
+        return self._query(task, directory)
+
+    def query(self, directory: str, savepoint: SparkSavepoint, watermark: int) -> StreamQuery:
+        """A query that is to run it over a stream.
+
+        Args:
+            directory: Where Spark keeps its checkpoint, and the state of the switch lies.
+            savepoint: That of the switch.
+            watermark: That of the switch, in ms.
+
+        Raises:
+            SavepointError: What the savepoint or the file system finds wrong.
+        """
+        rows, uid, names = self.rows.task.rows, self.settings.uid, self.state_names
+        switch = SwitchState.of(f"{directory}/switch", savepoint, uid, names, watermark)
+        task = StreamTask(self.function, rows.key, rows.inputs, watermark, switch=switch)
+        initial = initial_state(self.spark, savepoint, uid, names)
+        return replace(self._query(task, directory), initial=initial)
+
+    def _query(self, task: StreamTask, directory: str) -> StreamQuery:
+        settings = self.settings
         return StreamQuery(
             task,
             self.inputs,
-            self.settings.out_of_orderness_ms,
-            self.settings.schema,
+            settings.out_of_orderness_ms,
+            settings.schema,
             directory,
-            initial,
+            settings.max_parallelism,
         )
 
-    def write_savepoint(self, checkpoint: str, batch_id: int, path: str) -> WrittenSavepoint:
+    def write_savepoint(self, keys: DataFrame, path: str) -> WrittenSavepoint:
         """Writes the state after a committed batch of a query.
 
         Args:
-            checkpoint: That of the query.
-            batch_id: The batch.
+            keys: The rows of all keys then; see ``StreamQuery.keys``.
             path: A directory that is empty, or not there yet.
 
         Raises:
             SavepointExistsError: A savepoint lies there.
             SavepointError: What the file system finds wrong.
         """
-        stored = stored_keys(self.spark, checkpoint, batch_id)
-        state = StoredTransformation(stored, self.inputs[0].key, self.rows.states)
+        state = StoredTransformation(keys, self.inputs[0].key, self.rows.states)
         settings = self.settings
         writer = Savepoint.create(
             self.spark,

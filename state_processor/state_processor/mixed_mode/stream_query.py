@@ -1,7 +1,8 @@
 """The streaming phase as a query of Spark: rows in, a visit of a key after the other, rows out.
 
 State lies in Spark's RocksDB state store, whose versions are those of micro-batches. A batch that
-is done again begins with the state of the batch before it, so that no row counts twice.
+is done again begins with the state of the batch before it, so that no row counts twice. Keys that
+had no visit yet have what they had at the switch.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from state_processor.functions.sorted_inputs import KEY
+from state_processor.mixed_mode.committed_batch import CommittedBatch
 from state_processor.mixed_mode.keyed_processor import VISITS, KeyedProcessor
-from state_processor.mixed_mode.stream_rows import ARRIVAL, ROWS, packed_rows
-from state_processor.mixed_mode.wake_ups import woken_keys
+from state_processor.mixed_mode.stored_rows import stored_keys, with_untouched
+from state_processor.mixed_mode.stream_rows import packed_rows
+from state_processor.mixed_mode.switch_alarms import SwitchAlarms, reached
+from state_processor.mixed_mode.wake_ups import Waking, woken_keys
 from state_processor.reading.per_key import row_types
 from state_processor.reading.place import Place
 from state_processor.types.python_values import OutputRows
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
+    from pyspark import Accumulator
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
@@ -62,7 +67,8 @@ class StreamQuery:
         out_of_orderness_ms: How much later than others a row may come, in ms.
         schema: The columns of the rows that the function gives.
         directory: Where Spark keeps its checkpoint, and keys are put that are to be woken up.
-        initial: The rows of keys to begin with, as ``initial_state`` gives them.
+        max_parallelism: The number of key groups.
+        initial: The rows of the keys of the switch, as ``initial_state`` gives them; None for none.
     """
 
     task: StreamTask
@@ -70,7 +76,8 @@ class StreamQuery:
     out_of_orderness_ms: int
     schema: StructType | str
     directory: str
-    initial: DataFrame
+    max_parallelism: int
+    initial: DataFrame | None = None
 
     @property
     def spark(self) -> SparkSession:
@@ -95,31 +102,39 @@ class StreamQuery:
                 done again.
             until_end: Whether the query ends when it has processed all rows that are there now.
         """
+        furthest = reached(self.spark)
+        giving = _giving(output, self._alarms(furthest))
         with _settings(self.spark):
-            writer = self._rows().writeStream.outputMode("update").foreachBatch(_giving(output))
+            writer = self._rows(furthest).writeStream.outputMode("update").foreachBatch(giving)
             writer = writer.option("checkpointLocation", self.checkpoint)
             if until_end:
                 writer = writer.trigger(availableNow=True)
             return writer.start()
 
-    def _rows(self) -> DataFrame:
+    def keys(self, batch_id: int) -> DataFrame:
+        """The rows of all keys after a committed batch: column ``key``, then those of their rows."""
+        stored = stored_keys(self.spark, self.checkpoint, batch_id)
+        return stored if self.initial is None else with_untouched(stored, self.initial)
+
+    def _alarms(self, furthest: Accumulator[int]) -> SwitchAlarms | None:
+        if self.task.switch is None:
+            return None
+        batch = CommittedBatch.last_of(self.checkpoint)
+        since = self.task.watermark if batch is None else max(self.task.watermark, batch.watermark)
+        return SwitchAlarms(self.task.switch, self.wake_ups, furthest, since)
+
+    def _rows(self, furthest: Accumulator[int]) -> DataFrame:
         schema, arrow_schema = row_types(self.schema, self.task.function)
         unpacking = _Unpacking(arrow_schema, type(self.task.function).__name__)
-        given = self._visits().where("output IS NOT NULL").select("output")
+        given = self._visits(furthest).where("output IS NOT NULL").select("output")
         return given.mapInArrow(unpacking.run, schema)
 
-    def _visits(self) -> DataFrame:
-        packed = packed_rows(self.inputs, self.out_of_orderness_ms)
-        woken = woken_keys(self.spark, self.wake_ups)
-        all_rows = packed.unionAll(
-            woken.select(KEY, F.lit(0).alias(ARRIVAL), F.lit(None).alias(ROWS))
-        )
+    def _visits(self, furthest: Accumulator[int]) -> DataFrame:
+        packed = packed_rows(self.inputs, self.out_of_orderness_ms, self.max_parallelism, furthest)
+        waking = Waking(self.task.key, self.inputs[0].key.hash_code, self.max_parallelism)
+        all_rows = packed.unionAll(woken_keys(self.spark, self.wake_ups, waking))
         visits = all_rows.groupBy(KEY).transformWithState(
-            KeyedProcessor(self.task),
-            VISITS,
-            "update",
-            "eventTime",
-            initialState=self.initial.groupBy(KEY),
+            KeyedProcessor(self.task), VISITS, "update", "eventTime"
         )
         sums = [F.sum(name).alias(name) for name in _COUNTS]
         return visits.observe(
@@ -151,14 +166,16 @@ class _Unpacking:
                 yield from ((Place(key), row) for row in rows)
 
 
-def _giving(output: Output) -> Callable[[DataFrame, int], None]:
-    """What gives the rows of a batch away."""
+def _giving(output: Output, alarms: SwitchAlarms | None) -> Callable[[DataFrame, int], None]:
+    """What gives the rows of a batch away, and wakes up the keys that are due with the next one."""
 
     def give(rows: DataFrame, batch_id: int) -> None:
         # Whatever is done with the rows, once or never: the batch runs exactly once.
         kept = rows.persist()
         try:
             kept.count()
+            if alarms is not None:
+                alarms.ring()
             output(kept, batch_id)
         finally:
             kept.unpersist()

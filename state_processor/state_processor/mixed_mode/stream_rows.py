@@ -9,6 +9,7 @@ in a stream as in a bounded run.
 | key     | BINARY | what the serializer of keys writes                                         |
 | arrival | BIGINT | grows in the order in which rows come, within a partition of the input     |
 | rows    | BINARY | a ``Packet``, pickled; null only wakes the key up, so that its timers fire |
+| group   | INT    | the key group of the key                                                   |
 
 A packet goes from one worker of a query to another, as the function itself does: nothing that is read
 from a file, or from a savepoint, is ever unpickled.
@@ -36,19 +37,22 @@ from state_processor.functions.key_spans import (
     plain_list,
     python_keys,
 )
-from state_processor.functions.sorted_inputs import KEY, TIMESTAMP, KeyEncoding
+from state_processor.functions.sorted_inputs import KEY, KEY_GROUP, TIMESTAMP, KeyEncoding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from pyspark import Accumulator
     from pyspark.sql import Column, DataFrame
 
     from savepoint_formats.layout import Layout
     from state_processor.functions.sorted_inputs import KeyedInput
 
-ARRIVAL, ROWS = "arrival", "rows"
-PACKED = f"{KEY} BINARY, {ARRIVAL} BIGINT, {ROWS} BINARY"
-_PACKED_SCHEMA = pa.schema([(KEY, pa.binary()), (ARRIVAL, pa.int64()), (ROWS, pa.binary())])
+ARRIVAL, ROWS, GROUP = "arrival", "rows", "group"
+PACKED = f"{KEY} BINARY, {ARRIVAL} BIGINT, {ROWS} BINARY, `{GROUP}` INT"
+PACKED_SCHEMA = pa.schema(
+    [(KEY, pa.binary()), (ARRIVAL, pa.int64()), (ROWS, pa.binary()), (GROUP, pa.int32())]
+)
 
 _WATERMARK = "watermark"
 # Spark counts time in microseconds.
@@ -82,7 +86,12 @@ class Packet(NamedTuple):
         return pickle.dumps(tuple(self), pickle.HIGHEST_PROTOCOL)
 
 
-def packed_rows(inputs: tuple[KeyedInput, ...], out_of_orderness_ms: int) -> DataFrame:
+def packed_rows(
+    inputs: tuple[KeyedInput, ...],
+    out_of_orderness_ms: int,
+    max_parallelism: int,
+    reached: Accumulator[int],
+) -> DataFrame:
     """The rows of a stream, or of two, packed, and with a watermark: that of the one behind.
 
     Spark drops late rows where it knows which column the watermark is of. A process function of
@@ -91,17 +100,23 @@ def packed_rows(inputs: tuple[KeyedInput, ...], out_of_orderness_ms: int) -> Dat
     Args:
         inputs: The rows; without timestamps in one of them, there is no watermark.
         out_of_orderness_ms: How much later than one with a later timestamp a row may come.
+        max_parallelism: The number of key groups.
+        reached: Is given how far the rows bring the watermark, at most, in ms.
     """
-    packed = [_packed(rows, number, out_of_orderness_ms) for number, rows in enumerate(inputs)]
+    packed = []
+    for number, rows in enumerate(inputs):
+        layout = rows.key.snapshot.layout()
+        encoding = KeyEncoding(layout, max_parallelism, rows.key.hash_code)
+        packing = RowPacking(layout, encoding, number, reached, out_of_orderness_ms)
+        timed = _timed(rows, out_of_orderness_ms)
+        packed.append(timed.mapInArrow(packing.run, PACKED))
     return reduce(lambda rows, other: rows.unionAll(other), packed)
 
 
-def _packed(source: KeyedInput, number: int, out_of_orderness_ms: int) -> DataFrame:
+def _timed(source: KeyedInput, out_of_orderness_ms: int) -> DataFrame:
     rows = source.columns(0, (source,))
     timed = rows.withColumn(_WATERMARK, F.timestamp_millis(_behind(source, out_of_orderness_ms)))
-    layout = source.key.snapshot.layout()
-    packing = RowPacking(layout, KeyEncoding(layout, 1, source.key.hash_code), number)
-    return timed.withWatermark(_WATERMARK, "0 seconds").mapInArrow(packing.run, PACKED)
+    return timed.withWatermark(_WATERMARK, "0 seconds")
 
 
 def _behind(source: KeyedInput, out_of_orderness_ms: int) -> Column:
@@ -121,11 +136,15 @@ class RowPacking:
         key: The layout of keys.
         encoding: Makes bytes of them.
         number: That of the input.
+        reached: Is given how far the rows bring the watermark, in ms.
+        out_of_orderness_ms: How far the watermark is behind a row.
     """
 
     key: Layout
     encoding: KeyEncoding
-    number: int = 0
+    number: int
+    reached: Accumulator[int]
+    out_of_orderness_ms: int
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The packed rows of a partition."""
@@ -133,15 +152,23 @@ class RowPacking:
         partition = context.partitionId() if context else 0
         arrival = (self.number << _PARTITION_BITS | partition) << _ARRIVAL_BITS
         for batch in self.encoding.run(batch for batch in batches if batch.num_rows):
+            self._tell(batch)
             # Sorting is stable: the rows of a key stay in their order.
             packed = self._packed(batch.take(pc.sort_indices(batch.column(KEY))), arrival)
             arrival += packed.num_rows
             yield packed
 
+    def _tell(self, batch: pa.RecordBatch) -> None:
+        if TIMESTAMP in batch.schema.names:
+            latest = pc.max(batch.column(TIMESTAMP)).as_py()
+            if latest is not None:
+                self.reached.add(latest - self.out_of_orderness_ms - 1)
+
     def _packed(self, batch: pa.RecordBatch, arrival: int) -> pa.RecordBatch:
         keys = batch.column(KEY)
         starts = key_starts(keys)
         distinct = keys.take(pa.array(starts))
+        key_groups = batch.column(KEY_GROUP).take(pa.array(starts))
         bounds = [*starts.tolist(), batch.num_rows]
         is_timed = TIMESTAMP in batch.schema.names
         times = plain_list(batch.column(TIMESTAMP)) if is_timed else [None] * batch.num_rows
@@ -153,5 +180,5 @@ class RowPacking:
             )
         ]
         arrivals = pa.array(range(arrival, arrival + len(packets)), pa.int64())
-        columns = [distinct, arrivals, pa.array(packets, pa.binary())]
-        return pa.RecordBatch.from_arrays(columns, schema=_PACKED_SCHEMA)
+        columns = [distinct, arrivals, pa.array(packets, pa.binary()), key_groups]
+        return pa.RecordBatch.from_arrays(columns, schema=PACKED_SCHEMA)

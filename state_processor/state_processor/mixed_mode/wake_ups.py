@@ -12,24 +12,64 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+import numpy as np
+import pyarrow as pa
 from pyspark.sql import functions as F
 
+from savepoint_formats.hashing.key_hash import hashed_key_groups
 from savepoint_formats.locations.location import Location
+from state_processor.functions.key_spans import decoded_keys
 from state_processor.functions.sorted_inputs import KEY
 from state_processor.mixed_mode.stored_backend import PROCESSING_TIMERS
+from state_processor.mixed_mode.stream_rows import PACKED, PACKED_SCHEMA
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from pyspark.sql import DataFrame, SparkSession
+
+    from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_formats.layout import Layout
 
 _SCHEMA = f"{KEY} BINARY"
 
 
-def woken_keys(spark: SparkSession, directory: str) -> DataFrame:
-    """The keys that are put into a directory, as a stream."""
+def woken_keys(spark: SparkSession, directory: str, waking: Waking) -> DataFrame:
+    """The keys that are put into a directory, as a stream of rows that say nothing."""
     location = Location.of(directory)
     location.filesystem.create_dir(location.path)
     files = spark.readStream.schema(_SCHEMA).option("cleanSource", "delete")
-    return files.option("recursiveFileLookup", "true").parquet(directory)
+    keys = files.option("recursiveFileLookup", "true").parquet(directory)
+    return keys.mapInArrow(waking.run, PACKED)
+
+
+@dataclass(frozen=True, slots=True)
+class Waking:
+    """How keys become rows that wake them up.
+
+    Attributes:
+        key: The layout of keys.
+        hash_keys: Gives their Java hash codes, if it is the user who knows them.
+        max_parallelism: The number of key groups.
+    """
+
+    key: Layout
+    hash_keys: HashKeys | None
+    max_parallelism: int
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of these keys; see ``stream_rows``."""
+        for batch in batches:
+            keys, count = batch.column(0), batch.num_rows
+            values = decoded_keys(self.key, keys)
+            groups = hashed_key_groups(self.key, values, self.max_parallelism, self.hash_keys)
+            columns = [
+                keys.cast(pa.binary()),
+                pa.array(np.zeros(count, np.int64)),
+                pa.nulls(count, pa.binary()),
+                pa.array(groups.astype(np.int32)),
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=PACKED_SCHEMA)
 
 
 @dataclass(frozen=True, slots=True)

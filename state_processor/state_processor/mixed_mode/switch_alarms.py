@@ -1,0 +1,86 @@
+"""Keys of the switch that are woken up because the watermark reaches their first timer.
+
+Spark has no timer of a key that is not in its state store. So the driver looks, at the end of each
+micro-batch, how far its rows bring the watermark, and puts the keys that this makes due where the next
+batch finds them, which is the first that has this watermark. A key that is woken up too early, or
+twice, comes into the store and fires nothing: Spark has its timer from then on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.accumulators import AccumulatorParam
+
+from savepoint_formats.locations.location import Location
+from savepoint_formats.new_snapshot.whole_file import whole_file
+from state_processor.functions.backends.timers import MIN_WATERMARK
+from state_processor.functions.sorted_inputs import KEY
+
+if TYPE_CHECKING:
+    from pyspark import Accumulator
+    from pyspark.sql import SparkSession
+
+    from state_processor.mixed_mode.switch_state import SwitchState
+
+_SCHEMA = pa.schema([(KEY, pa.large_binary())])
+
+
+class Greatest(AccumulatorParam[int]):
+    """An accumulator that keeps the greatest number."""
+
+    def zero(self, value: int) -> int:  # noqa: ARG002  # Spark's signature
+        """That of no numbers."""
+        return MIN_WATERMARK
+
+    def addInPlace(self, value1: int, value2: int) -> int:  # noqa: N802  # Spark's name
+        """The greater one."""
+        return max(value1, value2)
+
+
+def reached(spark: SparkSession) -> Accumulator[int]:
+    """What tasks tell how far their rows bring the watermark, in ms."""
+    return spark.sparkContext.accumulator(MIN_WATERMARK, Greatest())
+
+
+class SwitchAlarms:
+    """Wakes up the keys of a switch.
+
+    Args:
+        switch: Their state.
+        wake_ups: The directory in which the next batch finds them.
+        reached: How far the rows of batches have brought the watermark, at least, in ms.
+        since: Up to which watermark keys were woken up already.
+    """
+
+    def __init__(
+        self, switch: SwitchState, wake_ups: str, reached: Accumulator[int], since: int
+    ) -> None:
+        self._switch = switch
+        self._wake_ups = wake_ups
+        self._reached = reached
+        self._since = since
+        self._next = switch.next_alarm(since)
+
+    def ring(self) -> None:
+        """Wakes up the keys that the rows of the batch make due, which is not committed yet.
+
+        Raises:
+            SavepointError: The file system does not take them.
+        """
+        until = self._reached.value
+        if self._next is None or until < self._next:
+            return
+        folder = f"{self._wake_ups}/{uuid4().hex}"
+        location = Location.of(folder)
+        location.filesystem.create_dir(location.path)
+        with (
+            whole_file(f"{folder}/keys.parquet", is_overwritten=False) as file,
+            pq.ParquetWriter(file, _SCHEMA) as writer,
+        ):
+            for keys in self._switch.keys_due(self._since, until):
+                writer.write_batch(pa.RecordBatch.from_arrays([keys], schema=_SCHEMA))
+        self._since, self._next = until, self._switch.next_alarm(until)
