@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.many_operators import job_of_many_operators
 from support.sample_rows import SAMPLES
+from support.slow_cases import slow_unless
 from support.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def test_a_description_is_one_screen_unless_all_is_asked_for() -> None:
     assert "more (--all" not in whole.text
 
 
-@pytest.mark.parametrize(("lines", "columns"), [(24, 80), (50, 200)])
+@pytest.mark.parametrize(("lines", "columns"), slow_unless((24, 80).__eq__, [(24, 80), (50, 200)]))
 def test_a_job_of_many_operators_is_one_screen_with_a_line_for_each_that_has_state(
     tmp_path: Path, lines: int, columns: int
 ) -> None:

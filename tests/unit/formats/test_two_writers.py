@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from support.slow_cases import slow_unless
 from support.two_writers import TwoWriters
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ ON_DISK, ON_S3 = 10, 2
 END = {("done", "SavepointExistsError"), ("SavepointExistsError", "done")}
 
 
-@pytest.mark.parametrize("mode", ["error", "overwrite"])
+@pytest.mark.parametrize("mode", slow_unless("error".__eq__, ["error", "overwrite"]))
 def test_on_disk(mode: str, tmp_path: Path) -> None:
     with TwoWriters(mode) as writers:
         rounds = [writers.round(str(tmp_path / str(number))) for number in range(ON_DISK)]
@@ -26,7 +27,7 @@ def test_on_disk(mode: str, tmp_path: Path) -> None:
     assert {one.ends for one in rounds} <= END
 
 
-@pytest.mark.parametrize("mode", ["error", "overwrite"])
+@pytest.mark.parametrize("mode", slow_unless("overwrite".__eq__, ["error", "overwrite"]))
 def test_on_an_object_store(mode: str, s3_server: S3Server) -> None:
     bucket = s3_server.bucket(f"two-writers-{mode}")
     with TwoWriters(mode) as writers:

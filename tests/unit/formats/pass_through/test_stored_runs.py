@@ -23,6 +23,7 @@ from support.passed_state import (
     sections_of,
 )
 from support.sample_rows import Sample, in_order, rows_of, samples, with_columns
+from support.slow_cases import fast_few
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import UndecodableError
@@ -62,7 +63,7 @@ NEW_KEY_GROUPS = [
 """Samples, with their key groups and others: prefixes of two bytes become one, and back."""
 
 
-@pytest.mark.parametrize(("sample", "max_parallelism"), NEW_KEY_GROUPS, ids=str)
+@pytest.mark.parametrize(("sample", "max_parallelism"), fast_few(NEW_KEY_GROUPS), ids=str)
 def test_all_tables_of_a_sample_are_the_same(sample: Sample, max_parallelism: int | None) -> None:
     savepoint = sample.open()
     for operator in savepoint.operators():

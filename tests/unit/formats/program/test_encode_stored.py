@@ -10,6 +10,7 @@ import pytest
 import support.flink_vectors as flink
 from support.passed_state import infos_of, key_of
 from support.sample_rows import Sample, samples
+from support.slow_cases import fast_few
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
@@ -94,7 +95,7 @@ def decoded(layout: Layout, stored: pa.LargeBinaryArray) -> pa.Array:
     return decode(program(layout), Chunk(data), spans.starts, spans.ends)
 
 
-@pytest.mark.parametrize("sample", samples(), ids=str)
+@pytest.mark.parametrize("sample", fast_few(samples()), ids=str)
 def test_entries_of_keyed_state_are_encoded_as_they_were_stored(sample: Sample) -> None:
     for piece in pieces_of(sample):
         if len(piece.entries):

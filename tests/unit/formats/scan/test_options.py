@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from support.sample_rows import Rows, Sample, in_order, rows_of
+from support.slow_cases import slow_unless
 
 from savepoint_formats.errors import ColumnNotFoundError, KeyTypeError, StateNotFoundError
 from savepoint_formats.hashing.java_hash import java_hash
@@ -32,7 +33,7 @@ STORED = [
 ]
 TTL_STATES = {"recent_memo": str, "recent_memos": list, "recent_by_currency": dict}
 
-each_way = pytest.mark.parametrize("sample", STORED, ids=str)
+each_way = pytest.mark.parametrize("sample", slow_unless(STORED[1:4].__contains__, STORED), ids=str)
 
 
 def keyed_state(sample: Sample, **options: Any) -> TableScan:

@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from support.sample_rows import Sample, copy_of, file_of, rows_of
+from support.slow_cases import slow_unless
 
 from savepoint_formats.errors import ColumnNotFoundError, FormatError, MissingPackageError
 
@@ -37,8 +38,13 @@ def keyed_state(sample: Sample = ROCKSDB, **options: Any) -> TableScan:
     return sample.open().scan("stateful.keyed_state", **options)
 
 
+def is_no_changelog(sample: Sample) -> bool:
+    """Whether it is read fast: that of a changelog is small, and has hundreds of pieces."""
+    return "changelog" not in sample.name
+
+
 class TestCount:
-    @pytest.mark.parametrize("sample", [*STORED, *OTHERS], ids=str)
+    @pytest.mark.parametrize("sample", slow_unless(is_no_changelog, [*STORED, *OTHERS]), ids=str)
     def test_is_that_of_the_rows_of_every_table(self, sample: Sample) -> None:
         savepoint = sample.open()
         scans = [savepoint.scan(one.table) for one in savepoint.tables() if one.columns]
@@ -58,7 +64,7 @@ class TestCount:
         ],
         ids=str,
     )
-    @pytest.mark.parametrize("sample", STORED, ids=str)
+    @pytest.mark.parametrize("sample", slow_unless(is_no_changelog, STORED), ids=str)
     def test_is_that_of_what_is_asked_for(self, sample: Sample, options: dict[str, Any]) -> None:
         scan = keyed_state(sample, **options)
         assert 0 < scan.count() == len(rows_of(scan))
@@ -82,7 +88,7 @@ class TestCount:
 
 
 class TestWholeTables:
-    @pytest.mark.parametrize("sample", STORED, ids=str)
+    @pytest.mark.parametrize("sample", slow_unless(is_no_changelog, STORED), ids=str)
     def test_of_arrow_have_all_rows(self, sample: Sample) -> None:
         scan = keyed_state(sample)
         table = scan.to_arrow()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
 from support.sample_rows import Sample, in_order, rows_of, samples, with_columns
+from support.slow_cases import slow_unless, stands_for_others
 
 from savepoint_formats.state_files.state import StateKind
 
@@ -18,7 +20,15 @@ MODES = {
 
 pytestmark = [
     pytest.mark.usefixtures("both_ways"),
-    pytest.mark.parametrize("sample", samples(), ids=str),
+    pytest.mark.parametrize(
+        ("both_ways", "sample"),
+        slow_unless(
+            lambda case: case[0] == "machine code" or stands_for_others(case[1]),
+            product(("machine code", "interpreted"), samples()),
+        ),
+        indirect=["both_ways"],
+        ids=str,
+    ),
 ]
 
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
@@ -56,9 +57,16 @@ class Parsed(HTMLParser):
         self.texts.append(data.strip())
 
 
+@cache
 def report() -> tuple[SavepointStatistics, SavepointDescription]:
     savepoint = Sample("states-2.2.1-hashmap-canonical").open()
     return savepoint.stats(at=AT), savepoint.describe()
+
+
+@cache
+def whole_page() -> str:
+    """The page of the report, whose plots are drawn once."""
+    return page(*report())
 
 
 def svgs(text: str) -> list[ElementTree.Element]:
@@ -70,8 +78,8 @@ def texts(svg: ElementTree.Element) -> set[str]:
 
 
 def test_the_page_has_plots_and_tables_of_all_parts() -> None:
-    told, described = report()
-    text = page(told, described)
+    told, _ = report()
+    text = whole_page()
     parsed = Parsed(text)
     for title in ("Operators", "Timers", "Skew", "Subtasks", "Largest keys"):
         assert title in parsed.texts
@@ -92,8 +100,8 @@ def test_the_page_has_plots_and_tables_of_all_parts() -> None:
 
 
 def test_bars_are_as_long_as_what_they_stand_for() -> None:
-    told, described = report()
-    by_operator, by_state, *_ = svgs(page(told, described))
+    told, _ = report()
+    by_operator, by_state, *_ = svgs(whole_page())
     sizes: Counter[str] = Counter()
     for one in told.states:
         sizes[one.operator] += one.size
@@ -117,15 +125,15 @@ def assert_bars(plot: ElementTree.Element, sizes: Iterable[int], bars: int) -> N
 
 
 def test_overdue_timers_are_told_apart_by_colour() -> None:
-    told, described = report()
-    plots = svgs(page(told, described))[2:4]
+    told, _ = report()
+    plots = svgs(whole_page())[2:4]
     for plot, one in zip(plots, told.timers, strict=True):
         styles = " ".join(path.get("style", "") for path in plot.iter(f"{_SVG}path"))
         assert ("--second" in styles) == (one.overdue > 0)
 
 
 def test_nothing_is_loaded_from_anywhere_and_nothing_runs() -> None:
-    text = page(*report())
+    text = whole_page()
     parsed = Parsed(text)
     assert not parsed.tags & {"script", "link", "img", "iframe", "object", "embed", "base", "image"}
     for name, value in parsed.attributes:
@@ -139,7 +147,7 @@ def test_nothing_is_loaded_from_anywhere_and_nothing_runs() -> None:
 
 
 def test_all_colours_of_plots_are_those_of_the_page_light_or_dark() -> None:
-    text = page(*report())
+    text = whole_page()
     assert "prefers-color-scheme:dark" in text
     used = set(re.findall(r"var\((--\w+)\)", text))
     light, _, dark = text.partition("@media (prefers-color-scheme:dark){.savepoint-report{")
@@ -152,7 +160,7 @@ def test_all_colours_of_plots_are_those_of_the_page_light_or_dark() -> None:
 
 
 def test_ids_of_plots_are_not_shared() -> None:
-    ids = [one.get("id") for svg in svgs(page(*report())) for one in svg.iter(f"{_SVG}clipPath")]
+    ids = [one.get("id") for svg in svgs(whole_page()) for one in svg.iter(f"{_SVG}clipPath")]
     assert len(ids) == len(set(ids)) > 0
 
 

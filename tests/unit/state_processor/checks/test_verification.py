@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from support.changed_metadata import with_operators
+from support.slow_cases import slow_unless
 
 from savepoint_formats.checks.faults import Check, Severity
 from savepoint_formats.checks.rocksdb_faults import rocksdb_faults
@@ -107,8 +109,13 @@ def test_the_corpus_is_whole(corpus: Path, slow: None) -> None:
         assert damage(savepoint.verify()) == [], path
 
 
-@pytest.mark.parametrize("name", [CANONICAL, HEAP, ROCKSDB])
-@pytest.mark.parametrize("depth", ["quick", "deep"])
+@pytest.mark.parametrize(
+    ("name", "depth"),
+    slow_unless(
+        lambda case: case in ((CANONICAL, "deep"), (ROCKSDB, "quick")),
+        product((CANONICAL, HEAP, ROCKSDB), ("quick", "deep")),
+    ),
+)
 def test_each_missing_cut_or_longer_file_is_named(
     samples: Path, tmp_path: Path, name: str, depth: str
 ) -> None:

@@ -9,10 +9,19 @@ import pytest
 from support.object_classes import CLASSES
 from support.object_samples import IDS, OBJECTS, by_id, opened, plain_state, timers
 from support.passed_state import passed_on, rows_by_table
+from support.slow_cases import slow_unless
 
 from savepoint_formats.errors import UndecodableError
 
-pytestmark = pytest.mark.parametrize("sample", OBJECTS)
+
+def is_fast(sample: str) -> bool:
+    """Whether it is of the fast tests: a form of Kryo 2 in each backend, and one of Kryo 5."""
+    return (
+        "1.20.5" in sample and "native" in sample
+    ) or sample == "objects-2.2.1-hashmap-canonical"
+
+
+pytestmark = pytest.mark.parametrize("sample", slow_unless(is_fast, OBJECTS))
 
 PARCEL, *SHAPES = CLASSES
 
