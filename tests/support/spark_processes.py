@@ -1,12 +1,22 @@
-"""The processes of a Spark that runs on this machine, for tests that kill some of them."""
+"""The processes of a Spark that runs on this machine: what they begin with, and which there are."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+def path_of_prepared_workers() -> str:
+    """The ``PYTHONPATH`` of a Java whose Python workers begin with what they need.
+
+    They have what Java has when it starts.
+    """
+    places = [str(Path(__file__).parent / "worker_start"), os.environ.get("PYTHONPATH", "")]
+    return os.pathsep.join(filter(None, places))
 
 
 def workers_of(pid: int) -> Iterator[int]:
