@@ -34,6 +34,8 @@ def silent_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
+# What is not waited for any more goes on in the library, and holds up other stores for ten seconds.
+@pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize(
     "uri",
     [
