@@ -77,7 +77,8 @@ def rename_class(
     """Copy the savepoint at PATH to OUT; the class OLD of Java is called NEW.
 
     Inner classes have a $ in their names, and are renamed one by one. Values pass through as the
-    bytes that they are, by Spark. A class that these name is refused.
+    bytes that they are, by Spark, but for the name where Kryo or a POJO has written it there.
+    Bytes that nobody can tell apart are refused, if they hold the name: --classes describes classes.
 
     \b
     savepoint rename-class s3://jobs/savepoint-1a2b shop.Customer shop.Client s3://jobs/renamed

@@ -50,8 +50,6 @@ def write_savepoint(
 ) -> None:
     """Writes a savepoint, or says what would be written."""
     mode = "overwrite" if overwrite else "error"
-    if dry_run and writer.spark is None and writer.is_checked_by_spark:
-        writer = writer.with_session(local_session())
     plan = writer.plan(out, mode, check=dry_run)
     if dry_run:
         output.page(plan, ("Operators", plan.operators))
@@ -290,12 +288,20 @@ def classes(output: Output, path: str, jars: tuple[str, ...], **uids: Any) -> No
     metavar="OPERATOR/STATE",
     help="A state that is left out. Repeatable.",
 )
+@click.option(
+    "--rename-class",
+    "renamed",
+    multiple=True,
+    metavar="OLD=NEW",
+    help="A class that has another name in the job of Flink 2.x. Repeatable.",
+)
 def migrate(
     output: Output,
     path: str,
     out: str,
     target: FlinkRelease,
     skip_state: tuple[str, ...],
+    renamed: tuple[str, ...],
     overwrite: bool,
     dry_run: bool,
     **uids: Any,
@@ -316,10 +322,19 @@ def migrate(
             raise click.UsageError(f"--skip-state {skipped}: expected OPERATOR/STATE")
         writer = writer.remove_state(operator, state)
     try:
-        writer = writer.migrate(target)
+        writer = writer.migrate(target, rename_classes=dict(map(_renamed, renamed)))
+    except SavepointError:
+        raise
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+
+
+def _renamed(option: str) -> tuple[str, str]:
+    old, _, new = option.partition("=")
+    if not old or not new:
+        raise click.UsageError(f"--rename-class {option}: expected OLD=NEW")
+    return old, new
 
 
 def _hash_code(option: str) -> tuple[str, str]:

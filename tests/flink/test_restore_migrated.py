@@ -72,7 +72,8 @@ def test_flink_2_sees_what_flink_1_has_seen(
         out = tmp_path / f"migrated-{variant}"
         old = Savepoint.load(spark, str(path), uids=depot.UIDS, kryo_classes=depot.CLASSES)
         old.migrate("2.2").write(str(out))
-        seen = facts(flink_restore(path, *depot.OPERATORS, flink="1.20.5"))
+        backend = variant.partition("-")[0]
+        seen = facts(flink_restore(path, *depot.OPERATORS, flink="1.20.5", backend=backend))
         assert {name: len(rows) for name, rows in seen.items()} == COUNTS
         for flink in READERS:
             for backend in BACKENDS:
@@ -85,6 +86,27 @@ def test_flink_2_sees_what_flink_1_has_seen(
                     config=depot.WITH_REGISTRATION,
                 )
                 assert facts(restored) == seen
+
+        if variant == VARIANTS[0]:
+            check_renamed(old, seen, flink_restore, tmp_path / "renamed")
+
+
+def check_renamed(
+    old: Savepoint, seen: dict[str, list[Any]], flink_restore: FlinkRestore, out: Path
+) -> None:
+    """A job whose classes have other names sees the same, of either Flink."""
+    renamed = old.writer()
+    for name, new_name in depot.RENAMED.items():
+        renamed = renamed.rename_class(name, new_name)
+    renamed.write(str(out / "1"))
+    old.migrate("2.2", rename_classes=depot.RENAMED).write(str(out / "2"))
+    for folder, flink, config in (("1", "1.20.5", {}), ("2", "2.2.1", depot.WITH_RENAMED)):
+        files = b"".join(path.read_bytes() for path in (out / folder).rglob("*") if path.is_file())
+        assert b"moved.BigIte" in files
+        assert not any(name[:-1].encode() in files for name in depot.RENAMED)
+        operators = depot.RENAMED_OPERATORS
+        restored = flink_restore(out / folder, *operators, flink=flink, config=config)
+        assert facts(restored) == seen
 
 
 COUNTS = {

@@ -31,21 +31,30 @@ UIDS = (
 )
 _STOCK, _BOX, _PLACE = (f"POJO<depot.{name}>" for name in ("Stock", "Box", "Place"))
 _CODE = "GENERIC<depot.Code>"
+RENAMED = {f"depot.{name}": f"moved.{name}" for name in ("BigItem", "Code", "RareItem")}
+"""Classes that Kryo and POJOs name in bytes, and what they are called in another job."""
+
+WITH_RENAMED = {"pipeline.serialization-config": "[moved.RareItem: {type: pojo}]"}
 _DAY_MS = 24 * 3_600_000
 
 
-def _keeper(uid: str, key: str) -> Operator:
+def _keeper(uid: str, key: str, code: str = _CODE) -> Operator:
     states = (
         KeyedState.value("stock", _STOCK),
         KeyedState.list("boxes", _BOX),
         KeyedState.map("by_place", _PLACE, _BOX),
         KeyedState.value("kept", _BOX).with_ttl(1000 * _DAY_MS),
-        KeyedState.value("code", _CODE),
+        KeyedState.value("code", code),
     )
     return Operator(uid, key=key, states=states, timers=(TimerService(),))
 
 
-KEYED = (_keeper("stocks", "LONG"), _keeper("places", _PLACE), _keeper("codes", _CODE))
+def _keepers(code: str) -> tuple[Operator, ...]:
+    keys = {"stocks": "LONG", "places": _PLACE, "codes": code}
+    return tuple(_keeper(uid, key, code) for uid, key in keys.items())
+
+
+KEYED = _keepers(_CODE)
 WINDOWS = Operator(
     "windows",
     key=_PLACE,
@@ -60,6 +69,7 @@ ELEMENTS = (
     Operator("rules", elements=(Elements("rules", "broadcast", (_PLACE, _BOX)),)),
 )
 OPERATORS = (*KEYED, WINDOWS, *ELEMENTS)
+RENAMED_OPERATORS = (*_keepers("GENERIC<moved.Code>"), WINDOWS, *ELEMENTS)
 
 _TEXT, _LONG, _LIST = "java.lang.String", "java.lang.Long", "java.util.List"
 _ITEM = {"name": _TEXT, "size": "int"}

@@ -62,13 +62,21 @@ class ClassRename:
         Raises:
             SchemaChangeError: It has the old name where it cannot be changed.
         """
-        return _Names(self._of_name, self._refuse).of(snapshot)
+        return _Names(self._of_class, self._refuse).of(snapshot)
 
-    def _of_name(self, name: str) -> str:
+    def name(self, name: str) -> str:
+        """The name that a class, or an array of it, has then."""
+        return _of_arrays(self._of_class, name)
+
+    def is_in(self, data: bytes) -> bool:
+        """Whether bytes hold the old name; see ``is_named_in``."""
+        return is_named_in(data, self.old)
+
+    def _of_class(self, name: str) -> str:
         return self.new if name == self.old else name
 
     def _refuse(self, data: bytes, what: str) -> None:
-        if is_named_in(data, self.old):
+        if self.is_in(data):
             raise SchemaChangeError(
                 f"class {self.old} is named in {what}, where it cannot be renamed: restore the"
                 " savepoint with both classes, and save it again"
@@ -87,6 +95,11 @@ def class_names(snapshots: Iterable[TypeSerializerSnapshot]) -> frozenset[str]:
     for snapshot in snapshots:
         names.of(snapshot)
     return frozenset(name for name in seen if not name.startswith(("org.apache.flink.", "java.")))
+
+
+def _of_arrays(change: Change, name: str) -> str:
+    match = _ARRAY.fullmatch(name)
+    return match[1] + change(match[2]) + match[3] if match else change(name)
 
 
 def is_named_in(data: bytes, name: str) -> bool:
@@ -144,8 +157,7 @@ class _Names:
         return value
 
     def _array_or_class(self, name: str) -> str:
-        match = _ARRAY.fullmatch(name)
-        return match[1] + self.change(match[2]) + match[3] if match else self.change(name)
+        return _of_arrays(self.change, name)
 
     def _entry(self, field: str, entry: OptionalEntry) -> OptionalEntry:
         """An entry of one of the maps of POJOs and of Kryo."""

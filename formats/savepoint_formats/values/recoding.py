@@ -84,7 +84,7 @@ class Recoding:
             UnencodableError: One can be read, but not be written for the other Flink.
             FormatError: The bytes are damaged.
         """
-        walk = _Walk(DataInputView(data), self._reads, self._writes)
+        walk = ValueWalk(DataInputView(data), self._reads, self._writes)
         walk.recode(self._old, self._new)
         walk.view.expect_end()
         return walk.target.to_bytes()
@@ -108,7 +108,7 @@ def element_classes(
         UndecodableError: An object is of a class that nobody can read.
         FormatError: The bytes are damaged.
     """
-    walk = _Walk(DataInputView(data), reads, reads)
+    walk = ValueWalk(DataInputView(data), reads, reads)
     walk.recode(layout, probed(layout))
     yield from walk.seen
 
@@ -121,7 +121,7 @@ def unknown_class(layout: Layout, data: bytes, reads: KryoDialect) -> str | None
     Raises:
         FormatError: The bytes are damaged.
     """
-    walk = _Walk(DataInputView(data), reads, reads)
+    walk = ValueWalk(DataInputView(data), reads, reads)
     try:
         walk.recode(layout, layout)
     except (UndecodableError, UnencodableError):
@@ -129,8 +129,8 @@ def unknown_class(layout: Layout, data: bytes, reads: KryoDialect) -> str | None
     return None
 
 
-class _Walk:
-    """One value on its way."""
+class ValueWalk:
+    """One value on its way from a view to a target."""
 
     unknown: str | None = None
 
@@ -138,16 +138,16 @@ class _Walk:
         self.view = view
         self.target = DataOutputView()
         self.seen: list[tuple[int, tuple[str | None, ...]]] = []
-        self._reads, self._writes = reads, writes
+        self.reads, self._writes = reads, writes
 
     def recode(self, old: Layout, new: Layout) -> None:  # noqa: PLR0912  # the table of layouts
         """The next value."""
-        if old == new and not holds_kryo(old):
-            self._copy(old)
+        if old == new and not self.enters(old):
+            self.copy(old)
             return
         match old, new:
             case layouts.Kryo(), _:
-                self._graph(self._read(old), new)
+                self.kryo(old, new)
             case layouts.Nullable(), layouts.Nullable():
                 self._nullable(old, new)
             case layouts.Repeated(element), layouts.Repeated(other):
@@ -187,10 +187,22 @@ class _Walk:
             case KeyPrefix(size), _:
                 self.target.write_bytes(self.view.read_bytes(size))
             case _:
-                raise self._refusal(f"objects of Kryo in a {type(old).__name__}")
+                raise self.refusal(f"a {type(old).__name__}, whose parts can't be told apart")
+
+    def enters(self, layout: Layout) -> bool:
+        """Whether something may change in values of a layout that stays."""
+        return holds_kryo(layout)
+
+    def kryo(self, old: layouts.Kryo, new: Layout) -> None:
+        """An object of Kryo."""
+        self._graph(self._read(old), new)
+
+    def class_name(self, name: str) -> str:
+        """What a class is to be called that the bytes of a POJO name."""
+        return name
 
     def _read(self, layout: layouts.Kryo) -> KryoNode | None:
-        graph = NodeGraph(layout, self.view, self._reads)
+        graph = NodeGraph(layout, self.view, self.reads)
         try:
             return graph.read_nodes()
         except UndecodableError as error:
@@ -198,8 +210,9 @@ class _Walk:
             self.unknown = graph.unknown
             raise
 
-    def _copy(self, layout: Layout) -> None:
-        start, reader = self.view.position, EntryReader(self.view, self._reads)
+    def copy(self, layout: Layout) -> None:
+        """A value that stays as it is."""
+        start, reader = self.view.position, EntryReader(self.view, self.reads)
         reader.read(layout)
         if reader.is_lost:
             raise self.view.error(reader.reason, UndecodableError)
@@ -213,7 +226,7 @@ class _Walk:
             else:
                 ObjectWriter(self.target, self._writes).write(node, new)
         except UnencodableError as error:
-            raise self._refusal(error.message) from error
+            raise self.refusal(error.message) from error
 
     def _look_into(self, number: int, node: KryoNode | None) -> None:
         for element in [] if node is None else elements_of(node):
@@ -259,12 +272,21 @@ class _Walk:
             self.target.write_byte(flags)
             self._fields(old.fields, new.fields)
         elif flags in (IS_SUBCLASS, IS_TAGGED_SUBCLASS):
-            name, layout = subclass_of(old, flags, self.view)
-            self.target.write_bytes(self.view.buffer[start : self.view.position])
-            self.recode(layout, dict((*new.registered, *new.unregistered))[name])
+            self.subclass(old, new, flags)
         else:
             self.view.position = start
             raise self.view.error(f"a POJO with flags {flags}, expected 1, 2, 4 or 8")
+
+    def subclass(self, old: layouts.Pojo, new: layouts.Pojo, flags: int) -> None:
+        """A value of a subclass, behind its flags."""
+        start = self.view.position
+        name, layout = subclass_of(old, flags, self.view)
+        self.target.write_byte(flags)
+        if flags == IS_SUBCLASS:
+            self.target.write_utf(self.class_name(name))
+        else:
+            self.target.write_bytes(self.view.buffer[start : self.view.position])
+        self.recode(layout, dict((*new.registered, *new.unregistered))[name])
 
     def _framed(self, old: Layout, new: Layout) -> None:
         view, target = self.view, self.target
@@ -305,5 +327,6 @@ class _Walk:
         self.target.write_bool(flag)
         return flag
 
-    def _refusal(self, message: str) -> UnencodableError:
+    def refusal(self, message: str) -> UnencodableError:
+        """The error of what can be read, and not be written."""
         return UnencodableError(f"{message}, at offset {self.view.offset} of the value")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, Self
 
 from savepoint_formats.errors import (
@@ -18,18 +19,19 @@ from state_processor.changing.changed_table import ChangedTable
 from state_processor.changing.hash_codes import hash_code_of
 from state_processor.changing.key_choice import keys_where, plan_without_keys
 from state_processor.changing.migration import migration_of
-from state_processor.changing.named_classes import snapshots_of
+from state_processor.changing.named_classes import is_named_in_values, snapshots_of
 from state_processor.changing.operator_changes import OperatorChanges
 from state_processor.changing.rows_as_state import rows_as_state
 from state_processor.local_state.local_merges import merged_instances
 from state_processor.types.column_types import expect_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from savepoint_formats.scan.read_options import UndescribedSubclasses
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
@@ -45,6 +47,12 @@ class ChangedOperator(OperatorChanges):
         """Whether nothing but its key groups and the format of its files changes."""
         same = ChangedOperator(self.operator, hash_code=self.hash_code)
         return replace(self, is_canonical=False) == same
+
+    @property
+    def has_new_values(self) -> bool:
+        """Whether it has values that do not lie in the savepoint as they are, or merged ones."""
+        added = self.added.keyed is not None or bool(self.added.operator_states)
+        return added or bool(self.tables) or self.merged is not None
 
     def with_merged(self, merge: Mapping[str, Merge]) -> Self:
         """The operator with its local state as ordinary one; see ``SavepointWriter.merge_local``."""
@@ -93,19 +101,26 @@ class ChangedOperator(OperatorChanges):
         return replace(self, headers=self.headers.with_class(rename))
 
     def renames(self, rename: ClassRename) -> bool:
-        """Whether serializers change with the name of a class.
+        """Whether serializers or values change with the name of a class.
 
         Raises:
-            SchemaChangeError: One has the name where it cannot be changed.
+            SchemaChangeError: A serializer has the name where it cannot be changed.
+            SavepointError: A file can't be read.
         """
-        snapshots = map(self.headers.snapshot, snapshots_of(self.operator))
         # All of them are tried, for each may have the name where it cannot be changed.
-        changes = [rename.of(snapshot) != snapshot for snapshot in snapshots]
-        return any(changes)
+        changes = [rename.of(snapshot) != snapshot for snapshot in self._snapshots()]
+        if any(changes) or any(earlier.new == rename.old for earlier in self.headers.classes):
+            return True
+        return is_named_in_values(self.operator, rename)
 
     def class_names(self) -> frozenset[str]:
         """All classes of Java that serializers name."""
-        return class_names(map(self.headers.snapshot, snapshots_of(self.operator)))
+        return class_names(self._snapshots())
+
+    def _snapshots(self) -> Iterator[TypeSerializerSnapshot]:
+        """The serializers of all states, as changed so far."""
+        migrated = () if self.migration is None else self.migration.snapshots
+        return map(self.headers.snapshot, chain(snapshots_of(self.operator), migrated))
 
     def table_of(self, spark: SparkSession | None, state: State) -> ChangedTable:
         """The table that shows a state, as changed so far."""
@@ -146,9 +161,9 @@ class ChangedOperator(OperatorChanges):
 
     def with_migration(self) -> Self:
         """The operator with its states as Flink 2.x has them; see ``SavepointWriter.migrate``."""
-        if not replace(self, removed=frozenset()).is_same or self.is_local:
+        if self.has_new_values or self.is_local:
             raise MigrationError(
-                f"operator {self.operator.name} has local state, or is changed in another way:"
+                f"operator {self.operator.name} has local state, or gets other values or fields:"
                 " write that first, and migrate what it has written"
             )
         return replace(self, migration=migration_of(self.operator, self.removed))

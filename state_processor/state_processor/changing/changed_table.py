@@ -297,7 +297,7 @@ def info_after(tables: Iterable[ChangedTable], info: StateMetaInfo) -> StateMeta
     return info
 
 
-def elements_after(tables: Iterable[ChangedTable], rows: StoredElements) -> ElementRows:
+def elements_after(tables: Iterable[ChangedTable], rows: ElementRows) -> ElementRows:
     """The elements of an operator state after changes of tables, where they lie as before."""
     for table in tables:
         snapshot = None if table.is_keyed else table.snapshots.get(rows.state.name)

@@ -22,7 +22,6 @@ from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo_collections import collection_places
 from savepoint_formats.values.recoding import Recoding, holds_kryo
 from state_processor.changing.collection_elements import described_elements, observed_elements
-from state_processor.changing.header_changes import RenamedElements
 from state_processor.changing.stored_elements import (
     StoredElements,
     element_layout,
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
     from state_processor.snapshot.operator import Operator
-    from state_processor.writing.operator_rows import ElementRows, NewOperatorState
+    from state_processor.writing.operator_rows import NewOperatorState
 
     Values = Iterator[tuple[Layout, bytes]]
 
@@ -77,14 +76,20 @@ class Migration:
         """The names of the states that are written anew."""
         return frozenset((*self.infos, *self.elements))
 
-    def rows(self, rows: StoredElements) -> ElementRows:
-        """The elements of an operator state anew, or as they are."""
-        states = self.elements.get(rows.state.name)
-        if states is None:
-            return rows
-        old, new = states
-        recoding = Recoding(element_layout(old), element_layout(new), self.reads, self.writes)
-        return RenamedElements(replace(rows, recoding=recoding), new)
+    @property
+    def snapshots(self) -> Iterator[TypeSerializerSnapshot]:
+        """The serializers that are written."""
+        if self.key is not None:
+            yield self.key
+        for info in self.infos.values():
+            yield from (entry.snapshot for _, entry in info.serializers)
+        for _, state in self.elements.values():
+            yield from _parts(state)
+
+    def element_recoding(self, name: str) -> Recoding:
+        """How the elements of an operator state are written, which is one of ``elements``."""
+        old, new = map(element_layout, self.elements[name])
+        return Recoding(old, new, self.reads, self.writes)
 
 
 def migration_of(operator: Operator, removed: frozenset[str]) -> Migration | None:

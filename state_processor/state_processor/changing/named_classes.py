@@ -1,37 +1,30 @@
 """Which classes of Java an operator names: its serializers, and the bytes of its values.
 
-A class that bytes name can't be renamed. Kryo writes the name of a class that is not registered, a POJO serializer that of a subclass that is
+Kryo writes the name of a class that is not registered, a POJO serializer that of a subclass that is
 not, and Java's serialization every name. Only states that may hold such values are looked through.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import functions as F
 
-from savepoint_formats.errors import SchemaChangeError
-from savepoint_formats.layout import JavaObject, Kryo, Layout, Opaque, Pojo, parts
-from savepoint_formats.snapshots.class_names import is_named_in
+from savepoint_formats.errors import SchemaChangeError, within
+from savepoint_formats.pass_through.recoded_entries import may_hold_name
 from savepoint_formats.tables.stored_infos import operator_infos
-from state_processor.changing.stored_elements import StoredElements
-from state_processor.changing.stored_rows import StoredKeyedRows
-from state_processor.snapshot.task_errors import typed_errors
+from savepoint_formats.values.class_names import may_name_classes
+from state_processor.changing.stored_elements import StoredElements, stored_elements
+from state_processor.changing.stored_rows import stored_pieces
 from state_processor.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pyspark.sql import DataFrame, SparkSession
-
     from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.snapshots.class_names import ClassRename
     from savepoint_formats.state_files.state import State
     from state_processor.snapshot.operator import Operator
-
-_FOUND = "state STRING"
 
 
 def snapshots_of(operator: Operator) -> Iterator[TypeSerializerSnapshot]:
@@ -46,76 +39,58 @@ def snapshots_of(operator: Operator) -> Iterator[TypeSerializerSnapshot]:
             yield from (entry.snapshot for _, entry in info.serializers)
 
 
-def expect_not_named(spark: SparkSession, operator: Operator, names: Iterable[str]) -> None:
-    """Reads the states of an operator whose bytes may hold names of classes.
+def naming_states(operator: Operator) -> tuple[State, ...]:
+    """The states of an operator whose bytes may hold names of classes."""
+    return tuple(
+        state
+        for state in operator.catalog.states
+        if not state.kind.is_raw
+        and any(map(may_name_classes, filter(None, (state.stored, state.key, state.namespace))))
+    )
+
+
+def is_named_in_values(operator: Operator, rename: ClassRename) -> bool:
+    """Whether values of an operator hold the old name of a class; reads up to the first that does.
 
     Raises:
-        SchemaChangeError: They hold one of these.
+        SavepointError: A file can't be read.
     """
-    suspects = states_that_may_name_classes(operator)
-    for name in names:
-        for state in suspects:
-            for data, columns in _bytes_of(spark, operator, state):
-                _expect_not_in(data, columns, name, f"state {state.name!r} of {operator.name}")
+    return any(_is_named_in(operator, state, rename) for state in naming_states(operator))
 
 
-def states_that_may_name_classes(operator: Operator) -> tuple[State, ...]:
-    """The states of an operator whose bytes may hold names of classes."""
-    return tuple(state for state in operator.catalog.states if _may_name_classes(state))
+def expect_not_named(
+    operator: Operator, renames: Iterable[ClassRename], names: frozenset[str]
+) -> None:
+    """Reads states whose values are given anew, and which know a class by its old name.
+
+    Raises:
+        SchemaChangeError: Values of these states hold it.
+    """
+    states = [state for state in naming_states(operator) if state.name in names]
+    for rename in renames:
+        for state in states:
+            if _is_named_in(operator, state, rename):
+                raise SchemaChangeError(
+                    f"class {rename.old} cannot be renamed: state {state.name!r} of {operator.name}"
+                    " holds its name in the bytes of values, and gets other values too; write one"
+                    " change, and make the other of what it has written"
+                )
 
 
-def _may_name_classes(state: State) -> bool:
-    if state.kind.is_raw:
-        return False
-    layouts = (state.stored, state.key, state.namespace)
-    return any(layout is not None and _holds_names(layout) for layout in layouts)
+def _is_named_in(operator: Operator, state: State, rename: ClassRename) -> bool:
+    with within(f"operator {operator.name}"):
+        for data in _bytes_of(operator, state):
+            likely = data.filter(may_hold_name(data, rename))
+            if any(rename.is_in(value.as_py()) for value in likely):
+                return True
+    return False
 
 
-def _holds_names(layout: Layout) -> bool:
-    if isinstance(layout, Kryo | JavaObject | Opaque):
-        return True
-    is_open = isinstance(layout, Pojo) and bool(layout.unregistered)
-    return is_open or any(map(_holds_names, parts(layout)))
-
-
-def _bytes_of(
-    spark: SparkSession, operator: Operator, state: State
-) -> Iterator[tuple[DataFrame, tuple[str, ...]]]:
-    """The bytes of a state, and the columns that have them."""
+def _bytes_of(operator: Operator, state: State) -> Iterator[pa.Array]:
+    """The bytes of a state."""
     if state.kind.is_keyed:
-        assert state.key is not None  # what makes it keyed
-        rows = StoredKeyedRows(spark, operator, frozenset([state.name]), state.key)
-        yield rows.runs({state.name: 0}, operator.record.max_parallelism).frame(), ("run",)
-        return
-    for elements in StoredElements.all_of(spark, operator):
-        if elements.state.name == state.name:
-            yield elements.elements(0, operator.record.parallelism), ("key", "element")
-
-
-def _expect_not_in(data: DataFrame, columns: tuple[str, ...], name: str, what: str) -> None:
-    look = _Look(name)
-    with typed_errors():
-        rows = data.select(*map(F.col, columns)).mapInArrow(look.run, _FOUND).limit(1).collect()
-    if rows:
-        raise SchemaChangeError(
-            f"class {name} cannot be renamed: {what} holds its name in the bytes of values, as Kryo"
-            " and POJO serializers write it for classes that are not registered; restore the"
-            " savepoint with both classes, and save it again"
-        )
-
-
-@dataclass(frozen=True)
-class _Look:
-    """Looks for the name of a class."""
-
-    name: str
-
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """A row for each batch that has it."""
-        # The last letter may be marked as such.
-        start = self.name[:-1]
-        for batch in batches:
-            for column in batch.columns:
-                likely = column.filter(pc.fill_null(pc.match_substring(column, start), False))
-                if any(is_named_in(value.as_py(), self.name) for value in likely):
-                    yield pa.RecordBatch.from_arrays([pa.array([self.name])], names=["state"])
+        for piece in stored_pieces(operator, state.name):
+            yield from (piece.entries.keys, piece.entries.values)
+    else:
+        elements = StoredElements.states_of(operator)[state.name]
+        yield pa.array(stored_elements(operator, elements), pa.large_binary())

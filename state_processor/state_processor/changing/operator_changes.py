@@ -28,10 +28,8 @@ from state_processor.changing.kept_state import (
     without_operator_state,
 )
 from state_processor.changing.key_choice import encoded_keys
-from state_processor.changing.named_classes import (
-    expect_not_named,
-    states_that_may_name_classes,
-)
+from state_processor.changing.named_classes import expect_not_named
+from state_processor.changing.recoded_state import RecodedState
 from state_processor.changing.stored_elements import StoredElements
 from state_processor.changing.stored_rows import StoredKeyedRows, check_passage
 from state_processor.changing.values_check import check_values
@@ -50,7 +48,6 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.pass_through.deleted_keys import DeletedKeys
     from savepoint_formats.pass_through.merged_instances import MergedInstances
-    from savepoint_formats.pass_through.recoded_entries import RecodedStates
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
     from state_processor.changing.migration import Migration
@@ -93,16 +90,10 @@ class OperatorChanges:
         """Whether its keyed state is local as it is."""
         return any(state.scope.is_local for state in self.operator.catalog.states)
 
-    @property
-    def is_checked_by_spark(self) -> bool:
-        """Whether ``check`` needs a session that no change has needed before."""
-        return bool(self.headers.classes and states_that_may_name_classes(self.operator))
-
     def check(self, spark: SparkSession | None, parallelism: int, max_parallelism: int) -> None:
         """Reads what changes and what passes through, as ``write`` does; writes nothing.
 
-        What is to be encoded anew is encoded. Bytes that may hold the name of a class that is
-        renamed are looked through if there is a session.
+        What is to be encoded anew is encoded.
 
         Raises:
             RescaleError: It is rescaled, but has state that only its operator can spread anew.
@@ -121,14 +112,16 @@ class OperatorChanges:
             names = frozenset(info.name for info in types.states if info.name not in written)
             key = types.key.layout()
             deleted, hash_code = self._deleted_keys(key), self._hash_code()
-            check_passage(
-                self.operator, names, key, max_parallelism, hash_code, deleted, self._recoded
-            )
+            recoded = self._recoded.entries
+            check_passage(self.operator, names, key, max_parallelism, hash_code, deleted, recoded)
+        for name, state in StoredElements.states_of(self.operator).items():
+            if name not in self._written():
+                self._recoded.check_elements(state)
+        self._expect_not_named()
         added = self.added
         if spark is None:
             check_values(self.tables, max_parallelism)
         else:
-            expect_not_named(spark, self.operator, self._old_class_names())
             added = with_tables(added, self.tables, spark)
         self.headers.plan(added).check(parallelism, max_parallelism)
 
@@ -153,7 +146,7 @@ class OperatorChanges:
         if is_rescaled or self._touches(is_keyed=False):
             kept = without_operator_state(kept)
             plan = replace(plan, operator_states=self._elements(context.spark))
-        expect_not_named(context.spark, self.operator, self._old_class_names())
+        self._expect_not_named()
         written = self.headers.plan(plan).write(context)
         if is_rescaled:
             return replace(written, coordinator_state=record.coordinator_state)
@@ -188,8 +181,9 @@ class OperatorChanges:
         names = frozenset(info.name for info in kept)
         key = types.key.layout()
         deleted, hash_code = self._deleted_keys(key), self._hash_code()
+        recoded = self._recoded.entries
         passed = StoredKeyedRows(
-            spark, self.operator, names, key, hash_code, deleted, self.is_local, self._recoded
+            spark, self.operator, names, key, hash_code, deleted, self.is_local, recoded
         )
         if self.is_local:
             return self._local(types.key, kept, passed) if kept else None
@@ -200,8 +194,8 @@ class OperatorChanges:
         return added.beside(kept, (passed,) if kept else (), order)
 
     @property
-    def _recoded(self) -> RecodedStates | None:
-        return None if self.migration is None else self.migration.recoded
+    def _recoded(self) -> RecodedState:
+        return RecodedState(self.operator, self.migration, self.headers.classes)
 
     def _deleted_keys(self, key: Layout) -> DeletedKeys | None:
         return None if self.deleted is None else encoded_keys(self.deleted, key)
@@ -210,8 +204,11 @@ class OperatorChanges:
         """What gives the hash codes of keys, where they are hashed anew and it is not their type."""
         return hash_code_of(self.operator, self.hash_code) if self.hash_code else None
 
-    def _old_class_names(self) -> list[str]:
-        return [rename.old for rename in self.headers.classes]
+    def _expect_not_named(self) -> None:
+        """Raises ``SchemaChangeError`` if a class is renamed that values name which are given anew."""
+        encoded = (state.name for table in self.tables for state in table.states)
+        names = frozenset(encoded) | self.added.state_names()
+        expect_not_named(self.operator, self.headers.classes, names)
 
     def _local(
         self, key: TypeSerializerSnapshot, kept: tuple[StateMetaInfo, ...], passed: StoredKeyedRows
@@ -241,6 +238,5 @@ class OperatorChanges:
         return (*map(self._kept_elements, kept), *added.operator_states)
 
     def _kept_elements(self, rows: StoredElements) -> ElementRows:
-        if self.migration is not None:
-            return self.migration.rows(rows)
-        return elements_after(self.tables, rows)
+        recoded = self._recoded.elements(rows)
+        return recoded if self.migration is not None else elements_after(self.tables, recoded)

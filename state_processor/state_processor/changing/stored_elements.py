@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ from savepoint_formats.errors import within
 from savepoint_formats.layout import MapOf
 from savepoint_formats.metadata import DistributionMode
 from savepoint_formats.program.spans import Spans, bytes_of
+from savepoint_formats.snapshots.subclasses import layouts_with_subclasses
 from savepoint_formats.state_files.header import (
     DISTRIBUTION_MODE,
     KEY_SERIALIZER,
@@ -29,10 +30,17 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import OperatorStateHandle
-    from savepoint_formats.values.recoding import Recoding
+    from savepoint_formats.values.kryo.dialect import KryoDialect
     from state_processor.snapshot.operator import Operator
 
 _PIECE_SIZE = 16 << 20
+
+
+class Step(Protocol):
+    """How an element is written anew: for another Flink, or with a class renamed."""
+
+    def of(self, data: bytes) -> bytes:
+        """The bytes of an element, anew."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +51,13 @@ class StoredElements:
         spark: The session that reads it.
         operator: The operator.
         state: The state.
-        recoding: How its elements are written anew for another Flink; None if they stay.
+        steps: How its elements are written anew, in order.
     """
 
     spark: SparkSession
     operator: Operator
     state: NewOperatorState
-    recoding: Recoding | None = None
+    steps: tuple[Step, ...] = ()
 
     @classmethod
     def all_of(cls, spark: SparkSession, operator: Operator) -> tuple[Self, ...]:
@@ -74,7 +82,7 @@ class StoredElements:
 
     def elements(self, index: int, parallelism: int) -> DataFrame:
         """The elements, in the subtasks that they were in if there are as many as before."""
-        reading = _Reading(self.operator, self.state, index, parallelism, self.recoding)
+        reading = _Reading(self.operator, self.state, index, parallelism, self.steps)
         count = len(reading.handles())
         return self.spark.range(0, count, 1, max(count, 1)).mapInArrow(reading.run, ELEMENTS)
 
@@ -85,6 +93,12 @@ def element_layout(state: NewOperatorState) -> Layout:
     if state.mode is DistributionMode.BROADCAST and state.key is not None:
         return MapOf(state.key.layout(), element)
     return element
+
+
+def described_layout(state: NewOperatorState, kryo: KryoDialect) -> Layout:
+    """The same to who knows the user's classes."""
+    layouts = (element_layout(state),)
+    return layouts_with_subclasses(layouts, kryo.classes, is_of_flink_1=not kryo.is_5)[0]
 
 
 def stored_elements(operator: Operator, state: NewOperatorState) -> Iterator[bytes]:
@@ -134,7 +148,7 @@ class _Reading:
     state: NewOperatorState
     index: int
     parallelism: int
-    recoding: Recoding | None = None
+    steps: tuple[Step, ...] = ()
 
     def handles(self) -> list[tuple[int, OperatorStateHandle]]:
         """The subtasks to read; of broadcast state one, as all have the same."""
@@ -164,10 +178,8 @@ class _Reading:
         ):
             chunk = Chunk(piece.data, file.path, piece.base)
             data = bytes_of(chunk, Spans(piece.starts, piece.ends)).cast(pa.binary())
-            if self.recoding is not None:
-                data = pa.array(
-                    [self.recoding.of(element.as_py()) for element in data], pa.binary()
-                )
+            for step in self.steps:
+                data = pa.array(map(step.of, data.to_pylist()), pa.binary())
             if self.state.mode is DistributionMode.BROADCAST:
                 for offset in range(self.parallelism):
                     yield self._rows(np.full(len(data), offset), data)

@@ -297,7 +297,9 @@ class SavepointChanges(StateChanges):
                 places.setdefault(name, {})[f"{operator.name}/{state}"] = count
         return tuple(ClassToDescribe(name, places[name]) for name in sorted(places))
 
-    def migrate(self, target: FlinkRelease = "2.2") -> SavepointWriter:
+    def migrate(
+        self, target: FlinkRelease = "2.2", *, rename_classes: Mapping[str, str] | None = None
+    ) -> SavepointWriter:
         """Makes a savepoint of Flink 1.x one that Flink 2.x restores with the same classes.
 
         Flink 2.x has another Kryo, which reads the objects of the old one without an error, and
@@ -312,9 +314,12 @@ class SavepointChanges(StateChanges):
         Args:
             target: The release that is to restore it: ``2.0`` to ``2.3``. What is written is the
                 same for all of them.
+            rename_classes: Class -> the name that it has in the job of Flink 2.x, as by
+                ``rename_class``, in order. Descriptions of classes have the old names.
 
         Raises:
             ValueError: There is no such release, or Flink 2.x has written the savepoint.
+            ClassNotNamedError, SchemaChangeError: As ``rename_class``.
             MigrationError: Some state can't be written for Flink 2.x, or nobody tells what is in
                 its collections. The message names all such operators: describe their classes, or
                 leave states out by ``remove_state`` before.
@@ -340,4 +345,7 @@ class SavepointChanges(StateChanges):
                 problems.append(str(error))
         if problems:
             raise MigrationError("; ".join(problems))
-        return replace(writer, operators=tuple(migrated), is_of_flink_2=True)
+        writer = replace(writer, operators=tuple(migrated), is_of_flink_2=True)
+        for old, new in (rename_classes or {}).items():
+            writer = writer.rename_class(old, new)
+        return writer

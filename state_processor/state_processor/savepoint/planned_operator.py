@@ -181,14 +181,6 @@ class PlannedOperator:
             return made.plan().kryo_versions()
         return frozenset()
 
-    @property
-    def is_checked_by_spark(self) -> bool:
-        """Whether ``check`` needs a session that no change has needed before."""
-        # What is only copied has no need to know what Spark is.
-        if self.transformation is None or self.change is None:
-            return False
-        return self.change.is_checked_by_spark
-
     def check(self, spark: SparkSession | None) -> None:
         """Reads what changes and what passes through as ``write`` would, and writes nothing.
 

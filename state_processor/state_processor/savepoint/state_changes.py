@@ -39,7 +39,12 @@ class StateChanges:
         """What writes the savepoint."""
 
     def rename_class(self, old: str, new: str, *, uid: str | None = None) -> SavepointWriter:
-        """Gives a class of Java another name wherever serializers name it.
+        """Gives a class of Java another name wherever serializers and values name it.
+
+        Kryo writes the names of classes that are not registered into values, and so does Flink for
+        subclasses of POJOs. Where no serializer of an operator names the class, its values are read
+        up to the first that does. Key groups stay as they are, for the hash code of a key does not
+        follow from the name of its class.
 
         Args:
             old: The present name, as ``Class.getName`` gives it: inner classes with ``$``. Those
@@ -49,10 +54,12 @@ class StateChanges:
 
         Raises:
             OperatorNotFoundError: There is no such operator; the message lists those there are.
-            ClassNotNamedError: No serializer names the class; the message lists what they name.
-            SchemaChangeError: It is named where it cannot be changed, as in a Java object.
+            ClassNotNamedError: Neither a serializer nor a value names the class; the message lists
+                what serializers name.
+            SchemaChangeError: A serializer names it where it cannot be changed, as in a Java object.
 
-        ``write`` raises ``SchemaChangeError`` if the name lies in the bytes of values.
+        ``write`` raises ``SchemaChangeError`` if a value holds the name in bytes that nobody can
+        tell apart: those of Java's serialization, or of a class that has to be described.
 
         Example:
             >>> savepoint.rename_class("shop.Customer", "shop.Client").write("s3://jobs/renamed")
@@ -68,7 +75,9 @@ class StateChanges:
         if not named:
             names = (operator.class_names() for operator in operators.values())
             known = ", ".join(sorted(frozenset().union(*names))) or "none"
-            raise ClassNotNamedError(f"no serializer names class {old}; they name: {known}")
+            raise ClassNotNamedError(
+                f"no serializer or value names class {old}; serializers name: {known}"
+            )
         for name in named:
             writer = writer.changed(name, lambda operator: operator.with_class(rename))
         return writer

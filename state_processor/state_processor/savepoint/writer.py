@@ -123,11 +123,6 @@ class SavepointWriter(SavepointChanges):
         """Whether some of its state is made by Spark, and not just copied."""
         return any(planned.transformation is not None for planned in self.operators)
 
-    @property
-    def is_checked_by_spark(self) -> bool:
-        """Whether ``plan(…, check=True)`` looks at more if there is a session."""
-        return any(planned.is_checked_by_spark for planned in self.operators)
-
     def with_session(self, spark: SparkSession) -> Self:
         """The same savepoint, made by this session."""
         return replace(self, spark=spark)
@@ -141,10 +136,10 @@ class SavepointWriter(SavepointChanges):
             path: As for ``write``.
             mode: As for ``write``.
             check: Reads the state of operators that change, so that what ``write`` would refuse
-                of it is refused now: keyed state that passes through, and values whose fields change,
-                without Spark; by Spark what expressions and DataFrames give. Hash codes are inferred where ``write`` infers them. It takes
-                as long as reading it. Whether bytes of values hold the name of a class that is
-                renamed is looked at if the writer has a session. What is only copied is not read.
+                of it is refused now: state that passes through, and values whose fields change,
+                without Spark; by Spark what expressions and DataFrames give. Hash codes are
+                inferred where ``write`` infers them. It takes as long as reading it. What is only
+                copied is not read.
 
         Raises:
             SavepointError: As ``write`` does.
@@ -211,14 +206,16 @@ class SavepointWriter(SavepointChanges):
         """The writer with an operator changed, perhaps once more.
 
         Raises:
-            MigrationError: It is migrated, so that changes would meet states as they were.
+            MigrationError: It is migrated, and the change needs the values that migration makes.
         """
-        if self.is_of_flink_2:
-            raise MigrationError(
-                f"operator {uid} is migrated to Flink 2.x: write that, and change what it has written"
-            )
         planned = self.operator(uid)
-        return self.replaced(planned, planned.changed(change))
+        changed = planned.changed(change)
+        if self.is_of_flink_2 and changed.change is not None and changed.change.has_new_values:
+            raise MigrationError(
+                f"operator {uid} is migrated to Flink 2.x: write that, and give what it has written"
+                " other values or fields; names, removed states and deleted keys go with it"
+            )
+        return self.replaced(planned, changed)
 
     def replaced(self, planned: PlannedOperator, *others: PlannedOperator) -> Self:
         """The writer with other operators, or none, in the place of one."""

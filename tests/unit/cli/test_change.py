@@ -172,7 +172,10 @@ class TestNamesInHeaders:
 
     @pytest.mark.parametrize(
         ("options", "known"),
-        [((), "they name: shop.Address, shop.Customer"), (("--operator", "buffer"), "name: none")],
+        [
+            ((), "serializers name: shop.Address, shop.Customer"),
+            (("--operator", "buffer"), "name: none"),
+        ],
         ids=["all", "one"],
     )
     def test_a_class_that_nothing_names_has_exit_code_2(

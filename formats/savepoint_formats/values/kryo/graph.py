@@ -95,10 +95,14 @@ class KryoGraph:
     def _read_class_name(self) -> str:
         number = self.input.read_varint()
         if number == len(self._names):
-            self._names.append(self.input.read_text() or "")
+            self._names.append(self.read_name())
         elif number > len(self._names):
             raise self.view.error(f"class name {number} of {len(self._names)}")
         return self._names[number]
+
+    def read_name(self) -> str:
+        """The name of a class where it comes first."""
+        return self.input.read_text() or ""
 
     def read_class_and_object(self, arguments: Arguments = ()) -> Value:
         """An object of any class, or null, that was declared with these type arguments."""
@@ -159,7 +163,7 @@ class KryoGraph:
         if described := described_body(class_name, classes):
             return described.read(self)
         if self._is_java_serialized(class_name):
-            return self._read_java(class_name)
+            return self.read_java(class_name)
         if classes.custom.get(class_name):
             raise self.undecodable(f"{class_name}, which {classes.custom[class_name]} wrote")
         if known := known_body(class_name, classes):
@@ -177,7 +181,7 @@ class KryoGraph:
             return False
         return self.view.peek_int() == STREAM_HEADER
 
-    def _read_java(self, class_name: str) -> Value:
+    def read_java(self, class_name: str) -> Value:
         """An object of the stream that all objects of the same serializer share."""
         is_of_jdk = class_name in JAVA_SERIALIZED
         stream = self._streams.get(is_of_jdk)

@@ -109,12 +109,22 @@ def test_an_element_of_another_class_than_the_description_is_refused() -> None:
         writer.plan("/nowhere/out", check=True)
 
 
-def test_what_else_changes_is_written_before() -> None:
-    writer = opened(OLD[0], CLASSES).rename_state("shapes", "memo", "note")
-    with pytest.raises(MigrationError, match=r"operator shapes .* is changed in another way"):
-        writer.migrate()
-    with pytest.raises(MigrationError, match="write that, and change what it has written"):
-        opened(OLD[0], CLASSES).migrate().rename_state("shapes", "memo", "note")
+def test_names_change_in_the_same_write() -> None:
+    migrated = opened(OLD[0], CLASSES).migrate("2.2", rename_classes={"shop.Basket": "shop.Cart"})
+    renamed = migrated.rename_state("shapes", "memo", "note").remove_state("shapes", "id")
+    plan = renamed.plan("/nowhere/out", check=True)
+    assert {"baskets", "shapes"} <= {one.operator for one in plan.operators}
+    change = renamed.operator("shapes").change
+    assert change is not None
+    assert change.state("note").name == "memo"
+
+
+def test_other_fields_are_written_before() -> None:
+    changed = opened(OLD[0], CLASSES).drop_field("payments", "payment", "cents")
+    with pytest.raises(MigrationError, match=r"operator payments .* gets other values or fields"):
+        changed.migrate()
+    with pytest.raises(MigrationError, match="give what it has written other values or fields"):
+        opened(OLD[0], CLASSES).migrate().drop_field("payments", "payment", "cents")
 
 
 @pytest.mark.parametrize(
@@ -162,6 +172,7 @@ def test_the_command_takes_classes_and_leaves_states_out(tmp_path: Path) -> None
     (plan,) = lines(
         "migrate", SAMPLES / OLD[0], tmp_path / "out", "--dry-run",
         "--uid", "shapes", "--skip-state", "shapes/shape", "--kryo-classes", classes,
+        "--rename-class", "shop.Parcel=shop.Packet",
     )  # fmt: skip
     assert plan["metadata_version"] == 5
     assert not (tmp_path / "out").exists()
@@ -171,6 +182,8 @@ def test_the_command_takes_classes_and_leaves_states_out(tmp_path: Path) -> None
     ("options", "message"),
     [
         (["--skip-state", "shape"], "--skip-state shape: expected OPERATOR/STATE"),
+        (["--rename-class", "shop.Shape"], "--rename-class shop.Shape: expected OLD=NEW"),
+        (["--rename-class", "shop.Shap=a.B"], "no serializer or value names class shop.Shap;"),
         (["--skip-state", "shapes/colour"], "has no state 'colour'"),
         (["--target", "1.20"], "'1.20' is not one of"),
     ],
