@@ -60,12 +60,14 @@ class Crossing:
         metadata_version: The version of its ``_metadata``.
         target: The release that is to restore it.
         backend: The state backend of the job that is to restore it; empty if nobody has said.
+        is_nameless: Whether no operator has a name, though the version of ``_metadata`` has names.
     """
 
     written: FlinkVersionRange
     metadata_version: int
     target: Release
     backend: str = ""
+    is_nameless: bool = False
 
     @property
     def is_back(self) -> bool:
@@ -81,6 +83,16 @@ def always(_crossing: Crossing) -> bool:
 def from_1_to_2(crossing: Crossing) -> bool:
     """Whether Flink 1 wrote the snapshot, and Flink 2 is to restore it."""
     return crossing.written.newest < _FLINK_2 <= crossing.target
+
+
+def made_by_1_to_2(crossing: Crossing) -> bool:
+    """Whether the job of Flink 1 made the state that Flink 2 is to restore, migrated or not.
+
+    Flink 2 stores the name of each operator, Flink 1 none: what is written for Flink 2 and has no
+    names was migrated. Migration changes the bytes of Kryo, and no state that is others' own.
+    """
+    is_migrated = crossing.is_nameless and crossing.target >= _FLINK_2
+    return is_migrated or from_1_to_2(crossing)
 
 
 def to_another(crossing: Crossing) -> bool:

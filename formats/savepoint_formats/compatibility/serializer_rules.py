@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.compatibility.releases import always, from_1_to_2, to_another
+from savepoint_formats.compatibility.releases import (
+    always,
+    from_1_to_2,
+    made_by_1_to_2,
+    to_another,
+)
 from savepoint_formats.compatibility.rules import Rule
 from savepoint_formats.compatibility.verdicts import Verdict
 from savepoint_formats.layout import FLINK_2_COLLECTIONS
@@ -104,7 +109,7 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
     Rule(
         "scala",
         Verdict.NOT_RESTORABLE,
-        from_1_to_2,
+        made_by_1_to_2,
         _of_class(_SCALA),
         "Flink 2 has no API for Scala, and so not the class of this serializer snapshot",
         "move the state to types of Java before you leave Flink 1; or read it here, and write the"
@@ -114,7 +119,7 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
     Rule(
         "replaced-serializer",
         Verdict.AFTER_MIGRATION,
-        from_1_to_2,
+        made_by_1_to_2,
         _of_class(*_REPLACED),
         "Flink 2 does not have this class of a serializer snapshot, which newer releases of Flink 1"
         " read but do not write any more",
@@ -124,7 +129,7 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
     Rule(
         "two-phase-commit",
         Verdict.NOT_RESTORABLE,
-        from_1_to_2,
+        made_by_1_to_2,
         _of_class(_TWO_PHASE),
         "sinks of this kind are gone from Flink 2's API, and the class of the serializer snapshot"
         " is in another package",
@@ -135,7 +140,7 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
     Rule(
         "kafka-producer",
         Verdict.NOT_RESTORABLE,
-        from_1_to_2,
+        made_by_1_to_2,
         _of_class(_KAFKA_PRODUCER),
         "Kafka's connector for Flink 2 has no FlinkKafkaProducer",
         "stop the job with a savepoint, so that the sink commits; use KafkaSink, and leave this"
@@ -155,7 +160,7 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
     Rule(
         "java-serialized",
         Verdict.UNKNOWN,
-        from_1_to_2,
+        made_by_1_to_2,
         _of_class(_JAVA),
         "values are objects as Java's serialization writes them: they are read if all their classes"
         " are there, with the same serialVersionUID",

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.compatibility.releases import always, from_1_to_2, to_another
+from savepoint_formats.compatibility.releases import (
+    always,
+    made_by_1_to_2,
+    to_another,
+)
 from savepoint_formats.compatibility.rules import Rule
 from savepoint_formats.compatibility.serializer_rules import NOTES_2_0
 from savepoint_formats.compatibility.verdicts import Verdict
@@ -193,7 +197,7 @@ SNAPSHOT_RULES: tuple[Rule[SnapshotFacts], ...] = (
     Rule(
         "major-version",
         Verdict.RESTORABLE,
-        from_1_to_2,
+        made_by_1_to_2,
         _whole,
         "Flink promises nothing of state from 1.x to 2.x: no rule speaks against what is restorable"
         " here, which is not the same",
@@ -348,7 +352,7 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
     Rule(
         "connector",
         Verdict.UNKNOWN,
-        from_1_to_2,
+        made_by_1_to_2,
         _of_connector,
         "it is the state of a source or sink, in the format of its connector. Connectors for"
         " Flink 1 do not run on Flink 2, and whether the newer one reads it, it alone knows",
@@ -359,7 +363,7 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
     Rule(
         "kafka-consumer",
         Verdict.NOT_RESTORABLE,
-        from_1_to_2,
+        made_by_1_to_2,
         _of_kafka_consumer,
         "it is that of FlinkKafkaConsumer, which Flink 2 does not run",
         "read the offsets here, let a KafkaSource begin with them, and leave this state out"

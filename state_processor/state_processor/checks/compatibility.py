@@ -26,7 +26,7 @@ from savepoint_formats.compatibility.state_rules import (
     STATE_RULES,
 )
 from savepoint_formats.compatibility.verdicts import Verdict, worst
-from savepoint_formats.metadata import FlinkVersionRange
+from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
 from savepoint_formats.printable import html_table
 
 if TYPE_CHECKING:
@@ -203,4 +203,6 @@ def _crossing(snapshot: Snapshot, target: str, written_by: str, backend: str) ->
             )
         written = FlinkVersionRange(writer, writer)
     version = snapshot.metadata.version
-    return Crossing(written, version, target_release(target), backend)
+    names = (operator.name for operator in snapshot.metadata.operators)
+    is_nameless = version >= MetadataVersion.OPERATOR_NAMES and not any(names)
+    return Crossing(written, version, target_release(target), backend, is_nameless)
