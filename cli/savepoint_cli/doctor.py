@@ -55,8 +55,8 @@ def doctor(
     """Tell whether Flink RELEASE restores the savepoint at PATH: per operator and state, and why not.
 
     Worst comes "silent corruption": Flink may restore wrong values, and does not notice it. Then "not restorable", "restorable after migration" if the savepoint can be rewritten,
-    "unknown" if it does not tell. Each finding has its reason, what to do, and its source. No key
-    or value is read. Exit codes: 0 all is restorable, 3 not all is, 1 it can't be read.
+    "unknown" if it does not tell. Each finding has its reason, what to do, and its source. Headers
+    are read, and the first 256 MiB of POJOs are looked at. Exit codes: 0 all is restorable, 3 not all is, 1 it can't be read.
 
     \b
     savepoint doctor s3://jobs/orders/savepoint-1a2b --target 2.2 --backend rocksdb

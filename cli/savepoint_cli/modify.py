@@ -253,9 +253,10 @@ def convert(
     help="A jar, or a directory of class files, which tells the fields of classes. Repeatable.",
 )
 def classes(output: Output, path: str, jars: tuple[str, ...], **uids: Any) -> None:
-    """Print the classes that Kryo wrote and that have to be described, as YAML to fill in.
+    """Print the classes of values that have to be described, as YAML to fill in.
 
-    All objects of Kryo in the savepoint at PATH are read. Behind one of an unknown class nothing can
+    Kryo wrote their objects, or they extend a POJO, and no serializer describes them. All objects of
+    Kryo and all POJOs in the savepoint at PATH are read. Behind one of an unknown class nothing can
     be: give the file with its fields as --classes, and the next classes are added to it. Class files
     of the job fill in the fields. They are read as bytes, no class is loaded.
 
@@ -309,8 +310,8 @@ def migrate(
     """Copy the savepoint of Flink 1.x at PATH to OUT, as Flink 2.x restores it.
 
     Objects of Kryo are written as Kryo 5 has them, and the List, Map and Set fields of POJOs with
-    the serializers that Flink 2.x has for them, by Spark. All else is copied. What savepoint doctor
-    calls restorable after a migration is so afterwards.
+    the serializers that Flink 2.x has for them, by Spark. All else is copied. What can't be taken
+    along, or is not known, is refused, all of it at once, but for what --skip-state leaves out.
 
     \b
     savepoint migrate s3://jobs/flink-1.20 s3://jobs/flink-2.2 --target 2.2

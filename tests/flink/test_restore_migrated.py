@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support import depot
 from support.flink_restore import BACKENDS, FlinkRestore, KeyedState, Operator
-from support.object_classes import CLASSES
+from support.object_classes import CARD, CLASSES
 from support.object_samples import UIDS
 from support.sample_rows import SAMPLES
 
@@ -53,7 +53,7 @@ def test_flink_2_sees_what_a_job_of_its_own_has_written(
     spark: SparkSession, flink_restore: FlinkRestore, tmp_path: Path, written_by: str
 ) -> None:
     path = str(SAMPLES / f"objects-1.20.5-{written_by}")
-    old = Savepoint.load(spark, path, uids=UIDS, kryo_classes=CLASSES)
+    old = Savepoint.load(spark, path, uids=UIDS, kryo_classes=(*CLASSES, CARD))
     old.migrate("2.2").write(str(tmp_path / "migrated"))
     own = flink_restore(SAMPLES / "objects-2.2.1-hashmap-canonical", *JOB)
     for backend in BACKENDS:

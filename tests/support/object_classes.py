@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from state_processor import kryo_class
 
+_CARD = {"card": "java.lang.String", "cents": "long", "month": "int", "payer": "java.lang.String"}
+CARD = kryo_class("shop.CardPayment", _CARD, is_pojo=True, superclass="shop.Payment")
+"""A subclass of a POJO that only the files of RocksDB describe."""
+
 CLASSES = (
     kryo_class("shop.Parcel", {"id": "long", "content": "java.lang.String"}, is_final=True),
     kryo_class("shop.Shape$Circle", {"radius": "int"}, is_final=True),

@@ -1,12 +1,20 @@
-"""The facts of an operator, from the headers of its files. No key or value of it is read."""
+"""The facts of an operator, from the headers of its files, and from values of POJOs if asked.
+
+A subclass of a POJO that the user has described is as one that a header names.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from savepoint_formats.compatibility.facts import OperatorFacts, StateFacts, uses_of
-from savepoint_formats.errors import SavepointError
+from savepoint_formats.compatibility.subclasses import seen_subclasses
+from savepoint_formats.errors import SavepointError, SchemaChangeError
+from savepoint_formats.snapshots.extracted import Extraction
+from savepoint_formats.snapshots.subclasses import kryo_in, with_subclasses
 from savepoint_formats.state_files.header import (
     DISTRIBUTION_MODE,
     KEY_SERIALIZER,
@@ -25,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from savepoint_formats.compatibility.facts import SerializerUse
+    from savepoint_formats.compatibility.subclasses import Glance, SeenSubclasses
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState, SubtaskState
     from savepoint_formats.snapshots import TypeSerializerSnapshot
@@ -45,6 +54,7 @@ def operator_facts(
     uid: str | None,
     catalog: OperatorCatalog,
     kryo: KryoDialect | None,
+    glance: Glance | None = None,
 ) -> tuple[OperatorFacts, tuple[str, ...]]:
     """What the rules look at of an operator, and why some of it is not known.
 
@@ -54,10 +64,15 @@ def operator_facts(
         uid: Its uid, if somebody knows it.
         catalog: Its states; those in a format that is not Flink's are taken from here.
         kryo: What is known of the Kryo that wrote object graphs.
+        glance: How much is looked at of values of POJOs, for subclasses that nobody has described;
+            None if they are of no interest.
     """
     collected = _Collected(directory, kryo)
     for subtask in record.subtasks:
         collected.read(subtask)
+    if glance is not None and kryo is not None:
+        for name, seen in seen_subclasses(directory, record, catalog, kryo, glance).items():
+            collected.note(name, seen)
     raw = (
         StateFacts(state.name, state.kind.value) for state in catalog.states if state.kind.is_raw
     )
@@ -83,9 +98,16 @@ class _Collected:
             except SavepointError as error:
                 self.problems.append(f"subtask {subtask.index}: {error}")
 
+    def note(self, name: str, seen: SeenSubclasses) -> None:
+        """Adds what was seen of the values of a state."""
+        for place, facts in self.states.items():
+            if place[1] == name:
+                subclasses = tuple(sorted({subclass.class_name for subclass in seen.values}))
+                self.states[place] = replace(facts, subclasses=subclasses, unseen=seen.unseen)
+
     def _read_keyed(self, subtask: SubtaskState) -> None:
         for header in keyed_headers(self._directory, subtask):
-            self._key = tuple(_uses(KEY_SERIALIZER, header.key_serializer.snapshot))
+            self._key = tuple(self._uses(KEY_SERIALIZER, header.key_serializer.snapshot))
             counts = Counter(info.name for info in header.states)
             for info in header.states:
                 self._add(info, is_repeated=counts[info.name] > 1)
@@ -101,15 +123,20 @@ class _Collected:
     def _add(
         self, info: StateMetaInfo, *, is_keyed: bool = True, is_repeated: bool = False
     ) -> None:
-        own = (use for role, entry in info.serializers for use in _uses(role, entry.snapshot))
+        own = (use for role, entry in info.serializers for use in self._uses(role, entry.snapshot))
         key = self._key if is_keyed else ()
         facts = StateFacts(info.name, _kind(info), (*key, *own), is_repeated)
         self.states.setdefault((is_keyed, info.name), facts)
 
-
-def _uses(role: str, snapshot: TypeSerializerSnapshot) -> Iterator[SerializerUse]:
-    """A serializer and those within it; the path begins with what it is for."""
-    return uses_of(snapshot, role.removesuffix("_SERIALIZER").lower().replace("_", " "))
+    def _uses(self, role: str, snapshot: TypeSerializerSnapshot) -> Iterator[SerializerUse]:
+        """A serializer and those within it; the path begins with what it is for."""
+        classes = () if self._kryo is None else self._kryo.classes
+        if any(described.superclass for described in classes):
+            is_of_flink_1 = self._kryo is not None and not self._kryo.is_5
+            with suppress(SchemaChangeError):
+                extraction = Extraction(classes, kryo_in(snapshot), is_of_flink_1)
+                snapshot = with_subclasses(snapshot, extraction)
+        return uses_of(snapshot, role.removesuffix("_SERIALIZER").lower().replace("_", " "))
 
 
 def _kind(info: StateMetaInfo) -> str:

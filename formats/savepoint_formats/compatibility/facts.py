@@ -66,12 +66,16 @@ class StateFacts:
         kind: What it is to the job: ``value``, ``map``, ``timers``, ``union list``, ...
         serializers: All of its serializers, those within others too.
         is_repeated: Whether keyed state of the operator has the name twice.
+        subclasses: The subclasses of POJOs among its values that nobody has described.
+        unseen: Why not all of its values were looked at for those; empty if there was no need.
     """
 
     name: str
     kind: str
     serializers: tuple[SerializerUse, ...] = ()
     is_repeated: bool = False
+    subclasses: tuple[str, ...] = ()
+    unseen: str = ""
 
 
 @dataclass(frozen=True, slots=True)

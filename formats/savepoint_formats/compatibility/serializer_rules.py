@@ -43,6 +43,10 @@ _REPLACED = (
 )
 
 
+HEALED_BY_MIGRATION = frozenset(["kryo", "kryo-collection"])
+"""The rules about what ``migrate`` writes for Flink 2; nothing else is restorable by it."""
+
+
 def _is_collection_field(use: SerializerUse) -> bool:
     is_kryo = use.snapshot_class == KRYO
     return is_kryo and use.is_field and use.type_class in FLINK_2_COLLECTIONS

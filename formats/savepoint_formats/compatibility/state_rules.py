@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.compatibility.releases import (
     always,
+    from_1_to_2,
     made_by_1_to_2,
     to_another,
 )
@@ -167,6 +168,15 @@ def _of_connector(state: StateFacts) -> Iterator[str]:
 def _of_kafka_consumer(state: StateFacts) -> Iterator[str]:
     if state.kind == "union list" and state.name == _OF_KAFKA_CONSUMER:
         yield ""
+
+
+def _undescribed(state: StateFacts) -> Iterator[str]:
+    yield from state.subclasses
+
+
+def _unseen(state: StateFacts) -> Iterator[str]:
+    if state.unseen:
+        yield state.unseen
 
 
 def _repeated(state: StateFacts) -> Iterator[str]:
@@ -369,6 +379,28 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
         "read the offsets here, let a KafkaSource begin with them, and leave this state out"
         " (savepoint remove-operator)",
         f"{NOTES_2_0} (SourceFunction)",
+    ),
+    Rule(
+        "pojo-subclass",
+        Verdict.UNKNOWN,
+        from_1_to_2,
+        _undescribed,
+        "values are of a subclass of a POJO that no serializer snapshot describes. Flink 2 makes its"
+        " serializer of the class alone: where that has a List, Map or Set, or a field that is Kryo's,"
+        " it reads the bytes of Flink 1 as what they are not",
+        "describe the class, and what it extends, by --classes (kryo_class(…, superclass=…)): then"
+        " the doctor sees its fields, and savepoint migrate writes them",
+        "PojoSerializer.getSubclassSerializer, TypeExtractor",
+    ),
+    Rule(
+        "pojo-unseen",
+        Verdict.UNKNOWN,
+        from_1_to_2,
+        _unseen,
+        "values of POJOs may be of subclasses that no serializer snapshot describes, and not all of"
+        " them were looked at",
+        "savepoint migrate PATH OUT --target 2.2 --dry-run looks at all values of all states",
+        "PojoSerializer.getSubclassSerializer",
     ),
     Rule(
         "state-twice",

@@ -22,6 +22,7 @@ from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo_collections import collection_places
 from savepoint_formats.values.recoding import Recoding, holds_kryo
 from state_processor.changing.collection_elements import described_elements, observed_elements
+from state_processor.changing.migration_limits import refusals
 from state_processor.changing.stored_elements import (
     StoredElements,
     element_layout,
@@ -106,6 +107,7 @@ def migration_of(operator: Operator, removed: frozenset[str]) -> Migration | Non
     """
     planning = _Planning.of(operator, removed)
     with within(f"operator {operator.name}"):
+        planning.problems.extend(refusals(operator, removed))
         migration = planning.migration()
         if planning.problems:
             raise MigrationError("; ".join(planning.problems))

@@ -1,13 +1,18 @@
-"""Classes of the user that Kryo wrote, of which nobody has said what fields they have."""
+"""Classes of the user in values, of which nobody has said what fields they have.
+
+Kryo wrote them, or the serializer of a POJO that they extend.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from savepoint_formats.compatibility.subclasses import Glance, seen_subclasses
 from savepoint_formats.errors import within
 from savepoint_formats.pass_through.recoded_entries import entry_layouts
 from savepoint_formats.values.recoding import holds_kryo, unknown_class
+from savepoint_formats.values.subclass_values import Subclass
 from state_processor.changing.stored_elements import StoredElements, element_layout, stored_elements
 from state_processor.changing.stored_rows import stored_pieces
 
@@ -20,11 +25,11 @@ if TYPE_CHECKING:
     from state_processor.snapshot.operator import Operator
 
 
-def classes_to_describe(operator: Operator) -> Counter[tuple[str, str]]:
+def classes_to_describe(operator: Operator) -> Counter[tuple[Subclass, str]]:
     """The classes in the states of an operator that have to be described, each with its state.
 
     Of each value it is the first one, behind which nothing can be read: what is described then may
-    have others in it.
+    have others in it. A class that Kryo wrote has no superclass here.
 
     Returns:
         Class and state -> the number of such values.
@@ -34,11 +39,16 @@ def classes_to_describe(operator: Operator) -> Counter[tuple[str, str]]:
     """
     kryo = operator.kryo
     assert kryo is not None  # as it is one of a savepoint
+    counts: Counter[tuple[Subclass, str]] = Counter()
     with within(f"operator {operator.name}"):
-        names = (
-            (unknown_class(layout, data, kryo), state) for state, layout, data in _parts(operator)
-        )
-        return Counter((name, state) for name, state in names if name is not None)
+        for state, layout, data in _parts(operator):
+            name = unknown_class(layout, data, kryo)
+            if name is not None:
+                counts[Subclass(name, ""), state] += 1
+        known = operator.directory, operator.record, operator.catalog, kryo
+        for state, seen in seen_subclasses(*known, Glance(None)).items():
+            counts.update({(subclass, state): count for subclass, count in seen.values.items()})
+    return counts
 
 
 def _parts(operator: Operator) -> Iterator[tuple[str, Layout, bytes]]:

@@ -1,6 +1,7 @@
 """Whether a release of Flink restores a snapshot: per operator and state, by the rules.
 
-Only ``_metadata`` and the headers of files are read. What no rule speaks against is restorable, as
+``_metadata`` and the headers of files are read. From Flink 1 to 2, values of POJOs are looked at, too,
+for subclasses that no header describes, up to a number of bytes. What no rule speaks against is restorable, as
 far as anybody knows: neither the code of the job nor the connectors of the target are looked at.
 """
 
@@ -13,6 +14,7 @@ from savepoint_formats.compatibility.collected import operator_facts
 from savepoint_formats.compatibility.facts import SnapshotFacts
 from savepoint_formats.compatibility.releases import (
     Crossing,
+    from_1_to_2,
     release,
     release_text,
     target_release,
@@ -25,6 +27,7 @@ from savepoint_formats.compatibility.state_rules import (
     SNAPSHOT_RULES,
     STATE_RULES,
 )
+from savepoint_formats.compatibility.subclasses import Glance
 from savepoint_formats.compatibility.verdicts import Verdict, worst
 from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
 from savepoint_formats.printable import html_table
@@ -93,11 +96,12 @@ class OperatorCompatibility:
     states: tuple[StateCompatibility, ...]
 
     @classmethod
-    def of(cls, operator: Operator, crossing: Crossing) -> OperatorCompatibility:
+    def of(
+        cls, operator: Operator, crossing: Crossing, glance: Glance | None
+    ) -> OperatorCompatibility:
         """What the rules say of an operator and of its states."""
-        facts, problems = operator_facts(
-            operator.directory, operator.record, operator.uid, operator.catalog, operator.kryo
-        )
+        known = operator.record, operator.uid, operator.catalog, operator.kryo
+        facts, problems = operator_facts(operator.directory, *known, glance)
         unread = (replace(_UNREAD, where=problem) for problem in problems)
         findings = (*all_findings(OPERATOR_RULES, facts, crossing), *unread)
         states = tuple(
@@ -165,8 +169,10 @@ class Compatibility:
         """What the rules say of a snapshot; see ``Savepoint.compatibility``."""
         crossing = _crossing(snapshot, target, written_by, backend)
         findings = all_findings(SNAPSHOT_RULES, SnapshotFacts(snapshot.metadata), crossing)
+        glance = Glance() if from_1_to_2(crossing) else None
         operators = tuple(
-            OperatorCompatibility.of(operator, crossing) for operator in snapshot.operators()
+            OperatorCompatibility.of(operator, crossing, glance)
+            for operator in snapshot.operators()
         )
         verdict = worst((_worst(findings), *(operator.verdict for operator in operators)))
         return cls(

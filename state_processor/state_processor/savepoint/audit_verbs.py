@@ -57,8 +57,9 @@ class AuditVerbs(Snapshot):
     ) -> Compatibility:
         """Whether a release of Flink restores the savepoint, per operator and state, and why not.
 
-        Follows rules, each of which names its source. Reads ``_metadata`` and the headers of files,
-        not a key or value; so it knows neither the code of the job nor which classes values are of.
+        Follows rules, each of which names its source. Reads ``_metadata`` and the headers of files;
+        from Flink 1 to 2 it looks at values of POJOs, too, up to 256 MiB of them, for subclasses that
+        no header describes. It knows neither the code of the job nor which objects Kryo wrote.
 
         Args:
             target: The release that is to restore it: ``1.18`` to ``2.3``.

@@ -273,9 +273,10 @@ class SavepointChanges(StateChanges):
         return replace(writer, operators=operators, is_canonical=True)
 
     def classes_to_describe(self) -> tuple[ClassToDescribe, ...]:
-        """The classes of the user in objects of Kryo, of which nobody has said what fields they have.
+        """The classes of the user in values, of which nobody has said what fields they have.
 
-        All objects are read. Behind one of an unknown class nothing can be: once that is described,
+        They are those of objects of Kryo, and subclasses of POJOs that no serializer describes. All
+        objects of Kryo are read, and all values of POJOs looked at. Behind one of an unknown class nothing can be: once that is described,
         there may be others. What operators are removed or made anew has none.
 
         Returns:
@@ -292,10 +293,15 @@ class SavepointChanges(StateChanges):
         changes = (planned.change for planned in self.writer().operators)
         sources = (change.operator for change in changes if change is not None)
         places: dict[str, dict[str, int]] = {}
+        superclasses: dict[str, str] = {}
         for operator in sources:
-            for (name, state), count in changing.classes_to_describe(operator).items():
-                places.setdefault(name, {})[f"{operator.name}/{state}"] = count
-        return tuple(ClassToDescribe(name, places[name]) for name in sorted(places))
+            for (subclass, state), count in changing.classes_to_describe(operator).items():
+                name, place = subclass.class_name, f"{operator.name}/{state}"
+                places.setdefault(name, {})[place] = places.get(name, {}).get(place, 0) + count
+                superclasses[name] = superclasses.get(name) or subclass.superclass
+        return tuple(
+            ClassToDescribe(name, places[name], superclasses[name]) for name in sorted(places)
+        )
 
     def migrate(
         self, target: FlinkRelease = "2.2", *, rename_classes: Mapping[str, str] | None = None

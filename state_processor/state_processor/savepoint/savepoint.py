@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from savepoint_formats.layout import KryoClass
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
     from state_processor.snapshot.key_types import GivenType
     from state_processor.types.described_classes import DescribedClasses
@@ -143,9 +144,15 @@ class Savepoint(AuditVerbs, SavepointChanges):
         library, savepoint = ClassLibrary.of(places), self
         while True:
             known = {described.class_name for described in savepoint.kryo.classes}
-            unknown = (named.class_name for named in savepoint.classes_to_describe())
+            unknown = {
+                named.class_name: named.superclass for named in savepoint.classes_to_describe()
+            }
             described = library.described(unknown)
-            more = [description for description in described if description.class_name not in known]
+            more = [
+                _extending(description, unknown.get(description.class_name, ""))
+                for description in described
+                if description.class_name not in known
+            ]
             if not more:
                 return savepoint
             kryo = replace(savepoint.kryo, classes=(*savepoint.kryo.classes, *more))
@@ -155,3 +162,8 @@ class Savepoint(AuditVerbs, SavepointChanges):
     def writer(self) -> SavepointWriter:
         """What writes a savepoint that is based on this one; as yet a copy of it."""
         return SavepointWriter.of(self, None)
+
+
+def _extending(described: KryoClass, superclass: str) -> KryoClass:
+    """A description of a class whose values stand for a POJO, if they do."""
+    return replace(described, is_pojo=True, superclass=superclass) if superclass else described

@@ -109,19 +109,32 @@ def class_descriptions_text(
         unknown: Those to fill in.
         reason: Why class files did not fill them in, by the name of a class.
     """
-    known = [_described(description) for description in described]
-    return "\n".join([*known, *(_to_fill_in(named, reason) for named in unknown)]) or "[]"
+    missing = {named.class_name: named for named in unknown}
+    known = [
+        _described(description, missing.pop(description.class_name, None))
+        for description in described
+    ]
+    return "\n".join([*known, *(_to_fill_in(named, reason) for named in missing.values())]) or "[]"
 
 
-def _described(described: KryoClass) -> str:
+def _described(described: KryoClass, unknown: ClassToDescribe | None) -> str:
+    """A description, and what it lacks if the class is not known for all that."""
     text: str = yaml.safe_dump(
         [kryo_class_members(described)], sort_keys=False, allow_unicode=True, width=100
     )
-    return text.rstrip("\n")
+    lacks = [] if unknown is None else [*_places(unknown), f"# extends: {unknown.superclass}"]
+    return "\n".join([*lacks, text.rstrip("\n")])
+
+
+def _places(unknown: ClassToDescribe) -> list[str]:
+    return [f"# {place}: {count} values" for place, count in unknown.values.items()]
 
 
 def _to_fill_in(unknown: ClassToDescribe, reason: Callable[[str], str | None] | None) -> str:
-    places = [f"# {place}: {count} values" for place, count in unknown.values.items()]
+    places = _places(unknown)
     if reason is not None and (why := reason(unknown.class_name)) is not None:
         places.append(f"# {why}")
-    return "\n".join([*places, f"- class: {unknown.class_name}", _TO_FILL_IN])
+    lines = [*places, f"- class: {unknown.class_name}", _TO_FILL_IN]
+    if unknown.superclass:
+        lines += ["  pojo: true", f"  extends: {unknown.superclass}"]
+    return "\n".join(lines)

@@ -14,13 +14,16 @@ DescribedClasses = Iterable[KryoClass] | str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True)
 class ClassToDescribe:
-    """A class of the user in objects of Kryo, of which nobody has said what fields it has.
+    """A class of the user in values, of which nobody has said what fields it has.
 
     Attributes:
         class_name: Its full name.
         values: State -> in how many values it is the first that is not known, behind which nothing
             can be read; states are named ``operator/state``.
+        superclass: The POJO that its values stand for, where it is a subclass that no serializer
+            describes; empty where Kryo wrote its objects.
     """
 
     class_name: str
     values: Mapping[str, int]
+    superclass: str = ""

@@ -26,11 +26,12 @@ def test_values_are_those_of_the_same_job_in_flink_2(
     spark: SparkSession, tmp_path: Path, written_by: str
 ) -> None:
     path, out = str(SAMPLES / f"objects-1.20.5-{written_by}"), str(tmp_path / "out")
-    old = Savepoint.load(spark, path, uids=UIDS, kryo_classes=(*CLASSES, CARD))
+    known = (*CLASSES, CARD)
+    old = Savepoint.load(spark, path, uids=UIDS, kryo_classes=known)
     written = old.migrate().write(out)
     changed = {one.operator for one in written.operators if one.action == "changed"}
     assert changed - {"payments"} == {"baskets", "crates", "shapes"}
-    migrated, own = opened(out, CLASSES), opened("objects-2.2.1-hashmap-canonical", CLASSES)
+    migrated, own = opened(out, known), opened("objects-2.2.1-hashmap-canonical", known)
     assert migrated.metadata.version == 5
     for uid in changed:
         assert by_id(migrated, f"{uid}.keyed_state") == by_id(own, f"{uid}.keyed_state")

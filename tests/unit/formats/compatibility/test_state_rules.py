@@ -42,7 +42,9 @@ OF_SAMPLES = {
     "metadata-version": ("states-2.2.1-rocksdb-native", "2.0", "", ""),
     "major-version": ("states-1.20.5-rocksdb-native", "2.2", "", ""),
     "max-parallelism": ("states-2.2.1-rocksdb-native", "2.2", "", ""),
+    "pojo-subclass": ("objects-1.20.5-hashmap-native", "2.2", "", "payment"),
 }
+
 OF_CORPUS = {
     "java-serialized": ("complexKeyed-flink1.18", "2.2", "", "_default_"),
     "backend-format-before-1.13": (
@@ -104,11 +106,12 @@ def test_an_operator_of_flink_2_without_uid() -> None:
         ("raw-state", StateFacts("raw_keyed_state", "raw keyed")),
         ("kafka-consumer", StateFacts("topic-partition-offset-states", "union list")),
         ("state-twice", StateFacts("total", "value", is_repeated=True)),
+        ("pojo-unseen", StateFacts("total", "value", unseen="there are more values")),
     ],
 )
 def test_states_that_no_sample_has(rule: str, state: StateFacts) -> None:
     assert [one.rule for one in all_findings(STATE_RULES, state, FROM_1_TO_2)] == [rule]
-    plain = replace(state, name="total", kind="value", is_repeated=False)
+    plain = replace(state, name="total", kind="value", is_repeated=False, unseen="")
     assert all_findings(STATE_RULES, plain, FROM_1_TO_2) == ()
 
 
@@ -123,6 +126,7 @@ def test_an_older_release_may_not_read_what_a_newer_one_wrote() -> None:
 def test_every_rule_has_a_test_a_reason_an_advice_and_a_source() -> None:
     found = set(OF_SAMPLES) | set(OF_CORPUS)
     made = {"in-flight", "no-uid", "raw-state", "kafka-consumer", "state-twice", "downgrade"}
+    made.add("pojo-unseen")
     rules = (
         *((one.name, one.reason, one.advice, one.source) for one in SNAPSHOT_RULES),
         *((one.name, one.reason, one.advice, one.source) for one in OPERATOR_RULES),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support import voucher_classes
 from support.commands import run
-from support.object_classes import CLASSES
+from support.object_classes import CARD, CLASSES
 from support.object_samples import opened
 from support.sample_rows import SAMPLES
 
@@ -71,15 +71,15 @@ def test_what_class_files_do_not_tell_has_a_reason(name: str) -> None:
 
 
 def test_a_savepoint_is_described_by_the_classes_of_its_job(tmp_path: Path) -> None:
-    savepoint = opened("objects-1.20.5-hashmap-native").with_classes_of([JAR])
-    assert savepoint.kryo.classes == CLASSES
+    savepoint = opened("objects-1.20.5-hashmap-native", (CARD,)).with_classes_of([JAR])
+    assert savepoint.kryo.classes == (CARD, *CLASSES)
     assert savepoint.classes_to_describe() == ()
     with zipfile.ZipFile(JAR) as archive:
         archive.extract("shop/Parcel.class", tmp_path)
     sample = SAMPLES / "objects-1.20.5-hashmap-native"
     code, output = run("classes", sample, "--uid", "shapes", "--jar", tmp_path)
     assert code == 0
-    assert [one.fields for one in described_classes(output, "printed")[1:]] == [(), ()]
+    assert [one.fields for one in described_classes(output, "printed")[1:]] == [(), (), ()]
     assert "# there is no class file of shop.Shape$Circle\n" in output
 
 

@@ -1,0 +1,161 @@
+"""Which states have values of subclasses of POJOs that nobody has described.
+
+Flink writes such a value by a serializer that it makes of the class when it meets it. No header says
+how it lies, so that the bytes of values are looked at: in bulk, and of large states the first ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.errors import SavepointError
+from savepoint_formats.layout import MapOf
+from savepoint_formats.pass_through.recoded_entries import entry_layouts
+from savepoint_formats.program.spans import Spans, bytes_of
+from savepoint_formats.sources.entry_source import SourceSettings
+from savepoint_formats.sources.keyed_source import keyed_source
+from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
+from savepoint_formats.state_files.header import OperatorBackendHeader
+from savepoint_formats.state_files.operator_state import read_elements
+from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.tables.catalog import raw_keyed_handle
+from savepoint_formats.values.subclass_values import holds_pojo, undescribed_subclasses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.state_files.state import State
+    from savepoint_formats.tables.catalog import OperatorCatalog
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.values.subclass_values import Subclass
+
+    Values = Iterator[tuple[Layout, pa.LargeBinaryArray]]
+
+MOST_BYTES = 256 << 20
+_PIECE_SIZE = 16 << 20
+
+
+@dataclass
+class Glance:
+    """How much is looked at.
+
+    Attributes:
+        left: The bytes that may still be looked at; None if all may.
+    """
+
+    left: int | None = MOST_BYTES
+
+    def takes(self, data: pa.LargeBinaryArray) -> bool:
+        """Whether these bytes may be looked at, which counts them."""
+        if self.left is None:
+            return True
+        if self.left <= 0:
+            return False
+        self.left -= data.nbytes
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class SeenSubclasses:
+    """What is known of the values of a state.
+
+    Attributes:
+        values: Subclass that nobody has described -> the number of values in which it is the first.
+        unseen: Why not all values were looked at; empty if all were.
+    """
+
+    values: Counter[Subclass] = field(default_factory=Counter)
+    unseen: str = ""
+
+
+def seen_subclasses(
+    directory: SnapshotDirectory,
+    record: OperatorState,
+    catalog: OperatorCatalog,
+    kryo: KryoDialect,
+    glance: Glance,
+) -> dict[str, SeenSubclasses]:
+    """The states of an operator that may have values of subclasses, by name, and what they have.
+
+    Args:
+        directory: Where the snapshot is.
+        record: The operator.
+        catalog: Its states, to whom the user's classes are known.
+        kryo: What is known of the Kryo that wrote object graphs.
+        glance: How much is looked at.
+    """
+    values = _StoredValues(directory, record, kryo)
+    states = (state for state in catalog.states if not state.kind.is_raw and _may_have(state))
+    return {state.name: _seen(values.of(state), kryo, glance) for state in states}
+
+
+def _may_have(state: State) -> bool:
+    return any(map(holds_pojo, filter(None, (state.stored, state.key, state.namespace))))
+
+
+def _seen(values: Values, kryo: KryoDialect, glance: Glance) -> SeenSubclasses:
+    seen: Counter[Subclass] = Counter()
+    try:
+        for layout, data in values:
+            if not glance.takes(data):
+                return SeenSubclasses(seen, "there are more values than are looked at")
+            seen.update(undescribed_subclasses(layout, data, kryo))
+    except SavepointError as error:
+        return SeenSubclasses(seen, str(error))
+    return SeenSubclasses(seen)
+
+
+@dataclass(frozen=True)
+class _StoredValues:
+    """The values of an operator's states, as the bytes that they are."""
+
+    directory: SnapshotDirectory
+    record: OperatorState
+    kryo: KryoDialect
+
+    def of(self, state: State) -> Values:
+        """Those of a state: keys, namespaces and values, or elements."""
+        return self._keyed(state) if state.kind.is_keyed else self._elements(state)
+
+    def _keyed(self, state: State) -> Values:
+        settings = SourceSettings(self.record.max_parallelism, self.kryo)
+        assert state.key is not None  # what makes it keyed
+        for subtask in self.record.subtasks:
+            handle, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
+            if handle is not None:
+                source = keyed_source(self.directory, handle, state.key, settings)
+                for piece in source.pieces(frozenset([state.name]), handle.key_groups):
+                    key, value = entry_layouts(piece.state)
+                    yield key, piece.entries.keys
+                    if value is not None:
+                        yield value, piece.entries.values
+            if raw is not None and state.kind is StateKind.TIMERS:
+                timers = RawKeyedSource(self.directory, raw, self.kryo, self.record.max_parallelism)
+                for piece in timers.pieces(frozenset([state.name]), raw.key_groups):
+                    yield entry_layouts(piece.state)[0], piece.entries.keys
+
+    def _elements(self, state: State) -> Values:
+        layout = state.stored
+        if state.kind is StateKind.BROADCAST and state.key is not None:
+            layout = MapOf(state.key, state.stored)
+        for subtask in self.record.subtasks:
+            handle = subtask.managed_operator_state
+            if handle is None or all(stored.name != state.name for stored in handle.states):
+                continue
+            header = OperatorBackendHeader.of_handle(self.directory, handle)
+            file = self.directory.file(handle.stream)
+            for piece in read_elements(
+                file, handle, state.name, is_compressed=header.is_compressed, size=_PIECE_SIZE
+            ):
+                chunk = Chunk(piece.data, file.path, piece.base)
+                yield layout, bytes_of(chunk, Spans(piece.starts, piece.ends))
+            if state.kind is StateKind.BROADCAST:
+                return  # all subtasks have the same

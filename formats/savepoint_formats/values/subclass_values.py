@@ -1,0 +1,97 @@
+"""Values of subclasses that no serializer's snapshot describes, and how they are found in bulk.
+
+Such a value has the flag 4 and the name of its class somewhere in its bytes; see ``pojo_values``.
+Bytes in which nothing looks like that have none. The others are walked one by one.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.errors import UndecodableError
+from savepoint_formats.layout import parts
+from savepoint_formats.values.pojo_values import IS_SUBCLASS
+from savepoint_formats.values.recoding import ValueWalk, holds_kryo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+# Longer names have no class file: a path has few thousand bytes, and a file name 255.
+_LONGEST_NAME = 0x03FF
+_LOOKS_NAMED = rf"(?s)\x04[\x00-\x{_LONGEST_NAME >> 8:02x}].[A-Za-z_$\x{{80}}-\x{{ff}}]"
+"""The flag, the size of the name in two bytes, and the first byte of the name."""
+
+
+class Subclass(NamedTuple):
+    """A class of values, and the POJO that they stand for."""
+
+    class_name: str
+    superclass: str
+
+
+@lru_cache(maxsize=1000)
+def holds_pojo(layout: Layout) -> bool:
+    """Whether a POJO may be in values of a layout, but for those that Kryo writes."""
+    return isinstance(layout, layouts.Pojo) or any(map(holds_pojo, parts(layout)))
+
+
+def undescribed_subclasses(
+    layout: Layout, data: pa.LargeBinaryArray, kryo: KryoDialect
+) -> Iterator[Subclass]:
+    """The subclasses in values that no snapshot and no description knows.
+
+    Args:
+        layout: The layout of the values.
+        data: The bytes of each.
+        kryo: The Kryo that wrote the objects.
+
+    Returns:
+        Of each value that has any, the first: nobody knows where it ends.
+
+    Raises:
+        FormatError: A value is damaged.
+        UnencodableError: It lies in another serializer, whose parts can't be told apart.
+    """
+    if not holds_pojo(layout):
+        return
+    likely = pc.fill_null(pc.match_substring_regex(data, _LOOKS_NAMED), fill_value=False)
+    for value in data.filter(likely).to_pylist():
+        walk = _LookingWalk(DataInputView(value), kryo, kryo)
+        try:
+            walk.recode(layout, layout)
+        except UndecodableError:
+            if walk.undescribed is not None:
+                yield walk.undescribed
+
+
+class _LookingWalk(ValueWalk):
+    """One value.
+
+    Attributes:
+        undescribed: The subclass that the value could not be read beyond.
+    """
+
+    undescribed: Subclass | None = None
+
+    def enters(self, layout: Layout) -> bool:
+        """Whether there may be POJOs, or objects that nobody can read."""
+        return holds_pojo(layout) or holds_kryo(layout)
+
+    def subclass(self, old: layouts.Pojo, new: layouts.Pojo, flags: int) -> None:
+        """A value of a subclass."""
+        start = self.view.position
+        if flags == IS_SUBCLASS:
+            name = self.view.read_utf()
+            if name not in dict(old.unregistered):
+                self.undescribed = Subclass(name, old.class_name)
+        self.view.position = start
+        super().subclass(old, new, flags)
