@@ -252,23 +252,34 @@ def convert(
     type=click.Path(),
     help="A jar, or a directory of class files, which tells the fields of classes. Repeatable.",
 )
-def classes(output: Output, path: str, jars: tuple[str, ...], **uids: Any) -> None:
+@click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    type=click.Path(),
+    help="A directory with .java files, which tell the same; it needs the extra java. Repeatable.",
+)
+def classes(
+    output: Output, path: str, jars: tuple[str, ...], sources: tuple[str, ...], **uids: Any
+) -> None:
     """Print the classes of values that have to be described, as YAML to fill in.
 
     Kryo wrote their objects, or they extend a POJO, and no serializer describes them. All objects of
     Kryo and all POJOs in the savepoint at PATH are read. Behind one of an unknown class nothing can
     be: give the file with its fields as --classes, and the next classes are added to it. Class files
-    of the job fill in the fields. They are read as bytes, no class is loaded.
+    or sources of the job fill in the fields. They are read and parsed, nothing is loaded or run.
 
     \b
     savepoint classes s3://jobs/flink-1.20
     savepoint classes s3://jobs/flink-1.20 --jar app.jar
+    savepoint classes s3://jobs/flink-1.20 --source src/main/java
     """
     from state_processor.types.class_descriptions import class_descriptions_text  # noqa: PLC0415  # YAML is slow
 
     savepoint, reason = open_savepoint(path, **uids), None
-    if jars:
-        savepoint, reason = savepoint.with_classes_of(jars), ClassLibrary.of(jars).reason
+    if jars or sources:
+        savepoint = savepoint.with_classes_of(jars, sources=sources)
+        reason = ClassLibrary.of(jars, sources).reason
     unknown = savepoint.classes_to_describe()
     output.text({}, class_descriptions_text(savepoint.kryo.classes, unknown, reason))
 

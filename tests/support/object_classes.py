@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from state_processor import kryo_class
 
-_CARD = {"card": "java.lang.String", "cents": "long", "month": "int", "payer": "java.lang.String"}
+_CARD = {"card": "java.lang.String", "month": "int", "cents": "long", "payer": "java.lang.String"}
 CARD = kryo_class("shop.CardPayment", _CARD, is_pojo=True, superclass="shop.Payment")
 """A subclass of a POJO that only the files of RocksDB describe."""
 

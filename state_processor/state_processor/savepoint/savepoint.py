@@ -121,27 +121,34 @@ class Savepoint(AuditVerbs, SavepointChanges):
         metadata = replace(self.metadata, operators=records)
         return replace(self, metadata=metadata, _operators=operators).writer()
 
-    def with_classes_of(self, places: Iterable[str | os.PathLike[str]]) -> Self:
-        """The savepoint, opened with descriptions of the classes that Kryo wrote out of class files.
+    def with_classes_of(
+        self,
+        places: Iterable[str | os.PathLike[str]] = (),
+        *,
+        sources: Iterable[str | os.PathLike[str]] = (),
+    ) -> Self:
+        """The savepoint, opened with descriptions of classes out of class files or sources.
 
         All objects of Kryo are read, once and again while there are other classes behind those that
-        were described. Class files are read as bytes; no class is loaded.
+        were described. Class files are read as bytes, sources are parsed; nothing is loaded or run.
 
         Args:
             places: Archives (``app.jar``), and directories of class files.
+            sources: Directories with ``.java`` files somewhere below them, for classes that are in
+                none of the places; they need the extra ``java``.
 
         Returns:
             The savepoint; ``kryo.classes`` has the descriptions, those given before among them, and
             ``classes_to_describe()`` what no class file told.
 
         Raises:
-            DescriptionError: One of the places is neither, or is damaged.
+            DescriptionError: One of the places is neither, or is damaged; or the extra is missing.
             FormatError: A class file is damaged.
 
         Example:
             >>> savepoint = Savepoint.open("s3://jobs/flink-1.20").with_classes_of(["app.jar"])
         """
-        library, savepoint = ClassLibrary.of(places), self
+        library, savepoint = ClassLibrary.of(places, sources), self
         while True:
             known = {described.class_name for described in savepoint.kryo.classes}
             unknown = {

@@ -1,4 +1,6 @@
-"""Class files in archives and directories, and the descriptions that they make; nothing is loaded.
+"""Class files in archives and directories, or sources, and the descriptions that they make.
+
+Nothing is loaded, compiled or run.
 
 A class is looked for where Java does: ``com/acme/Order.class``, in Spring's archives below
 ``BOOT-INF/classes``.
@@ -16,6 +18,7 @@ from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import DescriptionError
 from savepoint_formats.java.class_file import ClassFile
 from savepoint_formats.values.kryo.class_files import UndescribableError, described_class
+from state_processor.types.java_sources import JavaSources
 
 if TYPE_CHECKING:
     import os
@@ -33,27 +36,46 @@ _LARGEST = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class ClassLibrary:
-    """Where class files are.
+    """Where class files are, or sources of them.
 
     Attributes:
         places: Archives, and directories of class files.
+        sources: Source files, for classes that are in none of the places.
     """
 
     places: tuple[Path, ...]
+    sources: JavaSources | None = None
 
     @classmethod
-    def of(cls, places: Iterable[str | os.PathLike[str]]) -> ClassLibrary:
-        """Raises ``DescriptionError`` if one is neither an archive nor a directory."""
-        paths = tuple(map(Path, places))
+    def of(
+        cls,
+        places: Iterable[str | os.PathLike[str]],
+        sources: Iterable[str | os.PathLike[str]] = (),
+    ) -> ClassLibrary:
+        """Those in some places.
+
+        Args:
+            places: Archives, and directories of class files.
+            sources: Directories with source files somewhere below them.
+
+        Raises:
+            DescriptionError: A place is neither an archive nor a directory, or one of sources is no
+                directory; or nothing is installed that parses sources.
+        """
+        paths, folders = tuple(map(Path, places)), tuple(map(Path, sources))
+        for folder in folders:
+            if not folder.is_dir():
+                raise DescriptionError(f"{folder} is no directory of source files")
         for path in paths:
             if not path.is_dir() and not zipfile.is_zipfile(path):
                 raise DescriptionError(f"{path} is neither a jar nor a directory of class files")
-        return cls(paths)
+        return cls(paths, JavaSources(folders) if folders else None)
 
     def class_file(self, name: str) -> ClassFile | None:
         """The class of a name with slashes; None if there is none.
 
         Raises:
+            UndescribableError: Its source does not tell what a type in it is.
             FormatError: It is damaged.
             DescriptionError: It is too large, or its archive is damaged.
         """
@@ -62,7 +84,7 @@ class ClassLibrary:
                 data = _bytes(place, f"{folder}{name}.class")
                 if data is not None:
                     return ClassFile.read(DataInputView(data, f"{place}/{name}.class"))
-        return None
+        return None if self.sources is None else self.sources.class_file(name)
 
     def described(self, class_names: Iterable[str]) -> tuple[KryoClass, ...]:
         """The classes that can be described, and those of their fields, by name."""

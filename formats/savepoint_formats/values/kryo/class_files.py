@@ -89,7 +89,9 @@ def _fields(class_file: ClassFile, find: Callable[[str], ClassFile | None]) -> l
 def _expect(name: str, find: Callable[[str], ClassFile | None]) -> ClassFile:
     class_file = find(name)
     if class_file is None or class_file.name != name:
-        raise UndescribableError(f"there is no class file of {name.replace('/', '.')}")
+        raise UndescribableError(
+            f"there is no class file, and no source, of {name.replace('/', '.')}"
+        )
     return class_file
 
 

@@ -20,8 +20,11 @@ from savepoint_formats.values.kryo.descriptions import kryo_class
 from state_processor.types.class_descriptions import described_classes
 from state_processor.types.class_library import ClassLibrary
 
-JAR = Path(__file__).parents[3] / "support" / "class_files" / "classes.jar"
-LIBRARY = ClassLibrary.of([JAR])
+TESTS = Path(__file__).parents[3]
+JAR = TESTS / "support" / "class_files" / "classes.jar"
+SOURCES = (JAR.parent, SAMPLES / "job", TESTS / "flink" / "restore_job")
+LIBRARIES = {"jar": ClassLibrary.of([JAR]), "sources": ClassLibrary.of([], SOURCES)}
+everywhere = pytest.mark.parametrize("library", LIBRARIES.values(), ids=LIBRARIES)
 
 TOLD = (
     kryo_class(
@@ -52,35 +55,94 @@ NOT_TOLD = {
     "odd.Odd$Bag": "it is a java.util.Map",
     "odd.Odd$Point": "it extends java.lang.Record",
     "shop.Shape": "it is an interface: describe the classes of its objects",
-    "shop.Missing": "there is no class file of shop.Missing",
+    "shop.Missing": "there is no class file, and no source, of shop.Missing",
 }
 
 
-def test_class_files_tell_what_kryo_writes() -> None:
-    assert LIBRARY.described(["odd.Odd$Child", "odd.Odd$Inner"]) == TOLD
-    whole = LIBRARY.described([voucher_classes.VOUCHER.class_name])
+@everywhere
+def test_class_files_and_sources_tell_what_kryo_writes(library: ClassLibrary) -> None:
+    assert library.described(["odd.Odd$Child", "odd.Odd$Inner"]) == TOLD
+    whole = library.described([voucher_classes.VOUCHER.class_name])
     assert {one.class_name: one for one in whole} == {
         one.class_name: one for one in voucher_classes.CLASSES
     }
 
 
+@everywhere
 @pytest.mark.parametrize("name", NOT_TOLD)
-def test_what_class_files_do_not_tell_has_a_reason(name: str) -> None:
-    assert LIBRARY.reason(name) == NOT_TOLD[name]
-    assert LIBRARY.described([name]) == ()
+def test_what_they_do_not_tell_has_a_reason(library: ClassLibrary, name: str) -> None:
+    assert library.reason(name) == NOT_TOLD[name]
+    assert library.described([name]) == ()
+
+
+SOURCE = """
+package a.b;
+import a.c.*;
+import java.util.*;
+import java.util.Map.Entry;
+class Outer extends Above {
+    Own own; OfAbove ofAbove; Next next; Far far; String text; Entry<Long, Own> entry; UUID id, ids[];
+    @Deprecated java.util.Map.Entry<? super Own, a.c.Far.Deep> whole; Far.Deep deep; static Lost lost;
+    class Own { %s }
+}
+"""
+
+
+def test_names_are_looked_up_as_java_does(tmp_path: Path) -> None:
+    others = {
+        "Above": "package a.b; class Above extends Object { private int zone; class OfAbove {} }",
+        "Next": "package a.b; enum Next { ONE, TWO }",
+        "Far": "package a.c; public record Far(int x) { public static class Deep {} }",
+        "Own": "package a.c; public class Own {}",
+    }
+    for name, text in others.items():
+        (tmp_path / f"{name}.java").write_text(text, encoding="utf-8")
+    outer = tmp_path / "Outer.java"
+    outer.write_text(SOURCE % "", encoding="utf-8")
+    (described,) = (
+        one
+        for one in ClassLibrary.of([], [tmp_path]).described(["a.b.Outer"])
+        if one.class_name == "a.b.Outer"
+    )
+    assert described == kryo_class(
+        "a.b.Outer",
+        {
+            "own": "a.b.Outer$Own",
+            "ofAbove": "a.b.Above$OfAbove",
+            "next": "a.b.Next",
+            "far": "a.c.Far",
+            "text": "java.lang.String",
+            "entry": "java.util.Map$Entry<java.lang.Long, a.b.Outer$Own>",
+            "id": "java.util.UUID",
+            "ids": "java.util.UUID[]",
+            "whole": "java.util.Map$Entry<? super a.b.Outer$Own, a.c.Far$Deep>",
+            "deep": "a.c.Far$Deep",
+            "zone": "int",
+        },
+    )
+    for field, reason in {
+        "Lost lost;": "its field lost is of Lost, which no import and no source tells",
+        "int (;": "is no source of Java that can be parsed",
+    }.items():
+        outer.write_text(SOURCE % field, encoding="utf-8")
+        told = ClassLibrary.of([], [tmp_path]).reason("a.b.Outer$Own")
+        assert told is not None
+        assert reason in told
 
 
 def test_a_savepoint_is_described_by_the_classes_of_its_job(tmp_path: Path) -> None:
     savepoint = opened("objects-1.20.5-hashmap-native", (CARD,)).with_classes_of([JAR])
     assert savepoint.kryo.classes == (CARD, *CLASSES)
     assert savepoint.classes_to_describe() == ()
+    of_sources = opened("objects-1.20.5-hashmap-native").with_classes_of(sources=SOURCES)
+    assert set(of_sources.kryo.classes) == {CARD, *CLASSES}
     with zipfile.ZipFile(JAR) as archive:
         archive.extract("shop/Parcel.class", tmp_path)
     sample = SAMPLES / "objects-1.20.5-hashmap-native"
     code, output = run("classes", sample, "--uid", "shapes", "--jar", tmp_path)
     assert code == 0
     assert [one.fields for one in described_classes(output, "printed")[1:]] == [(), (), ()]
-    assert "# there is no class file of shop.Shape$Circle\n" in output
+    assert "# there is no class file, and no source, of shop.Shape$Circle\n" in output
 
 
 def test_damaged_class_files_are_told() -> None:
