@@ -8,7 +8,7 @@ revision of all sources that are compiled: machine code of another revision is n
 from __future__ import annotations
 
 import zlib
-from pathlib import Path
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -16,12 +16,19 @@ if TYPE_CHECKING:
 
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 
-_KERNEL = Path(__file__).parent
-_PACKAGE = _KERNEL.parent.parent
+# A cluster may have the package as an archive, in which there are no paths.
+_PACKAGE = files("savepoint_formats")
 
-SOURCES = (
-    *sorted(_KERNEL.glob("*.py")),
-    *sorted((_PACKAGE / "state_files" / "rocksdb").glob("*_kernel.py")),
+_ROOMS = {
+    _PACKAGE / "program" / "kernel": ".py",
+    _PACKAGE / "state_files" / "rocksdb": "_kernel.py",
+}
+
+SOURCES = tuple(
+    source
+    for room, ending in _ROOMS.items()
+    for source in sorted(room.iterdir(), key=lambda source: source.name)
+    if source.name.endswith(ending)
 )
 """The files of which machine code is made."""
 

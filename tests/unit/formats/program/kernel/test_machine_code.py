@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 import savepoint_formats
-from savepoint_formats.program.kernel.revision import SOURCES
+from savepoint_formats.program.kernel import revision
 
 PACKAGE = Path(savepoint_formats.__file__).parent
+SOURCES = [Path(str(source)) for source in revision.SOURCES]
 MEMORY = "program/kernel/memory.py"
 
 NATIVE_LONG = "load_native_long = _load(64, is_big=False)"
@@ -105,6 +106,18 @@ def test_the_revision_is_that_of_all_that_is_compiled() -> None:
     assert {"program/kernel/walk.py", "state_files/rocksdb/merge_kernel.py"} < compiled
     assert compiled <= sources
     assert {one for path in SOURCES for one in imported(path)} <= sources
+
+
+def test_an_archive_of_the_package_has_the_same_revision(package: Path) -> None:
+    archive = shutil.make_archive(str(package / "archive"), "zip", package, PACKAGE.name)
+    script = (
+        "from savepoint_formats.program.kernel import revision as r; print(r.__file__, r._REVISION)"
+    )
+    environment = os.environ | {"PYTHONPATH": archive}
+    command = [sys.executable, "-c", script]
+    printed = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    assert printed.stdout.startswith(archive)
+    assert printed.stdout.split()[-1] == str(revision._REVISION)
 
 
 def imported(path: Path) -> set[str]:
