@@ -45,6 +45,7 @@
     │   ├── ConditionError                a condition on rows that does not fit the table
     │   ├── QueryError                    a query that can't be understood, or failed
     │   └── MissingPackageError           a package that a method needs is not installed
+    ├── JobError                          a job has lost its processes, and was not done again
     └── WriteError                        rows do not fit the state that they are to become
         ├── ColumnTypeError               a column has another type than what it is to become
         ├── UnencodableError              a column holds a value that its serializer cannot write
@@ -111,6 +112,10 @@ class DamagedError(SavepointError):
 
 class RefusedError(SavepointError):
     """What was asked for can't be done, or not exactly."""
+
+
+class JobError(SavepointError):
+    """A job has lost its processes, or what runs it: it has no result, and no error of its own."""
 
 
 class WriteError(SavepointError):

@@ -60,6 +60,7 @@ def test_every_error_is_of_a_family() -> None:
         "NotFoundError",
         "DamagedError",
         "RefusedError",
+        "JobError",
         "WriteError",
     }
 

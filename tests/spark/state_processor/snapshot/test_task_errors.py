@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import traceback
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 
-from savepoint_formats.errors import FormatError, HashCodeError, SavepointError
+from savepoint_formats.errors import FormatError, HashCodeError, JobError, SavepointError
 from savepoint_formats.hashing.key_hash import given_hashes
 from state_processor import (
     KeyedStateBootstrapFunction,
@@ -78,6 +80,21 @@ def test_every_error_of_the_tree_comes_back_as_itself(spark: SparkSession) -> No
         with pytest.raises(kind) as caught, typed_errors():
             raise PySparkException(text)
         assert (type(caught.value), str(caught.value)) == (kind, str(error_of(kind)))
+
+
+def killed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    yield from batches
+
+
+def test_the_death_of_a_task_is_told_in_a_line(spark: SparkSession) -> None:
+    with (
+        pytest.raises(JobError, match="a job of Spark has ended without") as raised,
+        typed_errors(),
+    ):
+        spark.range(1).mapInArrow(killed, "id LONG").collect()
+    assert "Python worker exited unexpectedly" in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 def test_an_error_of_others_stays_an_error_of_spark(spark: SparkSession) -> None:
