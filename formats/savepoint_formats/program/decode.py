@@ -34,6 +34,9 @@ _MOST_DISTRUSTED = 16
 _RECORD_WORK = 32
 """A record is as much work as so many bytes, beside its own."""
 
+_LARGEST = (1 << 31) - 1
+"""The most bytes that a record may have: what Arrow can count, and Flink in all that it counts."""
+
 MAX_MEMORY = 256 << 20
 """Of the buffers of one walk; an array of more records is put together from several."""
 
@@ -186,6 +189,9 @@ class _Decoding:
             error.message += f", in record {self.record}"
             error.record = self.record
             raise
+        if view.position > _LARGEST:
+            message = f"record {self.record} has {view.position} bytes, expected less than 2 GiB"
+            raise self.chunk.error(message, start, FormatError)
         self.refused.append(self.record)
         self.refused_values.append(value)
         self.record += 1
@@ -236,10 +242,21 @@ class _Decoding:
             raise
         return value
 
+    def _refused_array(self) -> pa.Array:
+        """The values that the general path has read."""
+        try:
+            array = pa.array(self.refused_values, self.program.type)
+        except pa.ArrowCapacityError:
+            array = None
+        if not isinstance(array, pa.Array):
+            message = f"{len(self.refused)} values here have 2 GiB, which no column holds at once"
+            raise self.chunk.error(message, self.position, FormatError)
+        return array
+
     def _merged(self, arrays: list[pa.Array]) -> pa.Array:
         """The values of both paths, in the order of the records."""
         if self.refused:
-            arrays.append(pa.array(self.refused_values, self.program.type))
+            arrays.append(self._refused_array())
         array = pa.concat_arrays(arrays) if len(arrays) != 1 else arrays[0]
         if not self.refused:
             return array

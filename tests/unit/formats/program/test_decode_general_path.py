@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import struct
+import sys
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -27,6 +29,7 @@ from savepoint_formats.layout import (
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode_sequence
 from savepoint_formats.program.encode import Encoder
+from savepoint_formats.program.kernel.machine_code import ALLOWANCE
 from savepoint_formats.values.arrow_types import arrow_type
 
 OPAQUE = layouts.Opaque("a.B", "nobody knows")
@@ -51,6 +54,18 @@ def test_a_frame_ends_what_nobody_can_decode() -> None:
     assert bulk(layout, data, [(0, len(data))]).to_pylist() == [expected]
     array, end = decode_sequence(program(layout), Chunk(np.frombuffer(data, np.uint8)), 0, 1)
     assert (array.to_pylist(), end) == ([expected], len(data))
+
+
+def test_a_record_that_is_larger_than_a_column_holds_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # 3 GB, which ``docs/trust.md`` has tried, would take the tests too long.
+    monkeypatch.setattr(sys.modules[decode_sequence.__module__], "_LARGEST", 14)
+    monkeypatch.setattr(ALLOWANCE, "left", math.inf)
+    layout = Struct(("a",), (Framed(OPAQUE),))
+    data = np.frombuffer(struct.pack(">i10si11s", 10, b"", 11, b""), np.uint8)
+    with pytest.raises(FormatError, match="f at byte 14: record 1 has 15 bytes, expected less"):
+        decode_sequence(program(layout), Chunk(data, "f"), 0, 2)
 
 
 def test_an_error_of_the_general_path_names_the_record() -> None:
