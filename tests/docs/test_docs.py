@@ -22,9 +22,10 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def code_of(page: Path) -> str:
-    """The Python of a page, whose blocks go on from each other."""
+    """The Python of a page, whose blocks go on from each other; its session is that of the next."""
     text = page.read_text(encoding="utf-8")
-    return "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    return code.replace("\nspark.stop()\n", "\n")
 
 
 def pages_with_code() -> list[ParameterSet]:
@@ -42,6 +43,11 @@ def interpreter() -> Iterator[Interpreter]:
 @pytest.mark.parametrize("code", pages_with_code())
 def test_the_python_of_a_page_runs(interpreter: Interpreter, code: str) -> None:
     assert interpreter.run(code) == ""
+
+
+def test_a_page_that_stops_its_session_may_begin_another(interpreter: Interpreter) -> None:
+    session = "from state_processor import local_session\nspark = local_session()"
+    assert interpreter.run(f"{session}\nspark.stop()\n{session}\nspark.range(3).count()") == ""
 
 
 def test_the_error_of_a_page_would_be_told(interpreter: Interpreter) -> None:
