@@ -53,6 +53,7 @@ from savepoint_formats.scan.splits import KeyedSplit, Split
 from savepoint_formats.values.kryo.descriptions import kryo_classes_of
 from state_processor.snapshot.key_types import key_types_of
 from state_processor.snapshot.snapshot import Snapshot
+from state_processor.snapshot.worker_garbage import keep_what_is_imported
 from state_processor.types.source_options import SourceOptions, flag_of, names_of
 from state_processor.types.spark_types import spark_schema
 from state_processor.types.spark_values import to_spark
@@ -173,3 +174,4 @@ class SavepointReader(DataSourceReader):
             nanoseconds = self._scan.options.nanoseconds
             for batch in self._scan.read(partition.split):
                 yield to_spark(batch, nanoseconds)
+        keep_what_is_imported()

@@ -36,6 +36,7 @@ from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.visible import stream_elements
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.time_to_live import with_times
+from state_processor.snapshot.worker_garbage import keep_what_is_imported
 from state_processor.types.spark_values import from_spark
 
 if TYPE_CHECKING:
@@ -133,6 +134,7 @@ class RunEncoding:
         encoders = self.encoders()
         for batch in gathered(batches):
             yield from self.encoded(batch, encoders)
+        keep_what_is_imported()
 
     def encoders(self) -> list[EntryEncoder]:
         """What makes entries of each state."""
