@@ -98,7 +98,7 @@ if TYPE_CHECKING:
     from state_processor.functions.key_batch import KeyBatch
     from state_processor.functions.side_outputs import OutputTag
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "AggregatingStateDescriptor",
