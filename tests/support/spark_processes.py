@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyspark
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -19,15 +21,36 @@ def path_of_prepared_workers() -> str:
     return os.pathsep.join(filter(None, places))
 
 
+def spark_home(folder: Path) -> Path:
+    """A home of Spark whose folder for work is in ``folder``, and not beside the installed one."""
+    home = folder / "spark-home"
+    if not home.exists():
+        home.mkdir()
+        for part in Path(pyspark.__file__).parent.iterdir():
+            (home / part.name).symlink_to(part)
+    return home
+
+
 def workers_of(pid: int) -> Iterator[int]:
-    """The Python processes that work for the JVM of a driver: forked by Spark's daemon."""
+    """The Python processes that work for a driver or its executors: forked by Spark's daemons."""
     tree = _parents()
-    daemons = {
-        process
-        for process, parent in tree.items()
-        if tree.get(parent) == pid and "daemon" in _words(process)
-    }
-    return (process for process, parent in tree.items() if parent in daemons)
+    below = set(_below(pid, tree))
+    daemons = {process for process in below if "pyspark.daemon" in _words(process)}
+    return (process for process in below if tree[process] in daemons)
+
+
+def executors_of(pid: int) -> Iterator[int]:
+    """The executors of a driver whose master is ``local-cluster``."""
+    below = _below(pid, _parents())
+    return (process for process in below if "CoarseGrainedExecutorBackend" in _words(process))
+
+
+def _below(pid: int, tree: dict[int, int]) -> Iterator[int]:
+    """The processes that a process has started, and those that these have."""
+    for process, parent in tree.items():
+        if parent == pid:
+            yield process
+            yield from _below(process, tree)
 
 
 def _parents() -> dict[int, int]:

@@ -1,0 +1,88 @@
+"""A driver of Spark that writes on demand, each time in a process that is forked off and may be killed.
+
+It reads an order per line: ``{"way": …, "mode": …, "place": [source, target, factor]}``. It answers
+with lines of JSON: the process that writes; if that lives so long how it ended; and ``{"idle": true}``
+once no task runs any more. What is forked has a connection to Java of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+import traceback
+from typing import TYPE_CHECKING, Any
+
+from faults.ways import WAYS, Place
+from savepoint_formats.errors import SavepointError
+from state_processor import local_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def _tell(**answer: Any) -> None:
+    # A single write: what is killed has told all of it, or nothing.
+    os.write(1, (json.dumps(answer) + "\n").encode())
+
+
+def _obey(spark: SparkSession, order: dict[str, Any]) -> None:
+    try:
+        WAYS[order["way"]].write(spark, Place(*order["place"]), order["mode"])
+    except SavepointError as error:
+        _tell(ended=type(error).__name__, message=str(error))
+    except BaseException as error:
+        _tell(
+            ended=f"{type(error).__name__}, which is none of ours", message=traceback.format_exc()
+        )
+    else:
+        _tell(ended="done", message="")
+
+
+def _forked(spark: SparkSession, order: dict[str, Any]) -> None:
+    pid = os.fork()
+    if pid:
+        _tell(pid=pid)
+        os.waitpid(pid, 0)
+        return
+    # A thread has no connection to Java yet; that of this one is the parent's.
+    writer = threading.Thread(target=_obey, args=(spark, order))
+    writer.start()
+    writer.join()
+    os._exit(0)
+
+
+def _end_jobs(spark: SparkSession) -> None:
+    """Ends what a driver that was killed has left in its Java, which would be dead as well."""
+    context = spark.sparkContext
+    context.cancelAllJobs()
+    tracker = context.statusTracker()
+    while tracker.getActiveJobsIds() or _tasks(spark):
+        time.sleep(0.02)
+
+
+def _tasks(spark: SparkSession) -> int:
+    """The tasks that run, those of jobs among them that have ended."""
+    executors = spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
+    return sum(executor.numRunningTasks() for executor in executors)
+
+
+def main() -> None:
+    settings = dict(setting.split("=", 1) for setting in sys.argv[2:])
+    spark = local_session(sys.argv[1], **settings)
+    _tell(ready=os.getpid())
+    for line in sys.stdin:
+        order = json.loads(line)
+        if order["mode"] == "here":
+            # What is loaded once is there for all that is forked.
+            _obey(spark, {**order, "mode": "overwrite"})
+        else:
+            _forked(spark, order)
+            _end_jobs(spark)
+        _tell(idle=True)
+
+
+if __name__ == "__main__":
+    main()
