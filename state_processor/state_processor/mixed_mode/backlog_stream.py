@@ -90,7 +90,7 @@ class BacklogStream:
         )
         with running:
             running.await_termination()
-        batch = CommittedBatch.last_of(query.checkpoint)
+        batch = query.last_batch()
         assert batch is not None  # a query that has ended has a batch, be it of no rows
         _remove(self.savepoint)
         streamed.write_savepoint(query.keys(batch.batch_id), self.savepoint)

@@ -11,7 +11,6 @@ from pyspark.errors import PySparkException
 
 from savepoint_formats.errors import SavepointError, SavepointNotFoundError
 from state_processor.functions.backends import processing_time
-from state_processor.mixed_mode.committed_batch import CommittedBatch
 from state_processor.mixed_mode.progress import ProgressListener
 from state_processor.mixed_mode.stream_clock import StreamClock
 from state_processor.snapshot.task_errors import typed_errors
@@ -133,7 +132,7 @@ class RunningStream:
             >>> running.take_savepoint("/jobs/totals/cut-over")
         """
         path = path.rstrip("/")
-        batch = CommittedBatch.last_of(self._query.checkpoint)
+        batch = self._query.last_batch()
         if batch is None:
             raise SavepointNotFoundError(
                 f"{self._query.checkpoint} has no committed batch yet, so there is nothing behind"

@@ -9,7 +9,6 @@ from uuid import uuid4
 from pyarrow import fs
 
 from savepoint_formats.locations.location import Location
-from state_processor.mixed_mode.committed_batch import CommittedBatch
 from state_processor.mixed_mode.wake_ups import wake_up
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ class StreamClock:
             return self._next_due is not None and self._next_due <= now
 
     def _wake_up(self, now: int) -> None:
-        batch = CommittedBatch.last_of(self._query.checkpoint)
+        batch = self._query.last_batch()
         if batch is None:
             return
         with self._lock:
@@ -89,7 +88,7 @@ class StreamClock:
         self.expect(wake_up(keys, self._query.wake_ups, now).next_due)
 
     def _save(self) -> None:
-        batch = CommittedBatch.last_of(self._query.checkpoint)
+        batch = self._query.last_batch()
         if batch is None or batch.batch_id == self._saved_batch:
             return
         name = f"savepoint-{batch.batch_id}-{uuid4().hex[:8]}"

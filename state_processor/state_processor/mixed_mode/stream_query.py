@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
@@ -19,8 +19,9 @@ from state_processor.mixed_mode.committed_batch import CommittedBatch
 from state_processor.mixed_mode.keyed_processor import VISITS, KeyedProcessor
 from state_processor.mixed_mode.stored_rows import stored_keys, with_untouched
 from state_processor.mixed_mode.stream_rows import packed_rows
-from state_processor.mixed_mode.switch_alarms import SwitchAlarms, reached
+from state_processor.mixed_mode.switch_alarms import SwitchAlarms
 from state_processor.mixed_mode.wake_ups import Waking, woken_keys
+from state_processor.mixed_mode.watermarks import InputWatermarks
 from state_processor.reading.per_key import row_types
 from state_processor.reading.place import Place
 from state_processor.types.python_values import OutputRows
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
-    from pyspark import Accumulator
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
@@ -102,10 +102,12 @@ class StreamQuery:
                 done again.
             until_end: Whether the query ends when it has processed all rows that are there now.
         """
-        furthest = reached(self.spark)
-        giving = _giving(output, self._alarms(furthest))
+        watermarks = InputWatermarks.of(
+            self.spark, self.directory, len(self.inputs), has_ticks=self._has_ticks
+        )
+        giving = _giving(output, watermarks, self._alarms(watermarks))
         with _settings(self.spark):
-            writer = self._rows(furthest).writeStream.outputMode("update").foreachBatch(giving)
+            writer = self._rows(watermarks).writeStream.outputMode("update").foreachBatch(giving)
             writer = writer.option("checkpointLocation", self.checkpoint)
             if until_end:
                 writer = writer.trigger(availableNow=True)
@@ -116,21 +118,42 @@ class StreamQuery:
         stored = stored_keys(self.spark, self.checkpoint, batch_id)
         return stored if self.initial is None else with_untouched(stored, self.initial)
 
-    def _alarms(self, furthest: Accumulator[int]) -> SwitchAlarms | None:
+    def last_batch(self) -> CommittedBatch | None:
+        """The last batch that is committed, with the offsets of the inputs' sources; None if there is none."""
+        batch = CommittedBatch.last_of(self.checkpoint)
+        if batch is None or not self._has_ticks:
+            return batch
+        offsets = list(batch.offsets)
+        place = 0
+        for rows in self.inputs:
+            # Behind the sources of an input is that of its ticks.
+            place += _source_count(rows.data)
+            del offsets[place]
+        return replace(batch, offsets=tuple(offsets))
+
+    @property
+    def _has_ticks(self) -> bool:
+        """Whether the watermark is the least of several; without one of them there is none."""
+        is_timed = all(rows.timestamps is not None for rows in self.inputs)
+        return is_timed and len(self.inputs) > 1
+
+    def _alarms(self, watermarks: InputWatermarks) -> SwitchAlarms | None:
         if self.task.switch is None:
             return None
         batch = CommittedBatch.last_of(self.checkpoint)
         since = self.task.watermark if batch is None else max(self.task.watermark, batch.watermark)
-        return SwitchAlarms(self.task.switch, self.wake_ups, furthest, since)
+        return SwitchAlarms(self.task.switch, self.wake_ups, watermarks, since)
 
-    def _rows(self, furthest: Accumulator[int]) -> DataFrame:
+    def _rows(self, watermarks: InputWatermarks) -> DataFrame:
         schema, arrow_schema = row_types(self.schema, self.task.function)
         unpacking = _Unpacking(arrow_schema, type(self.task.function).__name__)
-        given = self._visits(furthest).where("output IS NOT NULL").select("output")
+        given = self._visits(watermarks).where("output IS NOT NULL").select("output")
         return given.mapInArrow(unpacking.run, schema)
 
-    def _visits(self, furthest: Accumulator[int]) -> DataFrame:
-        packed = packed_rows(self.inputs, self.out_of_orderness_ms, self.max_parallelism, furthest)
+    def _visits(self, watermarks: InputWatermarks) -> DataFrame:
+        packed = packed_rows(
+            self.inputs, self.out_of_orderness_ms, self.max_parallelism, watermarks
+        )
         waking = Waking(self.task.key, self.inputs[0].key.hash_code, self.max_parallelism)
         all_rows = packed.unionAll(woken_keys(self.spark, self.wake_ups, waking))
         visits = all_rows.groupBy(KEY).transformWithState(
@@ -166,7 +189,15 @@ class _Unpacking:
                 yield from ((Place(key), row) for row in rows)
 
 
-def _giving(output: Output, alarms: SwitchAlarms | None) -> Callable[[DataFrame, int], None]:
+def _source_count(data: DataFrame) -> int:
+    """How many sources a stream reads."""
+    leaves = data._jdf.queryExecution().analyzed().collectLeaves()
+    return sum(leaves.apply(index).isStreaming() for index in range(leaves.size()))
+
+
+def _giving(
+    output: Output, watermarks: InputWatermarks, alarms: SwitchAlarms | None
+) -> Callable[[DataFrame, int], None]:
     """What gives the rows of a batch away, and wakes up the keys that are due with the next one."""
 
     def give(rows: DataFrame, batch_id: int) -> None:
@@ -174,6 +205,7 @@ def _giving(output: Output, alarms: SwitchAlarms | None) -> Callable[[DataFrame,
         kept = rows.persist()
         try:
             kept.count()
+            watermarks.keep()
             if alarms is not None:
                 alarms.ring()
             output(kept, batch_id)

@@ -38,6 +38,7 @@ from state_processor.functions.key_spans import (
     python_keys,
 )
 from state_processor.functions.sorted_inputs import KEY, KEY_GROUP, TIMESTAMP, KeyEncoding
+from state_processor.mixed_mode.watermarks import MAX_MILLISECONDS, TICK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Layout
     from state_processor.functions.sorted_inputs import KeyedInput
+    from state_processor.mixed_mode.watermarks import InputWatermarks
 
 ARRIVAL, ROWS, GROUP = "arrival", "rows", "group"
 PACKED = f"{KEY} BINARY, {ARRIVAL} BIGINT, {ROWS} BINARY, `{GROUP}` INT"
@@ -55,8 +57,6 @@ PACKED_SCHEMA = pa.schema(
 )
 
 _WATERMARK = "watermark"
-# Spark counts time in microseconds.
-_MAX_MILLISECONDS = (2**63 - 1) // 1000
 # More keys than a partition of a micro-batch has, and more partitions than it has.
 _ARRIVAL_BITS, _PARTITION_BITS = 40, 22
 
@@ -90,7 +90,7 @@ def packed_rows(
     inputs: tuple[KeyedInput, ...],
     out_of_orderness_ms: int,
     max_parallelism: int,
-    reached: Accumulator[int],
+    watermarks: InputWatermarks,
 ) -> DataFrame:
     """The rows of a stream, or of two, packed, and with a watermark: that of the one behind.
 
@@ -101,21 +101,33 @@ def packed_rows(
         inputs: The rows; without timestamps in one of them, there is no watermark.
         out_of_orderness_ms: How much later than one with a later timestamp a row may come.
         max_parallelism: The number of key groups.
-        reached: Is given how far the rows bring the watermark, at most, in ms.
+        watermarks: Is given how far the rows of each input bring the watermark.
     """
     packed = []
     for number, rows in enumerate(inputs):
         layout = rows.key.snapshot.layout()
         encoding = KeyEncoding(layout, max_parallelism, rows.key.hash_code)
-        packing = RowPacking(layout, encoding, number, reached, out_of_orderness_ms)
-        timed = _timed(rows, out_of_orderness_ms)
+        packing = RowPacking(
+            layout, encoding, number, watermarks.reached[number], out_of_orderness_ms
+        )
+        ticks = watermarks.ticks(rows.data.sparkSession, number)
+        timed = _timed(rows, ticks, out_of_orderness_ms)
         packed.append(timed.mapInArrow(packing.run, PACKED))
     return reduce(lambda rows, other: rows.unionAll(other), packed)
 
 
-def _timed(source: KeyedInput, out_of_orderness_ms: int) -> DataFrame:
+def _timed(source: KeyedInput, ticks: DataFrame | None, out_of_orderness_ms: int) -> DataFrame:
+    """The rows of an input with its watermark, and those of ``watermarks``, which have nothing else."""
     rows = source.columns(0, (source,))
     timed = rows.withColumn(_WATERMARK, F.timestamp_millis(_behind(source, out_of_orderness_ms)))
+    if ticks is not None:
+        timed = timed.withColumn(TICK, F.lit(None).cast("bigint"))
+        of_tick = {_WATERMARK: F.timestamp_millis(TICK), TICK: F.col(TICK)}
+        nothing = (
+            of_tick.get(field.name, F.lit(None).cast(field.dataType)).alias(field.name)
+            for field in timed.schema
+        )
+        timed = timed.unionAll(ticks.select(*nothing))
     return timed.withWatermark(_WATERMARK, "0 seconds")
 
 
@@ -125,7 +137,11 @@ def _behind(source: KeyedInput, out_of_orderness_ms: int) -> Column:
         # As long as one input is at 0, Spark's watermark is, and so there is none.
         return F.lit(0)
     behind = F.col(TIMESTAMP) - F.lit(out_of_orderness_ms + 1)
-    return F.greatest(F.least(behind, F.lit(_MAX_MILLISECONDS)), F.lit(-_MAX_MILLISECONDS))
+    return F.greatest(F.least(behind, F.lit(MAX_MILLISECONDS)), F.lit(-MAX_MILLISECONDS))
+
+
+def _without_ticks(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.filter(batch.column(TICK).is_null()) if TICK in batch.schema.names else batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +167,8 @@ class RowPacking:
         context = TaskContext.get()
         partition = context.partitionId() if context else 0
         arrival = (self.number << _PARTITION_BITS | partition) << _ARRIVAL_BITS
-        for batch in self.encoding.run(batch for batch in batches if batch.num_rows):
+        without_ticks = map(_without_ticks, batches)
+        for batch in self.encoding.run(batch for batch in without_ticks if batch.num_rows):
             self._tell(batch)
             # Sorting is stable: the rows of a key stay in their order.
             packed = self._packed(batch.take(pc.sort_indices(batch.column(KEY))), arrival)

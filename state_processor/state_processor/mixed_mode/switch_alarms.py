@@ -13,37 +13,16 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.accumulators import AccumulatorParam
 
 from savepoint_formats.locations.location import Location
 from savepoint_formats.new_snapshot.whole_file import whole_file
-from state_processor.functions.backends.timers import MIN_WATERMARK
 from state_processor.functions.sorted_inputs import KEY
 
 if TYPE_CHECKING:
-    from pyspark import Accumulator
-    from pyspark.sql import SparkSession
-
     from state_processor.mixed_mode.switch_state import SwitchState
+    from state_processor.mixed_mode.watermarks import InputWatermarks
 
 _SCHEMA = pa.schema([(KEY, pa.large_binary())])
-
-
-class Greatest(AccumulatorParam[int]):
-    """An accumulator that keeps the greatest number."""
-
-    def zero(self, value: int) -> int:  # noqa: ARG002  # Spark's signature
-        """That of no numbers."""
-        return MIN_WATERMARK
-
-    def addInPlace(self, value1: int, value2: int) -> int:  # noqa: N802  # Spark's name
-        """The greater one."""
-        return max(value1, value2)
-
-
-def reached(spark: SparkSession) -> Accumulator[int]:
-    """What tasks tell how far their rows bring the watermark, in ms."""
-    return spark.sparkContext.accumulator(MIN_WATERMARK, Greatest())
 
 
 class SwitchAlarms:
@@ -52,16 +31,16 @@ class SwitchAlarms:
     Args:
         switch: Their state.
         wake_ups: The directory in which the next batch finds them.
-        reached: How far the rows of batches have brought the watermark, at least, in ms.
+        watermarks: How far the rows of batches have brought each input.
         since: Up to which watermark keys were woken up already.
     """
 
     def __init__(
-        self, switch: SwitchState, wake_ups: str, reached: Accumulator[int], since: int
+        self, switch: SwitchState, wake_ups: str, watermarks: InputWatermarks, since: int
     ) -> None:
         self._switch = switch
         self._wake_ups = wake_ups
-        self._reached = reached
+        self._watermarks = watermarks
         self._since = since
         self._next = switch.next_alarm(since)
 
@@ -71,7 +50,7 @@ class SwitchAlarms:
         Raises:
             SavepointError: The file system does not take them.
         """
-        until = self._reached.value
+        until = self._watermarks.greatest
         if self._next is None or until < self._next:
             return
         folder = f"{self._wake_ups}/{uuid4().hex}"

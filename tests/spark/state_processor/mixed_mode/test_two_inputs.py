@@ -232,7 +232,7 @@ def test_state_timers_and_output_are_those_of_rows_one_by_one(
         given[batch_id] = list(map(tuple, rows.collect()))
 
     path = str(shop.folder / "savepoint")
-    first, *others = batches
+    first, *others, last = batches
     shop.put(*first)
     expected.batch(*first)
     with job.start(keep) as running:
@@ -241,6 +241,11 @@ def test_state_timers_and_output_are_those_of_rows_one_by_one(
             shop.put(*batch)
             expected.batch(*batch)
             running.process_all_available()
+    # Stopped and started again, it knows how far each input was.
+    shop.put(*last)
+    expected.batch(*last)
+    with job.start(keep) as running:
+        running.process_all_available()
         running.take_savepoint(path)
     output = [row for rows in given.values() for row in rows]
     assert sorted(output) == sorted(expected.run.output)
