@@ -105,7 +105,7 @@ class SwitchState:
             written = [
                 asdict(file)
                 for table in tables
-                for file in _Writing(directory, table, watermark).files(savepoint)
+                for file in SwitchWriting(directory, table, watermark).files(savepoint)
             ]
             with whole_file(f"{directory}/{_MANIFEST}", is_overwritten=True) as file:
                 file.write(json.dumps(written).encode())
@@ -155,7 +155,7 @@ def _times(directory: str, name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Writing:
+class SwitchWriting:
     """How the files of a table are written, by tasks.
 
     Attributes:
