@@ -7,6 +7,7 @@ they end when all rows have come, each in its turn.
 
 from __future__ import annotations
 
+import gc
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
     from state_processor.types.types import TypeInformation
 
 RunT = TypeVar("RunT", bound="FunctionRun")
+
+_COLLECTED = 50_000
+"""Python looks for cycles when so many more objects were made than have died."""
 
 _WITH_TIMERS = (KeyedProcessFunction, KeyedCoProcessFunction, KeyedBroadcastProcessFunction)
 
@@ -93,7 +97,10 @@ class FunctionTask:
     def running(self, kind: Callable[[FunctionTask, KeyedStateBackend], RunT]) -> Iterator[RunT]:
         """The function at work, open until the end."""
         name, cache_size = self.options.state_backend, self.options.cache_size
-        with state_backend(name, self.rows.key, cache_size=cache_size) as backend:
+        with (
+            state_backend(name, self.rows.key, cache_size=cache_size) as backend,
+            _seldom_collected(),
+        ):
             run = kind(self, backend)
             try:
                 self.function.open(KeyedRuntimeContext(backend))
@@ -103,6 +110,22 @@ class FunctionTask:
                 raise
             finally:
                 self.function.close()
+
+
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Python's collector of cycles, at work less often.
+
+    Rows and the state of ended keys are thousands of objects, which die by themselves, batch by
+    batch. By default the collector goes through all of them every 700, which takes longer than all else.
+    """
+    count, *generations = gc.get_threshold()
+    # 0 switches it off.
+    gc.set_threshold(count and max(count, _COLLECTED), *generations)
+    try:
+        yield
+    finally:
+        gc.set_threshold(count, *generations)
 
 
 class FunctionRun:
@@ -144,9 +167,14 @@ class FunctionRun:
         """The rows of a partition."""
         return (self.initial or self._row_types).spans(batches)
 
+    @property
+    def has_passed(self) -> bool:
+        """Whether ``passed`` has any."""
+        return self.initial is not None and bool(self.initial.stretches.passed)
+
     def passed(self) -> Iterator[pa.RecordBatch]:
         """Runs of what keys began with that the function has not touched, as far as it is known."""
-        if self.initial is not None and self.initial.stretches.passed:
+        if self.initial is not None:
             yield from self.initial.stretches.drained()
 
     def _made_context(self, broadcast: HeldBroadcast | None) -> KeyedContext:
@@ -252,9 +280,10 @@ class FunctionRun:
 
     def _end_before(self, span: Span) -> None:
         """Ends the current key, if there is one, since another one comes."""
-        if span.key_bytes in self._left:
-            raise self._refusal(span)
-        self._left.clear()
+        if self._left:
+            if span.key_bytes in self._left:
+                raise self._refusal(span)
+            self._left.clear()
         if self.backend.key_bytes is not None:
             self._end()
 
@@ -268,11 +297,15 @@ class FunctionRun:
     def _keep(self) -> None:
         """Gives away what the current key has."""
         snapshot = self.backend.snapshot_current_key()
-        if any(value is not None for value in snapshot):
-            key_bytes = self.backend.key_bytes
-            assert key_bytes is not None  # a key is current
-            row = [key_bytes, self._key_groups.pop(key_bytes, None), *snapshot]
-            self.ended.append((Place(self.backend.current_key), row))
+        for value in snapshot:
+            if value is not None:
+                break
+        else:
+            return
+        key_bytes = self.backend.key_bytes
+        assert key_bytes is not None  # a key is current
+        row = [key_bytes, self._key_groups.pop(key_bytes, None), *snapshot]
+        self.ended.append((Place(self.backend.current_key), row))
 
     def _ends(self) -> Iterator[None]:
         """Ends the keys that have not ended yet."""

@@ -92,7 +92,9 @@ class RowTypes:
         if self.has_key_groups:
             key_groups = key_groups_in(batch.column(ORDER))[starts].tolist()
         of_spans = (rows[start:end] for start, end in pairwise(bounds))
-        yield from map(Span, spans, distinct.to_pylist(), times, of_spans, key_groups)
+        parts = zip(spans, distinct.to_pylist(), times, of_spans, key_groups, strict=False)
+        # What ``Span(…)`` does, without a call of Python for each.
+        yield from map(partial(tuple.__new__, Span), parts)
 
     def _rows(self, batch: pa.RecordBatch, makes: list[Any]) -> list[Any]:
         if len(makes) == 1:

@@ -82,7 +82,8 @@ class RunTable:
             for _ in run.steps(run.spans(batches)):
                 made.take(run)
                 yield from made.full()
-                yield from self.of_runs(run.passed())
+                if run.has_passed:
+                    yield from self.of_runs(run.passed())
             yield from made.rest()
             yield from self.of_runs(run.passed())
             yield from self.end(run, made.outputs.count)

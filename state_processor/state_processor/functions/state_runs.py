@@ -7,7 +7,7 @@ namespace. Each of these tables has an encoding of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
+from itertools import compress, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import pyarrow as pa
@@ -34,7 +34,7 @@ from state_processor.writing.run_encoding import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     Ended = tuple[Place, list[Any]]
 
 _KEY_BYTES = "key bytes"
+_FIRST_STATE = 3
+"""The column of the first state of ended keys: behind the places, the bytes and the key groups."""
 
 
 @dataclass(frozen=True)
@@ -136,26 +138,44 @@ class StateTable:
         fields += [pa.field(state.new.name, state.arrow_type) for _, state in self.states]
         return pa.schema(fields)
 
-    def batches(self, ended: Iterable[Ended], function: str) -> Iterator[pa.RecordBatch]:
+    def batches(self, ended: Sequence[Ended], function: str) -> Iterator[pa.RecordBatch]:
         """What keys had when they ended.
 
         Args:
             ended: The keys.
             function: What the function is called, for messages.
         """
-        for batch in OutputRows(self.schema, function).batches(self.rows(ended)):
+        output = OutputRows(self.schema, function)
+        if self.namespace is None:
+            made = self._plain(ended, output)
+        else:
+            made = output.batches(self._of_namespaces(ended))
+        for batch in made:
             keys = decoded_keys(self.encoding.key, batch.column(0))
             names = [KEY, *batch.schema.names[1:]]
             yield pa.RecordBatch.from_arrays([keys, *batch.columns[1:]], names)
 
-    def rows(self, ended: Iterable[Ended]) -> Iterator[tuple[Place, tuple[Any, ...]]]:
-        """The rows of keys that have anything in these states."""
+    def _plain(self, ended: Sequence[Ended], output: OutputRows) -> Iterator[pa.RecordBatch]:
+        """A row for each key that has anything in these states: column by column, for most have."""
+        places, rows = zip(*ended, strict=True)
+        columns: list[Sequence[Any]] = [places, *zip(*rows, strict=True)]
+        others = columns[:_FIRST_STATE]
+        states = [columns[_FIRST_STATE + index] for index, _ in self.states]
+        if len(others) + len(states) < len(columns):
+            # The key may have left something in another table alone.
+            has_any = [
+                any(value is not None for value in values) for values in zip(*states, strict=True)
+            ]
+            others = [list(compress(column, has_any)) for column in others]
+            states = [list(compress(column, has_any)) for column in states]
+        if others[0]:
+            contents = map(_contents, states, (state for _, state in self.states))
+            yield output.batch(others[0], [*others[1:], *contents])
+
+    def _of_namespaces(self, ended: Iterable[Ended]) -> Iterator[tuple[Place, tuple[Any, ...]]]:
+        """A row for each key and namespace that has anything in these states."""
         for place, (key_bytes, key_group, *contents) in ended:
             values = [state.contents(contents[index]) for index, state in self.states]
-            if self.namespace is None:
-                if any(value is not None for value in values):
-                    yield place, (key_bytes, key_group, *values)
-                continue
             for namespace, of_namespace in self._by_namespace(place, values).items():
                 where = Place(place.key, namespace)
                 yield where, (key_bytes, key_group, namespace, *of_namespace)
@@ -173,6 +193,13 @@ class StateTable:
                     )
                 rows.setdefault(namespace, [None] * len(values))[column] = value
         return rows
+
+
+def _contents(values: Sequence[Any], state: FunctionState) -> Sequence[Any]:
+    """What rows have of a state, for what snapshots have."""
+    return (
+        [state.contents(value) for value in values] if state.is_timers and any(values) else values
+    )
 
 
 @dataclass(frozen=True)
@@ -222,13 +249,13 @@ class StateRuns:
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The runs of a partition."""
         pending: list[StateRows] = []
-        ended: list[Ended] = []
         with self.task.running(FunctionRun) as run:
+            ended = run.ended
             for _ in run.steps(run.spans(batches)):
-                run.given.clear()
-                ended += run.ended
-                run.ended.clear()
-                yield from run.passed()
+                if run.given:
+                    run.given.clear()
+                if run.has_passed:
+                    yield from run.passed()
                 if len(ended) >= BATCH_ROWS:
                     pending += self.columns(ended)
                     ended.clear()

@@ -32,7 +32,7 @@ from savepoint_formats.values.kinds.times import NANOS, SECONDS
 from savepoint_formats.values.plain_values import plain_values, values_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
@@ -175,17 +175,27 @@ class OutputRows:
             ValueError: A row has other columns than the schema, or a value does not fit.
         """
         places: list[object] = []
-        columns: list[list[Any]] = [[] for _ in self._schema]
+        whole: list[Sequence[Any]] = []
+        width = len(self._schema)
         for place, row in rows:
-            values = self._values(place, row)
-            for column, value in zip(columns, values, strict=True):
-                column.append(value)
+            if type(row) is tuple and len(row) == width:
+                whole.append(row)
+            else:
+                whole.append(self._values(place, row))
             places.append(place)
             if len(places) == BATCH_ROWS:
-                yield self._batch(places, columns)
-                places, columns = [], [[] for _ in self._schema]
+                yield self.batch(places, zip(*whole, strict=True))
+                places, whole = [], []
         if places:
-            yield self._batch(places, columns)
+            yield self.batch(places, zip(*whole, strict=True))
+
+    def batch(self, places: Sequence[object], columns: Iterable[Sequence[Any]]) -> pa.RecordBatch:
+        """A batch of columns; arguments and errors are those of ``batches``."""
+        arrays = [
+            self._column(field, convert, values, places)
+            for field, convert, values in zip(self._schema, self._converts, columns, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _values(self, place: object, row: Any) -> tuple[Any, ...] | list[Any]:
         names = self._schema.names
@@ -210,17 +220,13 @@ class OutputRows:
             )
         return [row.get(name) for name in names]
 
-    def _batch(self, places: list[object], columns: list[list[Any]]) -> pa.RecordBatch:
-        arrays = [
-            self._column(field, convert, values, places)
-            for field, convert, values in zip(self._schema, self._converts, columns, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
-
     def _column(
-        self, field: pa.Field, convert: Convert, values: list[Any], places: list[object]
+        self, field: pa.Field, convert: Convert, values: Sequence[Any], places: Sequence[object]
     ) -> pa.Array:
-        is_plain = convert is _same or (convert is _integer and set(map(type, values)) <= _INTEGERS)
+        types = set(map(type, values))
+        is_plain = (
+            convert is _same or types <= _NOTHING or (convert is _integer and types <= _INTEGERS)
+        )
         try:
             array = pa.array(values if is_plain else list(map(convert, values)), field.type)
         except (TypeError, ValueError, OverflowError, AttributeError):
@@ -235,7 +241,7 @@ class OutputRows:
         return array
 
     def _check_each(
-        self, field: pa.Field, convert: Convert, values: list[Any], places: list[object]
+        self, field: pa.Field, convert: Convert, values: Sequence[Any], places: Sequence[object]
     ) -> None:
         """Raises the error of the first value that does not fit, with its key."""
         for value, place in zip(values, places, strict=True):
@@ -271,6 +277,7 @@ def _same(value: Any) -> Any:
     return value
 
 
+_NOTHING = {type(None)}
 _INTEGERS = {int, type(None)}
 
 

@@ -13,7 +13,7 @@ A value that a function changes in place is changed in the state, as it is on Fl
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from state_processor.functions.backends.namespaces import plain_namespace
 from state_processor.reading.states import ListState, MapState, State, ValueState, hashable
@@ -53,7 +53,12 @@ class HeldState(State):
     Args:
         name: As in its descriptor.
         has_namespaces: Whether it has others than the void one.
+
+    Attributes:
+        is_as_held: Whether a snapshot has what is held, as it is.
     """
+
+    is_as_held: ClassVar[bool] = False
 
     def __init__(self, name: str, *, has_namespaces: bool = False) -> None:
         super().__init__(name)
@@ -118,6 +123,8 @@ class HeldState(State):
 
 class HeldValueState(HeldState, ValueState):
     """A value."""
+
+    is_as_held = True
 
     def update(self, value: Any) -> None:
         """Replaces the value; None clears it."""

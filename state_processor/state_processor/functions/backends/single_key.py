@@ -32,6 +32,7 @@ class SingleKeyBackend(KeyedStateBackend):
 
     def __init__(self, key: Layout, clock: Clock | None = None) -> None:
         super().__init__(key, clock)
+        self._held: list[HeldState] = []
         self._plain: list[HeldState] = []
         self._namespaced: list[HeldState] = []
 
@@ -45,6 +46,15 @@ class SingleKeyBackend(KeyedStateBackend):
             plain._value = None
         for state in self._namespaced:
             state.hold(None)
+
+    def snapshot_current_key(self) -> list[Any]:
+        """See ``KeyedStateBackend``; most states have nothing, and values need no call."""
+        return [
+            state.snapshot()
+            if state.has_namespaces or (state._value is not None and not state.is_as_held)
+            else state._value
+            for state in self._held
+        ]
 
     def keys(self) -> Iterator[tuple[Any, bytes]]:
         """The current key alone."""
@@ -61,5 +71,6 @@ class SingleKeyBackend(KeyedStateBackend):
         return self._added(HeldMapState(name, has_namespaces=namespace is not None))
 
     def _added(self, state: HeldT) -> HeldT:
+        self._held.append(state)
         (self._namespaced if state.has_namespaces else self._plain).append(state)
         return state
