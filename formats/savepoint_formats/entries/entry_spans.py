@@ -59,8 +59,8 @@ class EntrySpans:
 
 def key_groups_at(chunk: Chunk, starts: NDArray[np.int64], size: int) -> NDArray[np.int32]:
     """The key groups of the prefixes of ``size`` bytes that begin there."""
-    groups = np.zeros(len(starts), np.int32)
-    for distance in range(size):
+    groups = chunk.data[starts].astype(np.int32)
+    for distance in range(1, size):
         groups = groups << 8 | chunk.data[starts + distance]
     # The highest bit of the first byte says that an entry is its state's last.
     return groups & ((1 << (8 * size - 1)) - 1)

@@ -80,6 +80,14 @@ class StateFile:
     problem: str = ""
     declared_size: int | None = None
 
+    @property
+    def local_path(self) -> str | None:
+        """Where it is on this machine, if it is a whole file there."""
+        if self.location is None or self.start or self.data is not None:
+            return None
+        is_here = isinstance(self.location.filesystem, fs.LocalFileSystem)
+        return self.location.path if is_here else None
+
     def length(self) -> int:
         """The number of bytes that there have to be; a file may be cut, which reading tells.
 

@@ -16,18 +16,16 @@ import pyarrow.compute as pc
 from savepoint_formats.entries.stored_entries import StoredEntries, runs
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.pass_through.deleted_keys import encoded_keys
-from savepoint_formats.program.spans import spans_in
+from savepoint_formats.pass_through.divided_block import is_in, timestamps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
+    from savepoint_formats.pass_through.divided_block import DividedBlock
     from savepoint_formats.state_files.state_piece import StatePiece
     from savepoint_formats.values.kryo.dialect import KryoDialect
-
-_TIMESTAMP_SIZE = 8
-_SIGN = np.uint64(1 << 63)
 
 
 class DueKeys(NamedTuple):
@@ -48,23 +46,33 @@ class DividedEntries:
     Args:
         pieces: The entries.
         kryo: What is known of the Kryo that wrote object graphs.
+        blocks: More entries, of canonical files.
 
     Raises:
         UnstableHashError: Nobody can tell where a key ends.
         FormatError: A key is damaged.
     """
 
-    def __init__(self, pieces: Iterable[StatePiece], kryo: KryoDialect | None) -> None:
+    def __init__(
+        self,
+        pieces: Iterable[StatePiece],
+        kryo: KryoDialect | None,
+        blocks: Iterable[DividedBlock] = (),
+    ) -> None:
         self._parts = [_Part.of(piece, kryo) for piece in pieces if len(piece.entries)]
+        self._blocks = list(blocks)
 
     def take(self, keys: pa.LargeBinaryArray) -> list[StatePiece]:
         """The entries of these keys that have not been taken yet: a piece for each state that has any."""
         taken: dict[str, list[StatePiece]] = {}
         for part in self._parts:
-            wanted = _is_in(part.keys, keys) & ~part.is_taken
+            wanted = is_in(part.keys, keys) & ~part.is_taken
             if wanted.any():
                 part.is_taken[wanted] = True
                 taken.setdefault(part.piece.state.name, []).append(_chosen(part.piece, wanted))
+        for block in self._blocks:
+            for piece in block.take(keys):
+                taken.setdefault(piece.state.name, []).append(piece)
         return [_joined(pieces) for pieces in taken.values()]
 
     def due(self, reached: Mapping[str, int]) -> DueKeys:
@@ -77,9 +85,13 @@ class DividedEntries:
         for part in self._parts:
             if part.piece.state.name in reached:
                 until = reached[part.piece.state.name]
-                wanted = (_timestamps(part.piece.entries.keys) <= until) & ~part.is_taken
+                wanted = (timestamps(part.piece.entries.keys) <= until) & ~part.is_taken
                 keys.append(part.keys.filter(pa.array(wanted)))
                 key_groups.append(part.piece.key_groups[wanted])
+        for block in self._blocks:
+            for of_block, groups_of_block in block.due(reached):
+                keys.append(of_block)
+                key_groups.append(groups_of_block)
         due_keys, groups = pa.concat_arrays(keys), np.concatenate(key_groups)
         distinct = pc.unique(due_keys)
         firsts = pc.index_in(distinct, due_keys).to_numpy(zero_copy_only=False)
@@ -92,6 +104,26 @@ class DividedEntries:
             ids: Name of a state -> its index in the header of the new file.
             max_parallelism: That of the operator.
         """
+        yield from self._rest_of_pieces(ids, max_parallelism)
+        for block in self._blocks:
+            yield from block.rest(ids)
+
+    def in_place(
+        self, ids: Mapping[str, int], max_parallelism: int
+    ) -> Iterator[tuple[str | None, pa.RecordBatch]]:
+        """As ``rest``; of what lies in a file of this machine the ranges, see ``run_cuts``, and the file."""
+        for batch in self._rest_of_pieces(ids, max_parallelism):
+            yield None, batch
+        for block in self._blocks:
+            if block.file is None:
+                for batch in block.rest(ids):
+                    yield None, batch
+            else:
+                yield block.file, block.cuts(ids).by_key_group()
+
+    def _rest_of_pieces(
+        self, ids: Mapping[str, int], max_parallelism: int
+    ) -> Iterator[pa.RecordBatch]:
         for part in self._parts:
             piece = _chosen(part.piece, ~part.is_taken) if part.is_taken.any() else part.piece
             if len(piece.entries):
@@ -112,11 +144,6 @@ class _Part(NamedTuple):
         return cls(piece, encoded_keys(piece, kryo), np.zeros(len(piece.entries), np.bool_))
 
 
-def _is_in(keys: pa.LargeBinaryArray, wanted: pa.LargeBinaryArray) -> NDArray[np.bool_]:
-    is_wanted: NDArray[np.bool_] = pc.is_in(keys, wanted).to_numpy(zero_copy_only=False)
-    return is_wanted
-
-
 def _chosen(piece: StatePiece, wanted: NDArray[np.bool_]) -> StatePiece:
     mask = pa.array(wanted)
     entries = StoredEntries(piece.entries.keys.filter(mask), piece.entries.values.filter(mask))
@@ -130,11 +157,3 @@ def _joined(pieces: list[StatePiece]) -> StatePiece:
     values = pa.concat_arrays([piece.entries.values for piece in pieces])
     groups = np.concatenate([piece.key_groups for piece in pieces])
     return replace(pieces[0], entries=StoredEntries(keys, values), key_groups=groups)
-
-
-def _timestamps(keys: pa.LargeBinaryArray) -> NDArray[np.int64]:
-    """The timestamps with which stored timers begin, in ms; their sign bits are flipped."""
-    data, spans = spans_in(keys)
-    words = data[spans.starts[:, None] + np.arange(_TIMESTAMP_SIZE)]
-    flipped = np.ascontiguousarray(words).view(">u8")[:, 0].astype(np.uint64)
-    return (flipped ^ _SIGN).view(np.int64)
