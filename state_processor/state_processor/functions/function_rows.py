@@ -136,8 +136,9 @@ class FunctionRows:
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """See ``RunRows``."""
         told = self.told(max_parallelism, ids=ids)
+        runs = told.state_runs(ids, max_parallelism)
         return RunSource(
-            told.routed_rows(max_parallelism), told.state_runs(ids, max_parallelism).run
+            told.routed_rows(max_parallelism), runs.run, make_in_place=runs.in_place().run
         )
 
     def max_parallelism(self, given: int | None) -> int:

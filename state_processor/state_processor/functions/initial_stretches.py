@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.pass_through.divided_entries import DividedEntries
+from state_processor.writing.handed_runs import in_stored_file
 from state_processor.writing.run_encoding import run_rows
 
 if TYPE_CHECKING:
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from savepoint_formats.pass_through.divided_entries import DividedEntries
     from state_processor.functions.initial_state import InitialTask
+
+    _Passed = tuple[str | None, pa.RecordBatch]
+    """The file in which runs lie, if they were left there, and the runs."""
 
 NOWHERE = -1
 """The stretch of key groups of which the savepoint has no file."""
@@ -36,7 +40,7 @@ class InitialStretches:
     """
 
     def __init__(self, task: InitialTask) -> None:
-        self.passed: list[Iterator[pa.RecordBatch]] = []
+        self.passed: list[Iterator[_Passed]] = []
         self._task = task
         self._starts = [stretch.start for stretch in task.stretches]
         self._ends = np.array([stretch.end for stretch in task.stretches], np.int64)
@@ -71,8 +75,7 @@ class InitialStretches:
 
     def divided(self, names: frozenset[str], number: int) -> DividedEntries:
         """The entries of some states of a stretch, read anew."""
-        stored = self._task.stored
-        return DividedEntries(stored.pieces(names, self._task.stretches[number]), stored.kryo)
+        return self._task.stored.divided(names, self._task.stretches[number])
 
     def end(self, number: int) -> None:
         """Says that no more rows of a stretch come; what nobody has taken of it passes."""
@@ -82,15 +85,22 @@ class InitialStretches:
             self.passed.append(self._rest(number, entries))
 
     def drained(self) -> Iterator[pa.RecordBatch]:
-        """What has passed so far, as ``run_encoding.RUN_SCHEMA`` has it."""
+        """What has passed so far, as ``run_encoding.RUN_SCHEMA`` has it, or with where it lies."""
         while self.passed:
-            for runs in self.passed.pop(0):
-                yield run_rows(runs.column("key_group"), runs.column("run"))
+            for file, runs in self.passed.pop(0):
+                rows = run_rows(runs.column("key_group"), runs.column("run"))
+                yield rows if file is None else in_stored_file(rows, file)
 
-    def _rest(self, number: int, entries: DividedEntries | None) -> Iterator[pa.RecordBatch]:
+    def _rest(self, number: int, entries: DividedEntries | None) -> Iterator[_Passed]:
         task = self._task
         assert task.ids is not None  # or nothing is written
+        if entries is None and task.in_place:
+            entries = self.divided(frozenset(task.places), number)
         if entries is None:
-            yield from task.stored.runs(task.ids, task.stretches[number])
+            passed = task.stored.runs(task.ids, task.stretches[number])
+        elif task.in_place:
+            yield from entries.in_place(task.ids, task.stored.record.max_parallelism)
+            return
         else:
-            yield from entries.rest(task.ids, task.stored.record.max_parallelism)
+            passed = entries.rest(task.ids, task.stored.record.max_parallelism)
+        yield from ((None, runs) for runs in passed)

@@ -83,7 +83,8 @@ class StatefulBatches:
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """See ``RunRows``."""
         task = self._task(ids, max_parallelism, None)
-        return RunSource(self._routed(task.initial, max_parallelism), task.run)
+        rows = self._routed(task.initial, max_parallelism)
+        return RunSource(rows, task.run, make_in_place=task.in_place().run)
 
     def in_table(
         self, schema: StructType | str, max_parallelism: int

@@ -12,6 +12,9 @@ The rows are those of ``run_encoding.RUNS``, or of local state, with one more co
 |-----------|--------|--------------------------------------------------------------------------|
 | file      | STRING | the file that the row's ``run`` or ``keys`` lies in, which is then where |
 |           |        | in it: position and size, in 8 bytes each, little endian; or null        |
+
+Runs of a stored file that have lost some entries are not copied twice, either: ``file`` is then the path of
+that file, behind a ``/``, and ``run`` is what of it is left (``run_cuts``).
 """
 
 from __future__ import annotations
@@ -26,7 +29,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import SavepointError
+from savepoint_formats.pass_through.run_cuts import cut_runs, extent, ranges_of
 from state_processor.types.user_frames import user_frames_first
 from state_processor.writing.arrow_batches import LargeRowError, of_small_rows
 from state_processor.writing.run_encoding import RUNS
@@ -43,6 +48,9 @@ if TYPE_CHECKING:
 
 FILE = "file"
 
+# No file of a snapshot begins so.
+_STORED = "/"
+
 _PLACE = struct.Struct("<qq")
 _MOST_OPEN = 256
 """A task reads from the files of all tasks that made runs, of which there may be thousands."""
@@ -56,11 +64,13 @@ class RunSource:
         data: The rows.
         make: Gives the runs of a partition; None if the rows are runs already.
         columns: The columns of the runs.
+        make_in_place: As ``make``, but runs may be told by where they lie; see ``in_stored_file``.
     """
 
     data: DataFrame
     make: MakeRuns | None
     columns: str = RUNS
+    make_in_place: MakeRuns | None = None
 
     def frame(self) -> DataFrame:
         """The runs as they are."""
@@ -87,7 +97,7 @@ class RunSource:
         """
         if self.make is None or not target.is_local:
             return self.frame().withColumn(FILE, F.lit(None).cast("string"))
-        left = LeftRuns(self.make, target)
+        left = LeftRuns(self.make_in_place or self.make, target)
         return self.data.mapInArrow(left.run, f"{self.columns}, {FILE} STRING")
 
 
@@ -108,11 +118,19 @@ class LeftRuns:
         """Where the runs of a partition are."""
         with self.target.create("runs", is_lasting=False) as file:
             for runs in self.make(batches):
+                if FILE in runs.schema.names:
+                    yield runs
+                    continue
                 columns = {name: runs.column(name) for name in runs.schema.names}
                 for name in ("run", "keys"):
                     columns[name] = _left(columns[name], file)
                 columns[FILE] = pa.repeat(pa.scalar(file.path), len(runs))
                 yield pa.RecordBatch.from_pydict(columns)
+
+
+def in_stored_file(rows: pa.RecordBatch, path: str) -> pa.RecordBatch:
+    """Rows whose runs are ranges of a stored file of this machine, with the column ``file``."""
+    return rows.append_column(FILE, pa.repeat(pa.scalar(_STORED + path), len(rows)))
 
 
 def _left(values: pa.BinaryArray, file: NewFile) -> pa.BinaryArray:
@@ -163,10 +181,27 @@ class HandedRuns:
                 yield self._piece(**row)
 
     def _piece(self, file: str | None, run: bytes | None, keys: bytes | None, **of: Any) -> Piece:
-        if file is not None:
+        if file is not None and file.startswith(_STORED):
+            run = self._cut(file.removeprefix(_STORED), run)
+        elif file is not None:
             run = None if run is None else self._read(file, run)
             keys = None if keys is None else self._read(file, keys)
         return Piece(run=run, keys=keys, **of)
+
+    def _cut(self, path: str, cuts: bytes | None) -> bytes:
+        """Runs of a stored file, without the entries that were cut out.
+
+        Raises:
+            SavepointError: The file can't be read, or has become shorter.
+        """
+        ranges = ranges_of(cuts or b"")
+        start, end = extent(ranges)
+        try:
+            with pa.OSFile(path) as stored:
+                data: bytes = stored.read_at(end - start, start)
+            return cut_runs(Chunk(np.frombuffer(data, np.uint8), path, start), ranges).tobytes()
+        except (OSError, ValueError) as error:
+            raise SavepointError(f"{path} can't be read from byte {start} on: {error}") from error
 
     def _read(self, file: str, place: bytes) -> bytes:
         position, size = _PLACE.unpack(place)
