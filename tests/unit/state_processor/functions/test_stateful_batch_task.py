@@ -73,6 +73,24 @@ def test_a_batch_has_all_rows_of_its_keys_and_no_more_of_them_than_it_must(batch
         assert sum(others) < batch_rows + 7
 
 
+def test_keys_that_come_back_in_another_order_go_to_their_key_groups() -> None:
+    def turned(batch: KeyBatch) -> tuple[None, pa.Table]:
+        return None, counted(batch)[1].take(np.arange(len(batch.state))[::-1])
+
+    # Each of another key group, so that no run has two keys.
+    counts = {"a": 1, "b": 2, "c": 3, "d": 4}
+    wanted, given = (
+        {
+            (row["key_group"], row["run"])
+            for batch in task(function, 100).run(rows(counts))
+            for row in batch.to_pylist()
+        }
+        for function in (counted, turned)
+    )
+    assert len({key_group for key_group, _ in wanted}) == len(counts)
+    assert given == wanted
+
+
 def of_state(**columns: Any) -> KeyBatchFunction:
     return lambda _: (None, pa.table(columns))
 
