@@ -95,6 +95,7 @@ def rename_class(
 @click.argument("new")
 @destination
 @_nanoseconds
+@undescribed_subclasses_option
 def rename_field(
     output: Output,
     operator: str,
@@ -102,6 +103,7 @@ def rename_field(
     old: str,
     new: str,
     nanoseconds: Nanoseconds,
+    undescribed_subclasses: UndescribedSubclasses,
     **options: Any,
 ) -> None:
     """Copy the savepoint at PATH to OUT; a field OLD of the POJOs in a STATE is called NEW.
@@ -114,7 +116,14 @@ def rename_field(
     """
     changed = _Changed(output, options)
     changed.by_fields(
-        lambda writer: writer.rename_field(operator, state, old, new, nanoseconds=nanoseconds)
+        lambda writer: writer.rename_field(
+            operator,
+            state,
+            old,
+            new,
+            nanoseconds=nanoseconds,
+            undescribed_subclasses=undescribed_subclasses,
+        )
     )
 
 
@@ -131,6 +140,7 @@ def rename_field(
     help="What the field holds, an expression over the columns of the state's table; or null.",
 )
 @_nanoseconds
+@undescribed_subclasses_option
 def add_field(
     output: Output,
     operator: str,
@@ -139,6 +149,7 @@ def add_field(
     field_type: str,
     value: str | None,
     nanoseconds: Nanoseconds,
+    undescribed_subclasses: UndescribedSubclasses,
     **options: Any,
 ) -> None:
     """Copy the savepoint at PATH to OUT, with one FIELD more in the values of a STATE.
@@ -153,7 +164,15 @@ def add_field(
 
     def change(writer: SavepointWriter) -> SavepointWriter:
         column = None if value is None else _pyspark().sql.functions.expr(value)
-        return writer.add_field(operator, state, field, field_type, column, nanoseconds=nanoseconds)
+        return writer.add_field(
+            operator,
+            state,
+            field,
+            field_type,
+            column,
+            nanoseconds=nanoseconds,
+            undescribed_subclasses=undescribed_subclasses,
+        )
 
     if value is None:
         changed.by_fields(change)
@@ -168,12 +187,14 @@ def add_field(
 @click.argument("field")
 @destination
 @_nanoseconds
+@undescribed_subclasses_option
 def drop_field(
     output: Output,
     operator: str,
     state: str,
     field: str,
     nanoseconds: Nanoseconds,
+    undescribed_subclasses: UndescribedSubclasses,
     **options: Any,
 ) -> None:
     """Copy the savepoint at PATH to OUT, without a FIELD of the values of a STATE.
@@ -185,7 +206,13 @@ def drop_field(
     """
     changed = _Changed(output, options)
     changed.by_fields(
-        lambda writer: writer.drop_field(operator, state, field, nanoseconds=nanoseconds)
+        lambda writer: writer.drop_field(
+            operator,
+            state,
+            field,
+            nanoseconds=nanoseconds,
+            undescribed_subclasses=undescribed_subclasses,
+        )
     )
 
 
@@ -197,6 +224,7 @@ def drop_field(
 @click.argument("field_type", metavar="TYPE")
 @destination
 @_nanoseconds
+@undescribed_subclasses_option
 def widen_field(
     output: Output,
     operator: str,
@@ -204,6 +232,7 @@ def widen_field(
     field: str,
     field_type: str,
     nanoseconds: Nanoseconds,
+    undescribed_subclasses: UndescribedSubclasses,
     **options: Any,
 ) -> None:
     """Copy the savepoint at PATH to OUT; a FIELD gets a TYPE that holds all its values.
@@ -216,7 +245,12 @@ def widen_field(
     changed = _Changed(output, options)
     changed.by_fields(
         lambda writer: writer.widen_field(
-            operator, state, field, field_type, nanoseconds=nanoseconds
+            operator,
+            state,
+            field,
+            field_type,
+            nanoseconds=nanoseconds,
+            undescribed_subclasses=undescribed_subclasses,
         )
     )
 

@@ -71,7 +71,7 @@ def operator_facts(
     for subtask in record.subtasks:
         collected.read(subtask)
     if glance is not None and kryo is not None:
-        for name, seen in seen_subclasses(directory, record, catalog, kryo, glance).items():
+        for name, seen in seen_subclasses(directory, record, catalog.states, kryo, glance).items():
             collected.note(name, seen)
     raw = (
         StateFacts(state.name, state.kind.value) for state in catalog.states if state.kind.is_raw

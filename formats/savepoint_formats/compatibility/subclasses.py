@@ -25,7 +25,7 @@ from savepoint_formats.tables.catalog import raw_keyed_handle
 from savepoint_formats.values.subclass_values import holds_pojo, undescribed_subclasses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.state_files.state import State
-    from savepoint_formats.tables.catalog import OperatorCatalog
     from savepoint_formats.values.kryo.dialect import KryoDialect
     from savepoint_formats.values.subclass_values import Subclass
 
@@ -79,22 +78,22 @@ class SeenSubclasses:
 def seen_subclasses(
     directory: SnapshotDirectory,
     record: OperatorState,
-    catalog: OperatorCatalog,
+    states: Iterable[State],
     kryo: KryoDialect,
     glance: Glance,
 ) -> dict[str, SeenSubclasses]:
-    """The states of an operator that may have values of subclasses, by name, and what they have.
+    """Those of some states of an operator that may have values of subclasses, and what they have.
 
     Args:
         directory: Where the snapshot is.
         record: The operator.
-        catalog: Its states, to whom the user's classes are known.
+        states: States of it, to which the user's classes are known.
         kryo: What is known of the Kryo that wrote object graphs.
         glance: How much is looked at.
     """
     values = _StoredValues(directory, record, kryo)
-    states = (state for state in catalog.states if not state.kind.is_raw and _may_have(state))
-    return {state.name: _seen(values.of(state), kryo, glance) for state in states}
+    likely = (state for state in states if not state.kind.is_raw and _may_have(state))
+    return {state.name: _seen(values.of(state), kryo, glance) for state in likely}
 
 
 def _may_have(state: State) -> bool:

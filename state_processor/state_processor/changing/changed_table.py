@@ -202,7 +202,8 @@ class ChangedTable:
         """
         name, now_ms = self.column_name(state), time.time_ns() // 1_000_000
         stored = self.snapshot(state).layout()
-        if self.undescribed_subclasses == "bytes":
+        # What has other fields by now was decoded.
+        if self.undescribed_subclasses == "bytes" and state.name not in self.snapshots:
             stored = with_open_pojos(stored)
 
         def apply(data: DataFrame) -> DataFrame:
@@ -228,7 +229,7 @@ class ChangedTable:
 
         def apply(data: DataFrame) -> DataFrame:
             whole = _timed(name) if is_timed else name
-            column = edited_column(column_of(data, whole)[0], wanted, edit, new)
+            column = edited_column(*column_of(data, whole), wanted, edit, new)
             data = data.withColumn(whole, column)
             if is_timed:
                 data = data.withColumn(name, without_times(column_of(data, whole)[0], stored))

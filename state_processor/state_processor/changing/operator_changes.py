@@ -19,6 +19,7 @@ from state_processor.changing.changed_table import (
     info_after,
     with_tables,
 )
+from state_processor.changing.edited_pojos import expect_none_unknown
 from state_processor.changing.hash_codes import hash_code_of
 from state_processor.changing.header_changes import HeaderChanges
 from state_processor.changing.kept_state import (
@@ -117,7 +118,7 @@ class OperatorChanges:
         for name, state in StoredElements.states_of(self.operator).items():
             if name not in self._written():
                 self._recoded.check_elements(state)
-        self._expect_not_named()
+        self._expect_known()
         added = self.added
         if spark is None:
             check_values(self.tables, max_parallelism)
@@ -146,7 +147,7 @@ class OperatorChanges:
         if is_rescaled or self._touches(is_keyed=False):
             kept = without_operator_state(kept)
             plan = replace(plan, operator_states=self._elements(context.spark))
-        self._expect_not_named()
+        self._expect_known()
         written = self.headers.plan(plan).write(context)
         if is_rescaled:
             return replace(written, coordinator_state=record.coordinator_state)
@@ -204,8 +205,9 @@ class OperatorChanges:
         """What gives the hash codes of keys, where they are hashed anew and it is not their type."""
         return hash_code_of(self.operator, self.hash_code) if self.hash_code else None
 
-    def _expect_not_named(self) -> None:
-        """Raises ``SchemaChangeError`` if a class is renamed that values name which are given anew."""
+    def _expect_known(self) -> None:
+        """Raises ``SchemaChangeError`` if values do not take the changes of their headers."""
+        expect_none_unknown(self.operator, self.tables)
         encoded = (state.name for table in self.tables for state in table.states)
         names = frozenset(encoded) | self.added.state_names()
         expect_not_named(self.operator, self.headers.classes, names)

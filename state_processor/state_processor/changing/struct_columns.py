@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructType
 
+from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Ttl, without_ttl
 from savepoint_formats.snapshots.struct_edit import ELEMENT, MAP_VALUE
+from savepoint_formats.values.kryo.structs import UNDECODED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,13 +23,26 @@ if TYPE_CHECKING:
 TIMESTAMP, VALUE = "timestamp", "value"
 
 
+UNCHANGEABLE = (
+    "a value is of a subclass of a POJO that no snapshot describes, which has the fields of the POJO,"
+    " too: its bytes would keep the old ones. Give such values others by update_state, and change the"
+    " fields of what that has written"
+)
+
+# Spark shows the message behind its own words; on a line of its own it is read as a task's error.
+_RAISED = f"\n{SchemaChangeError.__module__}.{SchemaChangeError.__qualname__}: {UNCHANGEABLE}\n"
+
+
 def edited_column(
-    column: Column, wanted: DataType, edit: StructEdit, new: Mapping[str, Column]
+    column: Column, shown: DataType, wanted: DataType, edit: StructEdit, new: Mapping[str, Column]
 ) -> Column:
     """The values after a change of fields.
 
+    A value that was not decoded fails the job.
+
     Args:
         column: The values.
+        shown: The type that they have.
         wanted: The type that they are to have.
         edit: The change.
         new: What new fields hold; null if they are not in it.
@@ -44,30 +59,37 @@ def edited_column(
             fields.append(value.cast(field.dataType).alias(field.name))
         return F.when(inner.isNotNull(), F.struct(*fields))
 
-    return _at(column, wanted, edit.steps, struct)
+    return _at(column, shown, wanted, edit.steps, struct)
 
 
 def _at(
     column: Column,
+    shown: DataType,
     wanted: DataType,
     steps: tuple[str, ...],
     change: Callable[[Column, DataType], Column],
 ) -> Column:
     """The values with a change of what the steps lead to."""
+    if isinstance(shown, StructType) and UNDECODED in shown.names:
+        is_lost = column.getField(UNDECODED).isNotNull()
+        decoded = StructType([field for field in shown if field.name != UNDECODED])
+        refused = F.raise_error(F.lit(_RAISED)).cast(wanted)
+        return F.when(is_lost, refused).otherwise(_at(column, decoded, wanted, steps, change))
     match steps, wanted:
         case (), _:
             return change(column, wanted)
         case (step, *rest), ArrayType() if step == ELEMENT:
-            element = wanted.elementType
-            return F.transform(column, lambda item: _at(item, element, tuple(rest), change))
+            have, element = type_at(shown, (step,)), wanted.elementType
+            return F.transform(column, lambda item: _at(item, have, element, tuple(rest), change))
         case (step, *rest), MapType() if step == MAP_VALUE:
-            value = wanted.valueType
+            have, value = type_at(shown, (step,)), wanted.valueType
             return F.transform_values(
-                column, lambda _key, item: _at(item, value, tuple(rest), change)
+                column, lambda _key, item: _at(item, have, value, tuple(rest), change)
             )
         case (step, *rest), StructType():
+            have = type_at(shown, (step,))
             fields = [
-                _at(column.getField(field.name), field.dataType, tuple(rest), change)
+                _at(column.getField(field.name), have, field.dataType, tuple(rest), change)
                 if field.name == step
                 else column.getField(field.name)
                 for field in wanted

@@ -45,7 +45,7 @@ def classes_to_describe(operator: Operator) -> Counter[tuple[Subclass, str]]:
             name = unknown_class(layout, data, kryo)
             if name is not None:
                 counts[Subclass(name, ""), state] += 1
-        known = operator.directory, operator.record, operator.catalog, kryo
+        known = operator.directory, operator.record, operator.catalog.states, kryo
         for state, seen in seen_subclasses(*known, Glance(None)).items():
             counts.update({(subclass, state): count for subclass, count in seen.values.items()})
     return counts

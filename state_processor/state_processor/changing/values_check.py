@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.errors import within
+from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.layout import as_records
 from savepoint_formats.snapshots.struct_edit import ELEMENT, MAP_VALUE
 from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.values.kryo.structs import UNDECODED
 from state_processor.changing.stored_elements import StoredElements
+from state_processor.changing.struct_columns import UNCHANGEABLE
 from state_processor.changing.table_rows import TableRows
 from state_processor.types.spark_values import bounds
 from state_processor.writing.new_state import NewState
@@ -112,6 +114,8 @@ def _edited(
     origins: Mapping[str, str | None],
 ) -> pa.Array:
     """The values with a change of the struct that the steps lead to."""
+    if UNDECODED in _names(values.type) and values.field(UNDECODED).null_count < len(values):
+        raise SchemaChangeError(UNCHANGEABLE)
     step, rest = (steps[0], steps[1:]) if steps else (None, ())
     if step == ELEMENT and pa.types.is_list(wanted):
         elements = _edited(values.values, wanted.value_type, rest, origins)
@@ -129,3 +133,7 @@ def _edited(
         else:
             fields.append(pc.cast(values.field(origin), field.type))
     return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=values.is_null())
+
+
+def _names(data_type: pa.DataType) -> list[str]:
+    return [field.name for field in data_type] if pa.types.is_struct(data_type) else []

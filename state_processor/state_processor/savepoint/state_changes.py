@@ -101,7 +101,14 @@ class StateChanges:
         return self.writer().changed(uid, lambda operator: operator.with_name(old, new))
 
     def rename_field(
-        self, uid: str, state: str, old: str, new: str, *, nanoseconds: Nanoseconds = "refuse"
+        self,
+        uid: str,
+        state: str,
+        old: str,
+        new: str,
+        *,
+        nanoseconds: Nanoseconds = "refuse",
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
     ) -> SavepointWriter:
         """Gives a field of the POJOs in a state another name.
 
@@ -114,6 +121,10 @@ class StateChanges:
             new: The new name, alone.
             nanoseconds: As for ``update_state``: where values are encoded anew, and have times with
                 nanoseconds, ``struct`` keeps these.
+            undescribed_subclasses: ``bytes`` shows POJOs of subclasses that no snapshot describes
+                as bytes, so that the table can be read. Those of other states stay what they are;
+                ``write`` raises ``SchemaChangeError`` if one is a value of this state, for it has
+                the fields of the POJO, too.
 
         Raises:
             OperatorNotFoundError, StateNotFoundError: As ``rename_state``.
@@ -125,7 +136,11 @@ class StateChanges:
             >>> savepoint.rename_field("stateful", "customer", "address.zip", "postcode")
         """
         return self._with_values(
-            uid, state, lambda values: values.with_renamed_field(old, new), nanoseconds
+            uid,
+            state,
+            lambda values: values.with_renamed_field(old, new),
+            nanoseconds,
+            undescribed_subclasses,
         )
 
     def add_field(
@@ -137,6 +152,7 @@ class StateChanges:
         value: Column | Any = None,
         *,
         nanoseconds: Nanoseconds = "refuse",
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
     ) -> SavepointWriter:
         """Adds a field to the POJOs, or to the rows of SQL, in a state.
 
@@ -149,6 +165,7 @@ class StateChanges:
             value: What the field holds: a value of Python, or an expression over the columns of
                 the state's table; null by default, which a primitive field of Java can't be.
             nanoseconds: As for ``rename_field``; the value sees and gives times so, too.
+            undescribed_subclasses: As for ``rename_field``.
 
         Raises:
             OperatorNotFoundError, StateNotFoundError, FieldNotFoundError: As ``rename_field``.
@@ -165,11 +182,18 @@ class StateChanges:
             state,
             lambda values: values.with_field(name, field_type, value),
             nanoseconds,
+            undescribed_subclasses,
             has_expressions=value is not None,
         )
 
     def drop_field(
-        self, uid: str, state: str, name: str, *, nanoseconds: Nanoseconds = "refuse"
+        self,
+        uid: str,
+        state: str,
+        name: str,
+        *,
+        nanoseconds: Nanoseconds = "refuse",
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
     ) -> SavepointWriter:
         """Leaves a field of the POJOs, or of the rows of SQL, in a state out.
 
@@ -178,7 +202,13 @@ class StateChanges:
         Example:
             >>> savepoint.drop_field("stateful", "customer", "tags").write("s3://jobs/smaller")
         """
-        return self._with_values(uid, state, lambda values: values.without_field(name), nanoseconds)
+        return self._with_values(
+            uid,
+            state,
+            lambda values: values.without_field(name),
+            nanoseconds,
+            undescribed_subclasses,
+        )
 
     def widen_field(
         self,
@@ -188,6 +218,7 @@ class StateChanges:
         field_type: TypeInformation | str,
         *,
         nanoseconds: Nanoseconds = "refuse",
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
     ) -> SavepointWriter:
         """Gives a field a type that holds all values of the present one.
 
@@ -198,6 +229,7 @@ class StateChanges:
             field_type: The new type, as in ``add_field``: ``LONG`` for ``INT``, ``DOUBLE`` for
                 ``FLOAT``, a ``DECIMAL`` of more digits.
             nanoseconds: As for ``rename_field``.
+            undescribed_subclasses: As for ``rename_field``.
 
         Raises:
             OperatorNotFoundError, StateNotFoundError, FieldNotFoundError: As ``rename_field``.
@@ -207,7 +239,11 @@ class StateChanges:
             >>> savepoint.widen_field("stateful", "customer", "purchases", Types.LONG())
         """
         return self._with_values(
-            uid, state, lambda values: values.with_widened_field(name, field_type), nanoseconds
+            uid,
+            state,
+            lambda values: values.with_widened_field(name, field_type),
+            nanoseconds,
+            undescribed_subclasses,
         )
 
     def update_state(

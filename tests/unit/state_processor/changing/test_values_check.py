@@ -6,7 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from support.object_classes import CARD
+from support.object_samples import opened
 
+from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.snapshots.struct_edit import (
     StructEdit,
     added_field,
@@ -68,3 +71,17 @@ def test_fields_change_wherever_they_are(state: str, edit: Any, expected: Any) -
         result.validate(full=True)
         assert result.type == wanted
         assert result.to_pylist() == changed(some, expected)
+
+
+@pytest.mark.parametrize("new_name", ["payes", "a_payer"])
+def test_fields_that_undescribed_subclasses_have_do_not_change(new_name: str) -> None:
+    """Be it in the header alone, as the order of names stays, or in the values."""
+    savepoint = opened("objects-2.2.1-hashmap-canonical")
+    renamed = savepoint.writer().rename_field(
+        "payments", "payment", "payer", new_name, undescribed_subclasses="bytes"
+    )
+    with pytest.raises(SchemaChangeError, match="a value is of a subclass of a POJO that no"):
+        renamed.plan("/nowhere/out", check=True)
+    described = opened("objects-2.2.1-hashmap-canonical", (CARD,)).writer()
+    with pytest.raises(SchemaChangeError, match=r"its subclasses are shop\.CardPayment"):
+        described.rename_field("payments", "payment", "payer", new_name)
