@@ -85,7 +85,7 @@ def has_own_serializer(class_name: str) -> bool:
     return class_name in _OF_CLASS
 
 
-def elements_of(field: KryoField) -> Elements:
+def elements_of(field: KryoField | TypeArgument) -> Elements:
     """The classes of what is in a field's collections, be they in an array."""
     if any(argument.arguments or argument.wildcard for argument in field.arguments):
         return None

@@ -6,7 +6,7 @@ they are, where there is one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING
@@ -18,17 +18,18 @@ from savepoint_formats.layout import (
     Nullable,
     Pojo,
     Repeated,
+    Struct,
     node,
     parts,
     rebuilt,
 )
 from savepoint_formats.values.kryo.collections import COLLECTIONS
+from savepoint_formats.values.kryo.descriptions import TUPLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _GENERIC = ("java.util.Optional", "java.util.AbstractMap$SimpleEntry")
-_TUPLES = "org.apache.flink.api.java.tuple.Tuple"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +40,17 @@ class CollectionPlace:
         class_name: The declared type: ``java.util.List``.
         pojo: The class of the POJO whose field it is, or nothing.
         field: The field.
+        path: In a tuple, the numbers that lead to it, of the tuple's parts.
     """
 
     class_name: str
     pojo: str = ""
     field: str = ""
+    path: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.pojo}.{self.field}" if self.pojo else self.class_name
+        parts_of_it = (f"f{number}" for number in self.path)
+        return ".".join([self.pojo, self.field, *parts_of_it]) if self.pojo else self.class_name
 
 
 @node
@@ -59,23 +63,26 @@ class Probe(Layout):
 @lru_cache(maxsize=100)
 def collection_places(layout: Layout) -> tuple[CollectionPlace, ...]:
     """The places of a layout's collections, from the first of its parts to the last."""
-    return tuple(_places(layout, "", ""))
+    return tuple(_places(layout, CollectionPlace("")))
 
 
-def _places(layout: Layout, pojo: str, field: str) -> Iterator[CollectionPlace]:
+def _places(layout: Layout, around: CollectionPlace) -> Iterator[CollectionPlace]:
     match layout:
         case Kryo(class_name) if class_name in FLINK_2_COLLECTIONS:
-            yield CollectionPlace(class_name, pojo, field)
+            yield replace(around, class_name=class_name)
         case Pojo():
             for name, part in zip(layout.names, layout.fields, strict=True):
-                yield from _places(part, layout.class_name, name)
+                yield from _places(part, CollectionPlace("", layout.class_name, name))
             for _, subclass in (*layout.registered, *layout.unregistered):
-                yield from _places(subclass, "", "")
+                yield from _places(subclass, CollectionPlace(""))
         case Nullable(inner) | Repeated(inner):
-            yield from _places(inner, pojo, field)
+            yield from _places(inner, around)
+        case Struct():
+            for number, part in enumerate(layout.fields):
+                yield from _places(part, replace(around, path=(*around.path, number)))
         case _:
             for part in parts(layout):
-                yield from _places(part, "", "")
+                yield from _places(part, CollectionPlace(""))
 
 
 @lru_cache(maxsize=100)
@@ -92,4 +99,4 @@ def probed(layout: Layout) -> Layout:
 
 def is_generic(class_name: str) -> bool:
     """Whether a class of the JDK or of Flink has type arguments, wherever it is declared."""
-    return class_name in COLLECTIONS or class_name in _GENERIC or class_name.startswith(_TUPLES)
+    return class_name in COLLECTIONS or class_name in _GENERIC or class_name.startswith(TUPLES)

@@ -17,7 +17,7 @@ from savepoint_formats.values.recoding import element_classes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from savepoint_formats.layout import Layout
+    from savepoint_formats.layout import KryoField, Layout, TypeArgument
     from savepoint_formats.snapshots.extracted import Elements
     from savepoint_formats.values.kryo.dialect import KryoDialect
     from savepoint_formats.values.kryo_collections import CollectionPlace
@@ -38,7 +38,7 @@ def described_elements(places: Places, kryo: KryoDialect) -> dict[int, Elements]
     }
     known: dict[int, Elements] = {}
     for number, place in enumerate(places):
-        field = fields.get((place.pojo, place.field))
+        field = _part(fields.get((place.pojo, place.field)), place.path)
         if field is None:
             continue
         if _component(field.type) != place.class_name:
@@ -104,6 +104,17 @@ def _declared(place: CollectionPlace, name: str, kryo: KryoDialect) -> str:
         " describe the class around it, with the types of its fields, and whether what is in it"
         " are POJOs (is_pojo), as kryo_class(…) or by --classes"
     )
+
+
+def _part(
+    declared: KryoField | TypeArgument | None, path: tuple[int, ...]
+) -> KryoField | TypeArgument | None:
+    """The type of a part of a tuple; None if nobody says it."""
+    for number in path:
+        if declared is None or number >= len(declared.arguments):
+            return None
+        declared = declared.arguments[number]
+    return declared
 
 
 def _component(type_name: str) -> str:

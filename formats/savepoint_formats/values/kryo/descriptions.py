@@ -41,7 +41,11 @@ _TOKEN = re.compile(r"\s*([\w$]+(?:\.[\w$]+)*|\[\s*\]|[<>,?])\s*")
 _MARKS = frozenset("<>,?")
 _BOUNDS = ("extends", "super")
 _OBJECT = "java.lang.Object"
+TUPLES = "org.apache.flink.api.java.tuple.Tuple"
+"""What the names of Flink's tuples begin with, of which each has as many arguments as parts."""
+
 _MOST_ARGUMENTS = 2
+_MOST_PARTS = 25
 _MOST_DEPTH = 20
 _MEMBERS = {"class", "fields", "final", "constants", "pojo", "extends"}
 
@@ -182,7 +186,7 @@ def _type(tokens: list[str], depth: int) -> TypeArgument:
             arguments.append(_argument(tokens, depth + 1))
             if tokens[:1] not in (["<"], [","], [">"]):
                 raise ValueError(_EXPECTED)
-        if len(arguments) > _MOST_ARGUMENTS:
+        if len(arguments) > (_MOST_PARTS if name.startswith(TUPLES) else _MOST_ARGUMENTS):
             raise ValueError("a collection has one argument, a map two")
     dimensions = 0
     while tokens and tokens[0].startswith("["):
