@@ -32,13 +32,15 @@ _KRYO = TypeSerializerSnapshot.read(SnapshotView(kryo_of("java.lang.Object")))
 _TEXT = TypeSerializerSnapshot.read(SnapshotView(STRING))
 
 
-def savepoint_of(folder: Path, objects: list[bytes], by_name: dict[str, bytes]) -> str:
-    """A savepoint of Flink 1.x: an operator with a list of objects, and broadcast ones by name."""
-    names = [bytes([len(name) + 1]) + name.encode() for name in by_name]
+def savepoint_of(
+    folder: Path, objects: list[bytes], by_name: dict[str, bytes], name: str = "objects"
+) -> str:
+    """A savepoint of Flink 1.x: an operator with a union list of objects, and broadcast ones by name."""
+    names = [bytes([len(text) + 1]) + text.encode() for text in by_name]
     output = io.BytesIO()
     file = OperatorStateFile.write(
         output,
-        [ListElements("objects", DistributionMode.UNION, _KRYO, _bytes(objects))],
+        [ListElements(name, DistributionMode.UNION, _KRYO, _bytes(objects))],
         [BroadcastEntries("by_name", _TEXT, _KRYO, _bytes(names), _bytes([*by_name.values()]))],
     )
     handle = file.handle(InlineStream("state", output.getvalue()))

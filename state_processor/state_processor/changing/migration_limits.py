@@ -58,7 +58,8 @@ def _reasons(state: StateFacts) -> Iterator[str]:
     if state.unseen:
         yield f"it can't be looked at for subclasses of POJOs that nobody knows: {state.unseen}"
     findings = dict.fromkeys(filter(_is_refused, _findings(state)))
-    yield from (f"{finding.where}: {finding.reason}; {finding.advice}" for finding in findings)
+    for finding in findings:
+        yield ": ".join(filter(None, [finding.where, f"{finding.reason}; {finding.advice}"]))
 
 
 def _findings(state: StateFacts) -> Iterator[Finding]:

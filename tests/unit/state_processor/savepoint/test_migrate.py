@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support import object_classes
 from support.commands import lines, run
+from support.kryo_operator_state import UID, savepoint_of
 from support.object_classes import CARD
 from support.object_samples import by_id, opened
 from support.sample_rows import SAMPLES
 
 from savepoint_formats.values.kryo.descriptions import kryo_classes_json
-from state_processor import MigrationError, Savepoint, UndecodableError, kryo_class
+from state_processor import (
+    MigrationError,
+    Savepoint,
+    SchemaChangeError,
+    UndecodableError,
+    kryo_class,
+)
 from state_processor.types.class_descriptions import described_classes
 
 if TYPE_CHECKING:
@@ -112,6 +119,32 @@ def test_an_element_of_another_class_than_the_description_is_refused() -> None:
     writer = opened(OLD[0], described("java.util.List<java.lang.Long>")).migrate()
     with pytest.raises(ValueError, match=r"java.lang.String where java.lang.Long is expected"):
         writer.plan("/nowhere/out", check=True)
+
+
+LOST = b"\1\0shop.Los" + bytes([ord("t") | 0x80]) + b"\1"
+"""An object of Kryo, of the class ``shop.Lost``."""
+
+
+def test_elements_of_operator_state_are_tried(tmp_path: Path) -> None:
+    path = savepoint_of(tmp_path / "old", [LOST], {})
+    with pytest.raises(
+        UndecodableError, match=r"shop\.Lost.*; in state 'objects', operator buffer"
+    ):
+        Savepoint.open(path, uids=[UID]).migrate().plan("/nowhere/out", check=True)
+    renamed = Savepoint.open(path, uids=[UID]).rename_class("shop.Lost", "shop.Found")
+    with pytest.raises(SchemaChangeError, match=r"shop\.Lost cannot be renamed"):
+        renamed.plan("/nowhere/out", check=True)
+    lost = kryo_class("shop.Lost")
+    known = Savepoint.open(path, uids=[UID], kryo_classes=[lost])
+    known.migrate(rename_classes={"shop.Lost": "shop.Found"}).plan("/nowhere/out", check=True)
+
+
+def test_what_flink_2_does_not_run_is_left_out_by_the_user(tmp_path: Path) -> None:
+    name = "topic-partition-offset-states"
+    path = savepoint_of(tmp_path / "old", [], {}, name)
+    with pytest.raises(MigrationError, match=rf"state '{name}': it is that of FlinkKafkaConsumer.*leave this"):
+        Savepoint.open(path, uids=[UID]).migrate()
+    Savepoint.open(path, uids=[UID]).remove_state(UID, name).migrate()
 
 
 def test_names_change_in_the_same_write() -> None:
