@@ -25,6 +25,7 @@ from savepoint_formats.java.class_file import ClassFile, ClassFlag, FieldOfClass
 from savepoint_formats.layout import FLINK_2_COLLECTIONS
 from savepoint_formats.values.kryo.class_files import UndescribableError
 from savepoint_formats.values.kryo.collections import COLLECTIONS
+from savepoint_formats.values.kryo.descriptions import CODES
 from savepoint_formats.values.kryo.types import DECLARED_TYPES
 
 if TYPE_CHECKING:
@@ -61,16 +62,6 @@ _LANG = frozenset(
         "Void",
     ]
 )
-_PRIMITIVES = {
-    "boolean": "Z",
-    "byte": "B",
-    "char": "C",
-    "short": "S",
-    "int": "I",
-    "long": "J",
-    "float": "F",
-    "double": "D",
-}
 _SUPERCLASSES = {"enum_declaration": "java/lang/Enum", "record_declaration": "java/lang/Record"}
 _DECLARATIONS = ("class_declaration", "interface_declaration", *_SUPERCLASSES)
 _FLAGS = {
@@ -270,8 +261,8 @@ class _Declaration:
 
     def _named(self, name: str) -> str:
         """The signature of a type by its name."""
-        if name in _PRIMITIVES:
-            return _PRIMITIVES[name]
+        if name in CODES:
+            return CODES[name]
         return f"T{name};" if self._is_variable(name) else f"L{_full_name(name, self)};"
 
     def _is_variable(self, name: str) -> bool:

@@ -25,7 +25,7 @@ from savepoint_formats.layout import KryoClass, KryoField, TypeArgument
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-_CODES = {
+CODES = {
     "boolean": "Z",
     "byte": "B",
     "char": "C",
@@ -35,7 +35,9 @@ _CODES = {
     "float": "F",
     "double": "D",
 }
-_NAMES = {code: name for name, code in _CODES.items()}
+"""Primitive types, and what class files and names of arrays have for them."""
+
+_NAMES = {code: name for name, code in CODES.items()}
 
 _TOKEN = re.compile(r"\s*([\w$]+(?:\.[\w$]+)*|\[\s*\]|[<>,?])\s*")
 _MARKS = frozenset("<>,?")
@@ -215,7 +217,7 @@ def _class_name(name: str, dimensions: int) -> str:
     """The name as ``Class.getName`` gives it."""
     if not dimensions:
         return name
-    return "[" * dimensions + _CODES.get(name, f"L{name};")
+    return "[" * dimensions + CODES.get(name, f"L{name};")
 
 
 def source_type(declared: TypeArgument | KryoField) -> str:
