@@ -332,6 +332,7 @@ class SavepointChanges(StateChanges):
 
         ``write`` raises ``UndecodableError`` for an object that nobody can read, and
         ``UnencodableError`` for one that Kryo 5 or Flink's serializers can't hold.
+        ``plan(…, check=True)`` raises ``MigrationError`` then, which names all states and classes.
 
         Example:
             >>> old = Savepoint.load(spark, "s3://jobs/flink-1.20", kryo_classes=[order])

@@ -191,6 +191,18 @@ class PlannedOperator:
         if self.transformation is not None and self.change is not None:
             self.change.check(spark, self.parallelism, self.max_parallelism)
 
+    def undescribed(self) -> list[str]:
+        """Its states that hold objects of classes that nobody has described, and how many."""
+        change = self.change
+        if change is None:
+            return []
+        return [
+            f"state {state!r}: {count} values with an object of {unknown.class_name}, whose fields"
+            f" are not known: describe the class, or leave the state out; in operator {self.name}"
+            for (unknown, state), count in changing.classes_to_describe(change.operator).items()
+            if state not in change.removed
+        ]
+
     def is_called(self, uid: str) -> bool:
         """Whether this is its uid, or the hash of it."""
         return uid in (self.uid, str(self.operator_id)) or id_and_uid(uid)[0] == self.operator_id

@@ -6,7 +6,12 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.errors import EmptySavepointError, MigrationError
+from savepoint_formats.errors import (
+    EmptySavepointError,
+    MigrationError,
+    UndecodableError,
+    UnencodableError,
+)
 from savepoint_formats.metadata import (
     CheckpointMetadata,
     CheckpointProperties,
@@ -63,8 +68,7 @@ class SavepointWrite:
         operators = self.operators
         if check:
             operators = tuple(planned.with_hash_codes() for planned in operators)
-            for operator in operators:
-                operator.check(self.spark)
+            self._check(operators)
         return PlannedSavepoint(
             path,
             target.replaced is not None,
@@ -74,6 +78,19 @@ class SavepointWrite:
             self._left_out(),
             tuple(_planned(operator, copies) for operator in operators),
         )
+
+    def _check(self, operators: tuple[PlannedOperator, ...]) -> None:
+        """Raises what ``write`` would; of a migration all that can't be read or written at once."""
+        problems: list[str] = []
+        for operator in operators:
+            try:
+                operator.check(self.spark)
+            except (UndecodableError, UnencodableError) as error:
+                if not self.is_of_flink_2:
+                    raise
+                problems += operator.undescribed() or [str(error)]
+        if problems:
+            raise MigrationError("; ".join(problems))
 
     def run(self, path: str, mode: WriteMode | str, on_progress: Progress) -> WrittenSavepoint:
         """See ``SavepointWriter.write``."""
