@@ -15,7 +15,7 @@ from flink_home import FlinkHome
 HERE = Path(__file__).resolve().parent
 
 # The newest release of which both parts are published.
-VERSION = "2.2.0"
+VERSION = "2.3.0"
 API = "flink-state-processor-api"
 
 
