@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 @click.option("--out", help="Where the savepoint is written that starts at these offsets.")
 @click.option("--operator", help="With --set-offsets: the only source to change, by uid or hash.")
 @click.option("--overwrite", is_flag=True, help="Replace a savepoint that lies at --out.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="With --set-offsets: check and say what would be written; write nothing.",
+)
 def kafka(
     output: Output,
     path: str,
@@ -34,6 +39,7 @@ def kafka(
     out: str | None,
     operator: str | None,
     overwrite: bool,
+    dry_run: bool,
     **uids: Any,
 ) -> None:
     """Show the Kafka state of the savepoint at PATH: topics, partitions, offsets, transactions.
@@ -62,4 +68,4 @@ def kafka(
         rows = list(csv.DictReader(file))
     with usage_errors():
         writer = savepoint.set_kafka_offsets(rows, operator=operator)
-    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=False)
+    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)

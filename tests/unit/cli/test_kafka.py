@@ -108,7 +108,11 @@ def test_offsets_are_set_and_all_else_stays(job: Path, tmp_path: Path) -> None:
     file = tmp_path / "offsets.csv"
     file.write_text("topic,partition,offset,stopping_offset\norders,3,120000,130000\n")
     out = tmp_path / "moved"
-    code, output = run("kafka", job, *UIDS, "--set-offsets", file, "--out", out)
+    command = ("kafka", job, *UIDS, "--set-offsets", file, "--out", out)
+    code, output = run(*command, "--dry-run")
+    assert (code, out.exists()) == (0, False), output
+    assert str(out) in output
+    code, output = run(*command)
     assert (code, out.is_dir()) == (0, True), output
     assert splits(job) == [KafkaSplit("orders", 3, 42, 0), KafkaSplit("payments", 0, 7, 70)]
     assert splits(out) == [
