@@ -161,7 +161,8 @@ def shipped(how: str, folder: Path) -> dict[str, str]:
     subprocess.run([*pip, "wheel", "--no-deps", "-w", str(folder), str(ROOT)], check=True)
     (wheel,) = folder.glob("*.whl")
     if how == "py-files":
-        return {"spark__submit__pyFiles": str(wheel)}
+        # Of archives, Spark puts those on the path of Python whose names end so.
+        return {"spark__submit__pyFiles": str(wheel.rename(folder / "packages.zip"))}
     unpacked = folder / "packages"
     shutil.unpack_archive(wheel, unpacked, "zip")
     archive = shutil.make_archive(str(unpacked), "gztar", unpacked)
@@ -195,8 +196,9 @@ def main() -> int:
         arguments = [str(SAMPLE), f"{folder}/target"]
         python = bare_python(Path(folder))
         environment = {"PATH": os.environ["PATH"], "HOME": folder, "PYSPARK_PYTHON": python}
-        if options.ship == "archives":
-            environment["PYTHONPATH"] = f"{folder}/packages"
+        # Drivers plan reads in processes that know nothing of what is shipped.
+        is_unpacked = options.ship == "archives"
+        environment["PYTHONPATH"] = f"{folder}/packages{'' if is_unpacked else '.zip'}"
         if s3 is not None:
             arguments = [str(SAMPLE), s3.uri(s3.bucket("cluster"), "target"), "--without-backlog"]
             for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
