@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from support.spark_processes import spark_home
+from support.spark_processes import path_of_prepared_workers, spark_home
 from support.standalone_cluster import SAMPLE, expected, submitted
 
 if TYPE_CHECKING:
@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 
 
 def test_executors_read_write_and_run_what_one_process_does(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    places = [path_of_prepared_workers(), *sys.path]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
     arguments = [str(SAMPLE), str(tmp_path / "target")]
     home, master = spark_home(tmp_path), "local-cluster[2,1,1024]"
-    told = submitted(home, master, *arguments, environment=environment)
-    places = told.pop("places")
-    assert len(places) == 2
+    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    settings = {"spark__executor__extraJavaOptions": quick}
+    told = submitted(home, master, *arguments, environment=environment, **settings)
+    assert len(told.pop("places")) == 2
     assert told == expected()
     left = [path for path in (tmp_path / "target").rglob("*") if path.name.startswith("runs-")]
     assert left == []
