@@ -18,7 +18,8 @@ from state_processor.snapshot.java_runtime import ensure_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_LOGGING = Path(__file__).with_name("log4j2.properties")
+# Spark puts an archive on the path by a relative name.
+_LOGGING = Path(__file__).absolute().with_name("log4j2.properties")
 _LOGGING_OPTION = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
 
 # More than any cluster runs tasks.
