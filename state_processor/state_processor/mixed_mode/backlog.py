@@ -42,6 +42,7 @@ from state_processor.mixed_mode.backlog_progress import (
 )
 from state_processor.mixed_mode.backlog_result import BacklogFiles, BacklogResult
 from state_processor.mixed_mode.backlog_rows import BacklogRows
+from state_processor.mixed_mode.spark_paths import readable
 from state_processor.reading.per_key import row_types
 from state_processor.savepoint.savepoint import Savepoint
 from state_processor.snapshot.task_errors import typed_errors
@@ -174,7 +175,9 @@ class Backlog:
         watch = BacklogWatch(spark, tally, on_progress)
         with watch.watching():
             self._write_rows(files.rows, max_parallelism, tally)
-            state = StateInTable(self.rows, spark.read.parquet(files.rows), max_parallelism)
+            state = StateInTable(
+                self.rows, spark.read.parquet(readable(spark, files.rows)), max_parallelism
+            )
             writer.with_operator(uid, FunctionStateTransformation(state)).write(files.savepoint)
         files.remove_others()
         result = BacklogResult(spark, files, uid)

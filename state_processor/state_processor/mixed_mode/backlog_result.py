@@ -27,6 +27,7 @@ from savepoint_formats.locations.location import Location
 from state_processor.functions.backends.timers import MIN_WATERMARK
 from state_processor.functions.outputs import OUTPUT, rows_in
 from state_processor.mixed_mode.backlog_rows import COUNT_NAMES, COUNTS
+from state_processor.mixed_mode.spark_paths import readable
 from state_processor.savepoint.savepoint import Savepoint
 from state_processor.snapshot.task_errors import typed_errors
 
@@ -200,4 +201,4 @@ class BacklogResult:
 
     @property
     def _rows(self) -> DataFrame:
-        return self.spark.read.parquet(self.files.rows)
+        return self.spark.read.parquet(readable(self.spark, self.files.rows))

@@ -25,6 +25,7 @@ from state_processor.mixed_mode.committed_batch import CommittedBatch
 from state_processor.mixed_mode.outputs import FIRST_BACKLOG_BATCH
 from state_processor.mixed_mode.progress import BACKLOG
 from state_processor.mixed_mode.running_stream import RunningStream
+from state_processor.mixed_mode.spark_paths import readable
 from state_processor.savepoint.savepoint import Savepoint
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class BacklogStream:
             writer.mode("overwrite").parquet(path)
         files = spark.readStream.schema(source.data.schema)
         files = files.option("maxFilesPerTrigger", spark.sparkContext.defaultParallelism)
-        return replace(source, data=files.parquet(path))
+        return replace(source, data=files.parquet(readable(spark, path)))
 
 
 def _remove(directory: str) -> None:

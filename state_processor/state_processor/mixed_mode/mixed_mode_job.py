@@ -21,7 +21,6 @@ Flink: FLIP-327.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -36,6 +35,7 @@ from state_processor.mixed_mode.job_inputs import expect_alike, expect_function
 from state_processor.mixed_mode.outputs import BACKLOG_BATCH, no_output
 from state_processor.mixed_mode.progress import STREAM
 from state_processor.mixed_mode.running_stream import RunningStream
+from state_processor.mixed_mode.spark_paths import expect_path
 from state_processor.mixed_mode.stream_function import OperatorSettings, StreamFunction
 from state_processor.reading.per_key import row_types
 from state_processor.snapshot.session import is_remote, remote_error
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from state_processor.mixed_mode.stream_query import Output
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
     from state_processor.snapshot.operator import Operator
-
-_ESCAPED = re.compile(r"[\s\"#%<>?\\^`{|}]")
 
 
 @dataclass(frozen=True)
@@ -106,8 +104,8 @@ class MixedModeJob:
             ValueError: The backlog is a stream, be it of one of two inputs, or the stream is none;
                 one has more inputs than the other, or lacks timestamps, or has given key groups;
                 columns differ; the schema has no columns; a state of the function has namespaces; or
-                a directory's name has a space, or another character that a URI escapes; or the
-                session is one of Spark Connect.
+                the directory is a URI that has a character that URIs escape; or the session is one
+                of Spark Connect.
             UnstableKeyError: Equal keys may have different bytes.
             ColumnTypeError: The keys of two inputs are of different types.
 
@@ -137,7 +135,7 @@ class MixedModeJob:
             _expect_whole(_rows(past, function, rows.options, initial), settings.max_parallelism)
         # Spark's working directory may be another one than that of this process.
         place = absolute(directory).rstrip("/")
-        _expect_plain(place)
+        expect_path(place)
         return cls(function, past, live, settings, place, rows.options, initial)
 
     def start(
@@ -239,14 +237,4 @@ def _expect_whole(rows: FunctionRows, max_parallelism: int) -> None:
         raise ValueError(
             f"operator {initial.operator.name} has state {names[0]!r}, which the function does not"
             " register, and a stream would not keep: leave it out with remove_state first"
-        )
-
-
-def _expect_plain(directory: str) -> None:
-    """Raises ``ValueError`` if Spark cannot read its state store there."""
-    # Its source escapes the path as that of a URI, and then finds nothing.
-    if escaped := _ESCAPED.search(directory):
-        raise ValueError(
-            f"directory {directory!r} has {escaped[0]!r} in its name, which Spark's state store"
-            " cannot be read with: name another one"
         )

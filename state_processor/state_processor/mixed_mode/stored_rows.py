@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from state_processor.mixed_mode.keyed_processor import STATE
+from state_processor.mixed_mode.spark_paths import readable
 from state_processor.mixed_mode.state_columns import decoded
 from state_processor.mixed_mode.stored_backend import TIMERS, state_columns
 from state_processor.writing.handed_runs import RunSource
@@ -37,7 +38,7 @@ def stored_keys(spark: SparkSession, checkpoint: str, batch_id: int) -> DataFram
         batch_id: The batch after which they are read.
     """
     reader = spark.read.format("statestore").option("stateVarName", STATE)
-    stored = reader.option("batchId", batch_id).load(checkpoint)
+    stored = reader.option("batchId", batch_id).load(readable(spark, checkpoint))
     return stored.select(F.col("key").getField(KEY).alias(KEY), "value.*")
 
 

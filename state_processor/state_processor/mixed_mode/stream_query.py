@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from state_processor.functions.sorted_inputs import KEY
 from state_processor.mixed_mode.committed_batch import CommittedBatch
 from state_processor.mixed_mode.keyed_processor import VISITS, KeyedProcessor
+from state_processor.mixed_mode.spark_paths import readable
 from state_processor.mixed_mode.stored_rows import stored_keys, with_untouched
 from state_processor.mixed_mode.stream_rows import packed_rows
 from state_processor.mixed_mode.switch_alarms import SwitchAlarms
@@ -108,7 +109,9 @@ class StreamQuery:
         giving = _giving(output, watermarks, self._alarms(watermarks))
         with _settings(self.spark):
             writer = self._rows(watermarks).writeStream.outputMode("update").foreachBatch(giving)
-            writer = writer.option("checkpointLocation", self.checkpoint)
+            # What reads the store expects the paths that the query writes into its checkpoint.
+            place = readable(self.spark, self.checkpoint)
+            writer = writer.option("checkpointLocation", place)
             if until_end:
                 writer = writer.trigger(availableNow=True)
             return writer.start()

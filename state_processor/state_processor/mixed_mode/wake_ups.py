@@ -20,6 +20,7 @@ from savepoint_formats.hashing.key_hash import hashed_key_groups
 from savepoint_formats.locations.location import Location
 from state_processor.functions.key_spans import decoded_keys
 from state_processor.functions.sorted_inputs import KEY
+from state_processor.mixed_mode.spark_paths import readable
 from state_processor.mixed_mode.stored_backend import PROCESSING_TIMERS
 from state_processor.mixed_mode.stream_rows import PACKED, PACKED_SCHEMA
 
@@ -39,7 +40,7 @@ def woken_keys(spark: SparkSession, directory: str, waking: Waking) -> DataFrame
     location = Location.of(directory)
     location.filesystem.create_dir(location.path)
     files = spark.readStream.schema(_SCHEMA).option("cleanSource", "delete")
-    keys = files.option("recursiveFileLookup", "true").parquet(directory)
+    keys = files.option("recursiveFileLookup", "true").parquet(readable(spark, directory))
     return keys.mapInArrow(waking.run, PACKED)
 
 

@@ -24,6 +24,7 @@ from pyspark.accumulators import AccumulatorParam
 from savepoint_formats.locations.location import Location
 from savepoint_formats.new_snapshot.whole_file import whole_file
 from state_processor.functions.backends.timers import MIN_WATERMARK
+from state_processor.mixed_mode.spark_paths import readable
 
 if TYPE_CHECKING:
     from pyspark import Accumulator
@@ -82,7 +83,9 @@ class InputWatermarks:
         if not self.has_ticks:
             return None
         files = spark.readStream.schema(f"{TICK} BIGINT").option("cleanSource", "delete")
-        return files.option("recursiveFileLookup", "true").parquet(self._ticks(number))
+        return files.option("recursiveFileLookup", "true").parquet(
+            readable(spark, self._ticks(number))
+        )
 
     def keep(self) -> None:
         """Keeps how far each input is; to be called before a batch is committed.

@@ -235,11 +235,11 @@ class TestRefused:
         with pytest.raises(ValueError, match="parallelism 9 of max parallelism 8"):
             OperatorSettings("counts", OUTPUT, parallelism=9, max_parallelism=8)
 
-    def test_a_directory_whose_state_store_spark_cannot_read(
+    def test_a_directory_that_is_a_uri_with_a_character_that_is_escaped_there(
         self, live: StreamedRows, past: KeyedRowsTransformation, spark: SparkSession
     ) -> None:
-        with pytest.raises(ValueError, match="'/my jobs/x' has ' ' in its name"):
-            MixedModeJob.of(past, keyed(live.frame(spark)), Counts(), SETTINGS, "/my jobs/x")
+        with pytest.raises(ValueError, match="'s3://my jobs/x' has ' ' in its name"):
+            MixedModeJob.of(past, keyed(live.frame(spark)), Counts(), SETTINGS, "s3://my jobs/x")
 
     def test_a_savepoint_without_offsets(self, tmp_path: Path) -> None:
         with pytest.raises(SavepointNotFoundError, match=r"has no stream_offsets.json"):

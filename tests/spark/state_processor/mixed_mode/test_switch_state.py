@@ -32,6 +32,8 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-u
 
 COLUMNS = "account BIGINT, what STRING, at BIGINT"
 SETTINGS = OperatorSettings("visits", "account BIGINT, what STRING, count BIGINT, watermark BIGINT")
+# A directory may be called anything that a file system takes.
+ODD = "100 %20 #? *[x]{y} \\ +ä:€ '\"<>|,;&=@$^`"
 BACKLOG = [(account, "remind" if account == 4 else "add", 100 + account) for account in range(6)]
 
 
@@ -72,7 +74,7 @@ def test_what_is_cleared_stays_so_and_timers_wake_keys_that_were_never_visited(
     rows = StreamedRows(tmp_path / "live", COLUMNS)
     past = spark.createDataFrame(BACKLOG, COLUMNS)
     job = MixedModeJob.of(
-        keyed(past), keyed(rows.frame(spark)), Visits(), SETTINGS, str(tmp_path / "job")
+        keyed(past), keyed(rows.frame(spark)), Visits(), SETTINGS, str(tmp_path / ODD / "job")
     )
     given: dict[int, list[Any]] = {}
 
@@ -82,16 +84,24 @@ def test_what_is_cleared_stays_so_and_timers_wake_keys_that_were_never_visited(
     rows.put([(0, "clear", 110), (1, "add", 111)])
     with job.start(keep) as running:
         running.process_all_available()
-        running.take_savepoint(str(tmp_path / "first"))
-    assert counts(spark, str(tmp_path / "first")) == {1: 2, 2: 1, 3: 1, 4: 1, 5: 1}
+        running.take_savepoint(str(tmp_path / ODD / "first"))
+    assert counts(spark, str(tmp_path / ODD / "first")) == {1: 2, 2: 1, 3: 1, 4: 1, 5: 1}
     # Another process would begin like this: it knows nothing of what was visited.
     rows.put([(0, "add", 112), (9, "add", 160)])
     with job.start(keep) as running:
         running.process_all_available()
-        running.take_savepoint(str(tmp_path / "second"))
+        running.take_savepoint(str(tmp_path / ODD / "second"))
         visits = sum(batch.visits for batch in running.batches)
-    assert counts(spark, str(tmp_path / "second")) == {0: 1, 1: 2, 2: 1, 3: 1, 4: 1, 5: 1, 9: 1}
-    second = Savepoint.load(spark, str(tmp_path / "second"), uids=["visits"])
+    assert counts(spark, str(tmp_path / ODD / "second")) == {
+        0: 1,
+        1: 2,
+        2: 1,
+        3: 1,
+        4: 1,
+        5: 1,
+        9: 1,
+    }
+    second = Savepoint.load(spark, str(tmp_path / ODD / "second"), uids=["visits"])
     assert second.read_timers("visits").count() == 0
     streamed = sorted(row for number, batch in given.items() if number >= 0 for row in batch)
     assert streamed == [
@@ -105,7 +115,7 @@ def test_what_is_cleared_stays_so_and_timers_wake_keys_that_were_never_visited(
 
 
 def test_a_job_goes_on_from_a_savepoint_of_another(spark: SparkSession, tmp_path: Path) -> None:
-    before = str(tmp_path / "before")
+    before = str(tmp_path / ODD / "before")
     made = keyed(spark.createDataFrame(BACKLOG, COLUMNS)).transform(Visits())
     Savepoint.create(spark).with_operator("visits", made).write(before)
     rows = StreamedRows(tmp_path / "live", COLUMNS)
