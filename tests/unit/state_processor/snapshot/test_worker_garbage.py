@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """A module that is imported after all that was set apart before."""
     gc.freeze()
+    monkeypatch.setattr("state_processor.snapshot.worker_garbage._Kept.modules", 0)
     keep_what_is_imported()
     new = ModuleType("imported_by_a_task")
     monkeypatch.setitem(sys.modules, new.__name__, new)
