@@ -174,8 +174,7 @@ class OperatorNotFoundError(NotFoundError):
     @classmethod
     def among(cls, path: str, uid: str, names: Iterable[str]) -> Self:
         """The error that lists the operators there are."""
-        known = sorted(names)
-        listed = ", ".join(known) or "none"
+        listed = ", ".join(known := sorted(names)) or "none"
         return cls(f"{path} has no operator {uid!r}; it has: {listed}{did_you_mean(uid, known)}")
 
 
@@ -274,9 +273,7 @@ class UnencodableError(WriteError, ValueError):
 
     def __init__(self, message: str, column: str = "", row: int = -1) -> None:
         super().__init__(message, column, row)
-        self.message = message
-        self.column = column
-        self.row = row
+        self.message, self.column, self.row = message, column, row
 
     def __str__(self) -> str:
         where = f"row {self.row} of {self.column}: " if self.column else ""
@@ -385,8 +382,7 @@ class UnknownSnapshotError(FormatError):
         self, message: str, path: str, offset: int, class_name: str = "", version: int = 0
     ) -> None:
         super().__init__(message, path, offset)
-        self.class_name = class_name
-        self.version = version
+        self.class_name, self.version = class_name, version
 
     def __reduce__(self) -> _Reduced:
         facts = (self.message, self.path, self.offset, self.class_name, self.version)

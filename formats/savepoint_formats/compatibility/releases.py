@@ -6,13 +6,26 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from savepoint_formats.metadata import MetadataVersion
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from savepoint_formats.metadata.flink_versions import FlinkVersionRange, Release
 
 TARGETS: tuple[Release, ...] = ((1, 18), (1, 19), (1, 20), (2, 0), (2, 1), (2, 2), (2, 3))
 """The releases that the rules know."""
 
 _FLINK_2: Release = (2, 0)
+_NEWEST_METADATA: dict[Release, int] = {
+    (1, 18): MetadataVersion.PROPERTIES,
+    (1, 19): MetadataVersion.PROPERTIES,
+    (1, 20): MetadataVersion.PROPERTIES,
+    (2, 0): MetadataVersion.OPERATOR_NAMES,
+    (2, 1): MetadataVersion.MERGED_CHANNELS,
+    (2, 2): MetadataVersion.MERGED_CHANNELS,
+    (2, 3): MetadataVersion.REFERENCE_CHECKPOINT,
+}
 _RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.\d+)?")
 
 
@@ -98,3 +111,28 @@ def made_by_1_to_2(crossing: Crossing) -> bool:
 def to_another(crossing: Crossing) -> bool:
     """Whether another release than the target may have written the snapshot."""
     return not crossing.written.oldest == crossing.written.newest == crossing.target
+
+
+def on(*backends: str) -> Callable[[Crossing], bool]:
+    """Whether the job has one of these state backends; ``""`` is that nobody has said."""
+    return lambda crossing: crossing.backend in backends
+
+
+def is_too_new(crossing: Crossing) -> bool:
+    """Whether the target does not know the version of ``_metadata``."""
+    return crossing.metadata_version > _NEWEST_METADATA[crossing.target]
+
+
+def is_back_only(crossing: Crossing) -> bool:
+    """Whether the target is older, and knows the version of ``_metadata`` all the same."""
+    return crossing.is_back and not is_too_new(crossing)
+
+
+def knows_uids(crossing: Crossing) -> bool:
+    """Whether ``_metadata`` has a place for the uids of those operators that have one."""
+    return crossing.metadata_version >= MetadataVersion.OPERATOR_NAMES
+
+
+def knows_hashes(crossing: Crossing) -> bool:
+    """Whether ``_metadata`` has but the hashes of uids."""
+    return not knows_uids(crossing)

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 from savepoint_formats.compatibility.releases import (
     always,
     from_1_to_2,
+    is_back_only,
+    is_too_new,
+    knows_hashes,
+    knows_uids,
     made_by_1_to_2,
+    on,
     to_another,
 )
 from savepoint_formats.compatibility.rules import Rule
@@ -17,16 +22,13 @@ from savepoint_formats.metadata import (
     ChangelogHandle,
     IncrementalHandle,
     KeyedHandleType,
-    MetadataVersion,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from savepoint_formats.compatibility.facts import OperatorFacts, SnapshotFacts, StateFacts
-    from savepoint_formats.compatibility.releases import Crossing
     from savepoint_formats.metadata import KeyedStateHandle
-    from savepoint_formats.metadata.flink_versions import Release
 
 UPGRADING = "https://nightlies.apache.org/flink/flink-docs-stable/docs/ops/upgrading/"
 CHECKPOINTS = (
@@ -35,15 +37,6 @@ CHECKPOINTS = (
 HASHMAP, ROCKSDB, FORST = "hashmap", "rocksdb", "forst"
 BACKENDS = (HASHMAP, ROCKSDB, FORST)
 
-_NEWEST_METADATA: dict[Release, int] = {
-    (1, 18): MetadataVersion.PROPERTIES,
-    (1, 19): MetadataVersion.PROPERTIES,
-    (1, 20): MetadataVersion.PROPERTIES,
-    (2, 0): MetadataVersion.OPERATOR_NAMES,
-    (2, 1): MetadataVersion.MERGED_CHANNELS,
-    (2, 2): MetadataVersion.MERGED_CHANNELS,
-    (2, 3): MetadataVersion.REFERENCE_CHECKPOINT,
-}
 _OF_CONNECTORS = (
     *("SourceReaderState", "writer_raw_states", "streaming_committer_raw_states"),
     *("committer_raw_states", "bucket-states", "max-part-counter"),
@@ -55,20 +48,6 @@ _SET_UIDS = (
     "set uids in the job; state moves to an operator by savepoint rename-operator PATH HASH UID OUT"
 )
 _CONVERT = "make it canonical: savepoint convert PATH OUT"
-
-
-def _on(*backends: str) -> Callable[[Crossing], bool]:
-    """Whether the job has one of these state backends; ``""`` is that nobody has said."""
-    return lambda crossing: crossing.backend in backends
-
-
-def _is_too_new(crossing: Crossing) -> bool:
-    """Whether the target does not know the version of ``_metadata``."""
-    return crossing.metadata_version > _NEWEST_METADATA[crossing.target]
-
-
-def _is_back_only(crossing: Crossing) -> bool:
-    return crossing.is_back and not _is_too_new(crossing)
 
 
 def _version(snapshot: SnapshotFacts) -> Iterator[str]:
@@ -94,15 +73,6 @@ def _in_flight(operator: OperatorFacts) -> Iterator[str]:
         subtask.input_channels or subtask.output_channels for subtask in operator.record.subtasks
     ):
         yield "records in flight"
-
-
-def _knows_uids(crossing: Crossing) -> bool:
-    """Whether ``_metadata`` has a place for the uids of those operators that have one."""
-    return crossing.metadata_version >= MetadataVersion.OPERATOR_NAMES
-
-
-def _knows_hashes(crossing: Crossing) -> bool:
-    return not _knows_uids(crossing)
 
 
 def _without_uid(operator: OperatorFacts) -> Iterator[str]:
@@ -188,7 +158,7 @@ SNAPSHOT_RULES: tuple[Rule[SnapshotFacts], ...] = (
     Rule(
         "metadata-version",
         Verdict.NOT_RESTORABLE,
-        _is_too_new,
+        is_too_new,
         _version,
         "the target does not know this version of the file, which newer releases write",
         "restore it by the release that wrote it, or a newer one; to go back, read the state here,"
@@ -198,7 +168,7 @@ SNAPSHOT_RULES: tuple[Rule[SnapshotFacts], ...] = (
     Rule(
         "downgrade",
         Verdict.UNKNOWN,
-        _is_back_only,
+        is_back_only,
         _whole,
         "Flink promises that newer releases read what older ones wrote, not the other way",
         "try the restore; or restore it by the release that wrote it",
@@ -240,7 +210,7 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
     Rule(
         "no-uid",
         Verdict.UNKNOWN,
-        _knows_uids,
+        knows_uids,
         _without_uid,
         "the job sets no uid: the hash is that of the operator's place in the job, and another job,"
         " or the same one in another release, may not find the state",
@@ -250,7 +220,7 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
     Rule(
         "uid",
         Verdict.RESTORABLE,
-        _knows_hashes,
+        knows_hashes,
         _without_uid,
         "only a hash is stored. If it is not that of a uid but of the operator's place in the job,"
         " another job, or the same one in another release, may not find the state",
@@ -260,7 +230,7 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
     Rule(
         "forst-canonical",
         Verdict.NOT_RESTORABLE,
-        _on(FORST),
+        on(FORST),
         _of_type("canonical files", KeyedHandleType.CANONICAL_SAVEPOINT),
         "ForSt restores no canonical savepoints",
         "restore it with the hashmap backend or with RocksDB",
@@ -269,7 +239,7 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
     Rule(
         "native-of-rocksdb",
         Verdict.AFTER_MIGRATION,
-        _on(HASHMAP),
+        on(HASHMAP),
         _of_type(
             "files of RocksDB or ForSt",
             KeyedHandleType.INCREMENTAL,
@@ -282,7 +252,7 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
     Rule(
         "native-of-rocksdb-on-forst",
         Verdict.UNKNOWN,
-        _on(FORST),
+        on(FORST),
         _of_type(
             "files of RocksDB or ForSt",
             KeyedHandleType.INCREMENTAL,
@@ -295,7 +265,7 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
     Rule(
         "native-of-hashmap",
         Verdict.AFTER_MIGRATION,
-        _on(ROCKSDB, FORST),
+        on(ROCKSDB, FORST),
         _of_type("files of the hashmap backend", KeyedHandleType.KEY_GROUPS),
         "neither RocksDB nor ForSt reads them",
         _CONVERT,
@@ -304,7 +274,7 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
     Rule(
         "backend-format-before-1.13",
         Verdict.UNKNOWN,
-        _on(*BACKENDS),
+        on(*BACKENDS),
         _of_type("files of the backend that wrote them", KeyedHandleType.KEY_GROUPS_V1),
         "up to Flink 1.12 savepoints have the format of their backend too, and do not say which",
         _CONVERT,
@@ -313,7 +283,7 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
     Rule(
         "native",
         Verdict.RESTORABLE,
-        _on(""),
+        on(""),
         _native,
         "only the state backend that wrote them restores them",
         f"keep the backend of the job, and name it by --backend; or {_CONVERT}",
