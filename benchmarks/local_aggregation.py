@@ -49,6 +49,7 @@ from state_processor import (
 )
 from state_processor.aggregating.aggregates import Count
 from state_processor.bootstrapping.keyed_aggregation import KeyedAggregation
+from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
 from state_processor.bootstrapping.local_aggregation import TABLE_SIZE
 
 if TYPE_CHECKING:
@@ -136,7 +137,11 @@ def by_tables(words: DataFrame) -> DataFrame:
     """The same as ``local_key_by``, by tables of accumulators in Python."""
     keyed = OperatorTransformation.bootstrap_with(words).local_key_by("word")
     rows = keyed.aggregate(n=Count()).partial
-    return KeyedAggregation(rows, rows.partial(TABLE_SIZE), is_partial=True).rows()
+    encoded = rows.partial(TABLE_SIZE)
+    aggregated = KeyedAggregation(
+        rows, encoded, is_partial=True, keyed_rows=KeyedStateTransformation
+    )
+    return aggregated.rows()
 
 
 def by_function(words: DataFrame) -> DataFrame:
