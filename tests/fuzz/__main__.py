@@ -78,7 +78,9 @@ def main() -> int:
                 file = chosen.out / f"{name}-{number}"
                 file.write_bytes(failure.data)
                 print(f"  {failure}\n    {file}", flush=True)
-    print(f"{inputs:,} inputs, {failures} broken promises; each input had {SECONDS:.0f} s")
+    print(
+        f"{inputs:,} inputs, {failures} broken promises; each input had {SECONDS:.0f} s of CPU time"
+    )
     return min(failures, 100)
 
 

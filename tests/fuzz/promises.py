@@ -3,7 +3,7 @@
 | promise                      | watched by                                                        |
 |------------------------------|-------------------------------------------------------------------|
 | errors are of our tree       | any other exception breaks it                                     |
-| time is bounded              | an alarm after ``SECONDS``                                        |
+| time is bounded              | an alarm after ``SECONDS`` of CPU time                             |
 | memory is bounded            | the address space of the process may grow by ``Target.memory``     |
 | no memory of others is read  | buffers between pages that nobody may touch: ``guarded``          |
 | nothing is lost in silence   | targets compare rows, and ask ``verify``                          |
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 SECONDS = 5.0
-"""How long reading one input may take; the longest takes some 100 ms on a machine that is idle."""
+"""CPU time that reading one input may take; the longest takes some 100 ms.
+
+What waits for nothing but bytes in memory takes no other time, however busy the machine is.
+"""
 
 
 class BrokenPromiseError(Exception):
@@ -35,14 +38,14 @@ class TooLongError(BaseException):
 
 def outcome(read: Callable[[bytes], object], data: bytes) -> BaseException | None:
     """What reading raised, if anything; while it is ``watched``, an alarm ends it."""
-    is_watched = signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL
-    signal.setitimer(signal.ITIMER_REAL, SECONDS if is_watched else 0)
+    is_watched = signal.getsignal(signal.SIGPROF) is not signal.SIG_DFL
+    signal.setitimer(signal.ITIMER_PROF, SECONDS if is_watched else 0)
     try:
         read(data)
     except (Exception, TooLongError) as error:
         return error
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     return None
 
 
@@ -74,14 +77,14 @@ def watched(memory: int) -> Iterator[None]:
     def too_long(*_: object) -> None:
         raise TooLongError(f"more than {SECONDS} s")
 
-    before = signal.signal(signal.SIGALRM, too_long)
+    before = signal.signal(signal.SIGPROF, too_long)
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (_address_space() + memory, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGPROF, before)
 
 
 def _address_space() -> int:
