@@ -109,16 +109,7 @@ base_handles = st.one_of(
         names,
     ),
 )
-changes = st.one_of(
-    st.builds(
-        InMemoryChanges,
-        st.just(T.IN_MEMORY_CHANGES),
-        key_groups,
-        longs,
-        longs,
-        several(st.builds(StateChange, ints, st.binary(max_size=4))),
-        names,
-    ),
+file_changes = st.one_of(
     *(
         st.builds(
             FileChanges,
@@ -131,7 +122,19 @@ changes = st.one_of(
             storage,
         )
         for kind, storage in ((T.FILE_CHANGES_V1, st.none()), (T.FILE_CHANGES, names))
+    )
+)
+changes = st.one_of(
+    st.builds(
+        InMemoryChanges,
+        st.just(T.IN_MEMORY_CHANGES),
+        key_groups,
+        longs,
+        longs,
+        several(st.builds(StateChange, ints, st.binary(max_size=4))),
+        names,
     ),
+    file_changes,
 )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypeVar
 
+from savepoint_formats.errors import RefusedError
 from savepoint_formats.metadata.changes_handles import ChangesHandle, FileChanges, InMemoryChanges
 from savepoint_formats.metadata.keyed_handle_types import KeyedHandleType
 from savepoint_formats.metadata.stream_handles import (
@@ -218,6 +219,20 @@ _KEYED: dict[int, type[KeyedStateHandle]] = {
     KeyedHandleType.CHANGELOG: ChangelogHandle,
 }
 
+# Each class has a type with fields that its older types do not have.
+_NEWEST = (
+    KeyedHandleType.KEY_GROUPS,
+    KeyedHandleType.INCREMENTAL,
+    KeyedHandleType.CHANGELOG,
+    KeyedHandleType.FILE_CHANGES,
+)
+_FIELDS_OF_NEWEST: dict[type, tuple[str, ...]] = {
+    KeyGroupsHandle: ("handle_id",),
+    IncrementalHandle: ("checkpointed_size", "handle_id"),
+    ChangelogHandle: ("checkpoint_id",),
+    FileChanges: ("storage",),
+}
+
 
 def read_keyed_handle(view: DataInputView) -> KeyedStateHandle | None:
     """The next keyed handle of a subtask; None where there is none."""
@@ -231,10 +246,29 @@ def read_keyed_handle(view: DataInputView) -> KeyedStateHandle | None:
 def write_keyed_handle(
     handle: KeyedStateHandle | ChangesHandle | None, view: DataOutputView
 ) -> None:
-    """The mirror of ``read_keyed_handle``."""
-    view.write_byte(NO_HANDLE if handle is None else handle.type)
-    if handle is not None:
-        handle.write(view)
+    """The mirror of ``read_keyed_handle``.
+
+    Raises:
+        RefusedError: The handle has a field that its type does not have, or lacks one that it has.
+    """
+    if handle is None:
+        view.write_byte(NO_HANDLE)
+        return
+    _check_fields(handle)
+    view.write_byte(handle.type)
+    handle.write(view)
+
+
+def _check_fields(handle: KeyedStateHandle | ChangesHandle) -> None:
+    """Bytes with a field more or less would be read as those of something else."""
+    is_newest = handle.type in _NEWEST
+    for name in _FIELDS_OF_NEWEST.get(type(handle), ()):
+        if (getattr(handle, name) is not None) != is_newest:
+            raise RefusedError(
+                f"a keyed state handle of type {handle.type.value} ({handle.type.name})"
+                f" {'without' if is_newest else 'with'} {name}, so that nobody could read it;"
+                f" {'set it' if is_newest else 'leave it out'}"
+            )
 
 
 def _read_base(view: DataInputView) -> BaseHandle:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.any_metadata import metadata_of
+from support.any_metadata import base_handles, changelogs, file_changes, metadata_of
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import (
     FormatError,
     NotASavepointError,
+    RefusedError,
     SavepointError,
     TruncatedError,
     UnsupportedVersionError,
@@ -30,11 +32,15 @@ from savepoint_formats.metadata import (
     RelativeFile,
     SubtaskState,
 )
+from savepoint_formats.metadata.keyed_handles import write_keyed_handle
 from savepoint_formats.metadata.operator_handles import OperatorStateOffsets
 from savepoint_formats.metadata.stream_handles import KeyGroupRangeOffsets
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from savepoint_formats.metadata.changes_handles import ChangesHandle
+    from savepoint_formats.metadata.keyed_handles import KeyedStateHandle
 
 # The first two operators of a savepoint that Flink 1.20 wrote, as a file of version 3.
 GOLDEN = bytes.fromhex(
@@ -87,6 +93,15 @@ EXPECTED = CheckpointMetadata(
         ),
     ),
 )
+
+NEWEST = {
+    KeyedHandleType.KEY_GROUPS_V1: KeyedHandleType.KEY_GROUPS,
+    KeyedHandleType.CANONICAL_SAVEPOINT: KeyedHandleType.KEY_GROUPS,
+    KeyedHandleType.INCREMENTAL_V1: KeyedHandleType.INCREMENTAL,
+    KeyedHandleType.CHANGELOG_V1: KeyedHandleType.CHANGELOG,
+    KeyedHandleType.FILE_CHANGES_V1: KeyedHandleType.FILE_CHANGES,
+}
+OTHER_FIELDS = NEWEST | {newest: old for old, newest in NEWEST.items()}
 
 
 def read(data: bytes) -> CheckpointMetadata:
@@ -179,6 +194,24 @@ def test_write_is_the_mirror_of_read_with_properties(version: int, data: st.Data
     found = read(view.to_bytes())
     assert written(found) == view.to_bytes()
     assert found.operators == metadata.operators
+
+
+@given(handle=st.one_of(base_handles, file_changes, changelogs))
+def test_a_handle_with_the_fields_of_another_type_is_refused(
+    handle: KeyedStateHandle | ChangesHandle,
+) -> None:
+    write_keyed_handle(handle, DataOutputView())
+    other = replace(handle, type=OTHER_FIELDS[handle.type])
+    with pytest.raises(RefusedError, match="so that nobody could read it"):
+        write_keyed_handle(other, DataOutputView())
+
+
+def test_a_native_file_without_its_name_is_refused() -> None:
+    handle = EXPECTED.operators[1].subtasks[0].managed_keyed_state
+    assert isinstance(handle, KeyGroupsHandle)
+    message = r"type 12 \(KEY_GROUPS\) without handle_id, so that nobody could read it; set it"
+    with pytest.raises(RefusedError, match=message):
+        write_keyed_handle(replace(handle, type=KeyedHandleType.KEY_GROUPS), DataOutputView())
 
 
 @pytest.mark.parametrize("release", ["1.20.5", "2.2.1"])
