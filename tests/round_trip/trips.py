@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.errors import SavepointError
+from savepoint_formats.layout import parts
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -14,10 +15,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from savepoint_formats.state_files.state import State
     from state_processor.savepoint.writer import SavepointWriter
+    from state_processor.snapshot.description import SavepointDescription
 
 # What loses nothing: times with all their digits, and bytes where an object can't be decoded.
 _EXACT: dict[str, Any] = {"nanoseconds": "struct", "undescribed_subclasses": "bytes"}
+_REFUSALS = (SavepointError, ValueError, TypeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,8 @@ class Leg:
         table: The full name of its table.
         columns: What identifies a row, and the column of the state; none of operator state.
         kind: Of the state.
-        type: Of its values, as Arrow has them.
+        types: The nodes of its layouts, of keys and namespaces, too.
+        passes: Whether no rows can be made of it, or none written, so that its bytes pass.
         refusal: Why it is not written; empty if it is.
     """
 
@@ -39,8 +44,13 @@ class Leg:
     table: str
     columns: tuple[str, ...]
     kind: str
-    type: str
+    types: frozenset[str]
+    passes: bool = False
     refusal: str = ""
+
+    @property
+    def is_written(self) -> bool:
+        return not self.passes and not self.refusal
 
     def written(self, writer: SavepointWriter, savepoint: Any) -> SavepointWriter:
         """The savepoint with this state made of the rows that it has."""
@@ -54,12 +64,16 @@ class RoundTrip:
     """What became of the states of a savepoint.
 
     Attributes:
+        description: Of the savepoint.
         legs: The states.
         differing: The tables whose rows are not the same after all.
+        rows: How many rows its tables have.
     """
 
+    description: SavepointDescription
     legs: tuple[Leg, ...]
     differing: tuple[str, ...]
+    rows: int
 
 
 def round_trip(spark: SparkSession, path: str, folder: Path, uids: Sequence[str] = ()) -> RoundTrip:
@@ -68,18 +82,22 @@ def round_trip(spark: SparkSession, path: str, folder: Path, uids: Sequence[str]
     Args:
         spark: The session.
         path: The folder of ``_metadata``.
-        folder: Where to write to; it is empty, or not there.
+        folder: Where to write to; it is empty, or not there. The savepoint is in ``all``.
         uids: The uids of operators, where the savepoint has hashes alone.
     """
     savepoint = Savepoint.load(spark, path, uids=list(uids))
     legs = tuple(_legs(savepoint))
     try:
         _write(savepoint, legs, folder / "all")
-    except (SavepointError, ValueError, TypeError):
+    except _REFUSALS:
         # One of them is refused; each by itself says which.
         legs = tuple(_tried(savepoint, leg, folder / str(n)) for n, leg in enumerate(legs))
-        _write(savepoint, [leg for leg in legs if not leg.refusal], folder / "all")
-    return RoundTrip(legs, tuple(_differing(path, str(folder / "all"), uids)))
+        _write(savepoint, legs, folder / "all")
+    before = _rows(Savepoint.open(path, uids=list(uids)))
+    after = _rows(Savepoint.open(str(folder / "all"), uids=list(uids)))
+    differing = (name for name in before.keys() | after if before.get(name) != after.get(name))
+    count = sum(map(len, before.values()))
+    return RoundTrip(savepoint.describe(), legs, tuple(sorted(differing)), count)
 
 
 def _legs(savepoint: Any) -> Iterator[Leg]:
@@ -87,39 +105,41 @@ def _legs(savepoint: Any) -> Iterator[Leg]:
         for table in operator.tables:
             name = f"{operator.name}.{table.name}"
             keys = [shown.name for shown in table.columns if shown.name in ("key", "namespace")]
-            for column, state in table.state_columns():
-                if not state.kind.is_raw:
-                    columns = (*keys, column.name) if state.kind.is_keyed else ()
-                    type_ = str(savepoint.scan(name).schema.field(column.name).type)
-                    yield Leg(operator.name, state.name, name, columns, state.kind.name, type_)
+            # Timers and raw state have no column of their own.
+            shown = {state: column.name for column, state in table.state_columns()}
+            for state in table.states:
+                passes = state not in shown or state.kind.is_raw
+                columns = (*keys, shown.get(state, "")) if state.kind.is_keyed else ()
+                kind, types = str(state.kind), _types(state)
+                yield Leg(operator.name, state.name, name, columns, kind, types, passes)
+
+
+def _types(state: State) -> frozenset[str]:
+    layouts = filter(None, (state.key, state.namespace, state.stored))
+    return frozenset(type(part).__name__ for layout in layouts for part in parts(layout))
 
 
 def _write(savepoint: Any, legs: Sequence[Leg], target: Path) -> None:
     writer = savepoint.writer()
     for leg in legs:
-        writer = leg.written(writer, savepoint)
+        writer = leg.written(writer, savepoint) if leg.is_written else writer
     writer.write(str(target))
 
 
 def _tried(savepoint: Any, leg: Leg, target: Path) -> Leg:
     try:
         _write(savepoint, [leg], target)
-    except (SavepointError, ValueError, TypeError) as error:
+    except _REFUSALS as error:
         return replace(leg, refusal=f"{type(error).__name__}: {error}")
     return leg
 
 
-def _differing(path: str, target: str, uids: Sequence[str]) -> Iterator[str]:
-    before, after = (Savepoint.open(place, uids=list(uids)) for place in (path, target))
-    names, others = ({table.table for table in opened.tables()} for opened in (before, after))
-    yield from sorted(names ^ others)
-    for name in sorted(names & others):
-        if _rows(before, name) != _rows(after, name):
-            yield name
+def _rows(savepoint: Savepoint) -> dict[str, list[str]]:
+    """The rows of each table, in an order that does not depend on where they lie."""
+    return {table.table: _rows_of(savepoint, table.table) for table in savepoint.tables()}
 
 
-def _rows(savepoint: Savepoint, name: str) -> list[str]:
-    """The rows of a table, in an order that does not depend on where they lie."""
+def _rows_of(savepoint: Savepoint, name: str) -> list[str]:
     has_values = bool(savepoint.table(name)[1].state_columns())
     scan = savepoint.scan(name, undescribed_subclasses="bytes", with_times=has_values)
     return sorted(map(repr, scan.to_arrow().to_pylist()))
