@@ -23,6 +23,7 @@ from savepoint_formats.program.kernel import (
     CUT,
     DONE,
     NO_STATE,
+    NONE_FOREIGN,
     UNKNOWN_STATE,
     FramesJob,
     find_frames,
@@ -64,6 +65,7 @@ class Frames:
         next: Where the rest of the last section begins; behind its end mark if there is none.
         is_end: Whether its end mark was found.
         wanted: If the chunk ends within a frame, how far it must reach for that one, at least.
+        foreign: The first entry that is of another key group than its section; NONE_FOREIGN.
     """
 
     run_states: npt.NDArray[np.int32]
@@ -72,6 +74,7 @@ class Frames:
     next: FramesStart
     is_end: bool
     wanted: int
+    foreign: int
 
     def __len__(self) -> int:
         return len(self.spans[0])
@@ -105,11 +108,15 @@ class FramesTable:
         chunk: The bytes.
         states: How many states the file's header has.
         limit: How many entries to find at most.
+        prefix_size: The bytes of the key-group prefix; 0 for key groups not to be looked at.
     """
 
-    def __init__(self, chunk: Chunk, states: int, limit: int | None = None) -> None:
+    def __init__(
+        self, chunk: Chunk, states: int, limit: int | None = None, prefix_size: int = 0
+    ) -> None:
         self._chunk = chunk
         self._states = states
+        self._prefix_size = prefix_size
         # One more than there can be, for the end mark to be seen.
         count = len(chunk) // LEAST_FRAME_SIZE + 1
         self._room = count if limit is None else min(count, limit)
@@ -117,9 +124,15 @@ class FramesTable:
         self._run_states = np.empty(self._room, np.int32)
         self._run_starts = np.empty(self._room, np.int64)
         self._count = self._runs = 0
+        self._foreign = NONE_FOREIGN
 
-    def add(self, start: FramesStart, end: int) -> Frames:
+    def add(self, start: FramesStart, end: int, key_group: int = 0) -> Frames:
         """Finds the entries of a section, as far as the bytes up to ``end`` hold it.
+
+        Args:
+            start: Where to begin.
+            end: Where to end.
+            key_group: The key group that the entries are to be of, if there is a prefix.
 
         Returns:
             All entries found so far, those of earlier sections too.
@@ -133,9 +146,11 @@ class FramesTable:
         if start.position > end:
             raise ValueError(f"position {start.position}, behind the end at {end}")
         chunk.size_from(start.position)
-        status, self._count, self._runs, position, state, wanted = find_frames(
-            self._job(start, end)
+        status, self._count, self._runs, position, state, wanted, foreign = find_frames(
+            self._job(start, end, key_group)
         )
+        if self._foreign == NONE_FOREIGN:
+            self._foreign = foreign
         if status == UNKNOWN_STATE:
             raise chunk.error(f"state {state} of {self._states}", position, FormatError)
         if status == BAD_SIZE:
@@ -150,9 +165,10 @@ class FramesTable:
             next=FramesStart(position, state),
             is_end=status == DONE,
             wanted=wanted if status == CUT else 0,
+            foreign=self._foreign,
         )
 
-    def add_section(self, start: int, end: int) -> Frames:
+    def add_section(self, start: int, end: int, key_group: int = 0) -> Frames:
         """Finds the entries of a section that lies between these positions, all of it.
 
         Returns:
@@ -162,17 +178,19 @@ class FramesTable:
             TruncatedError: It has no end mark.
             FormatError: It is damaged, or does not end at its end mark.
         """
-        frames = self.add(FramesStart(start), end)
+        frames = self.add(FramesStart(start), end, key_group)
         expect_end(self._chunk, frames, end)
         return frames
 
-    def _job(self, start: FramesStart, end: int) -> FramesJob:
+    def _job(self, start: FramesStart, end: int, key_group: int) -> FramesJob:
         return FramesJob(
             data=self._chunk.address,
             position=start.position,
             end=end,
             state=start.state,
             states=self._states,
+            prefix_size=self._prefix_size,
+            key_group=key_group,
             first=self._count,
             total=self._room,
             first_run=self._runs,

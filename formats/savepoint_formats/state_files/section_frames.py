@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from savepoint_formats.entries.entry_spans import key_groups_at
-from savepoint_formats.entries.frames import Frames, FramesStart, FramesTable, expect_end, frames
+from savepoint_formats.entries.frames import Frames, FramesStart, FramesTable, expect_end
 from savepoint_formats.errors import FormatError
+from savepoint_formats.program.kernel import NONE_FOREIGN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -48,26 +49,25 @@ class SectionFrames:
         Raises:
             FormatError: A section is damaged, or is that of another key group.
         """
-        table = FramesTable(chunk, len(self._names))
+        table = FramesTable(chunk, len(self._names), prefix_size=self._prefix_size)
         groups: list[int] = []
         counts = [0]
         placed = list(sections)
         for section, start, end in placed:
             with self._in_section(section):
-                read_frames = table.add_section(start, end)
+                read_frames = table.add_section(start, end, section.key_group)
             groups.append(section.key_group)
             counts.append(len(read_frames.run_states))
         run_groups = np.repeat(np.array(groups, np.uint16), np.diff(counts))
-        sizes = np.diff(read_frames.run_starts, append=len(read_frames))
-        foreign = self._foreign(chunk, read_frames, np.repeat(run_groups, sizes))
-        if foreign is not None:
-            entry, error = foreign
-            start = int(read_frames.spans[0, entry])
+        if read_frames.foreign != NONE_FOREIGN:
+            entry_start = int(read_frames.spans[0, read_frames.foreign])
             (section,) = (
-                placed_section for placed_section, first, end in placed if first <= start < end
+                placed_section
+                for placed_section, first, end in placed
+                if first <= entry_start < end
             )
             with self._in_section(section):
-                raise error
+                raise self._foreign(chunk, read_frames)
         return read_frames, run_groups
 
     def of_block(self, chunk: Chunk, start: FramesStart, section: Section, stop: int) -> Frames:
@@ -83,33 +83,27 @@ class SectionFrames:
             FormatError: The section is damaged, or is that of another key group.
         """
         with self._in_section(section):
-            read_frames = frames(chunk, start, len(self._names))
+            table = FramesTable(chunk, len(self._names), prefix_size=self._prefix_size)
+            read_frames = table.add(start, len(chunk), section.key_group)
             if stop == section.end:
                 expect_end(chunk, read_frames, len(chunk))
             elif read_frames.is_end:
                 expect_end(chunk, read_frames, len(chunk) + section.end - stop)
-            foreign = self._foreign(chunk, read_frames, np.uint16(section.key_group))
-            if foreign is not None:
-                raise foreign[1]
+            if read_frames.foreign != NONE_FOREIGN:
+                raise self._foreign(chunk, read_frames)
         return read_frames
 
-    def _foreign(
-        self, chunk: Chunk, read_frames: Frames, groups: NDArray[np.uint16] | np.uint16
-    ) -> tuple[int, FormatError] | None:
-        """The first entry that is of another key group, and what is wrong with it."""
-        starts, ends, _, _ = read_frames.spans
-        is_short = ends - starts < self._prefix_size
-        own_groups = key_groups_at(chunk, starts, self._prefix_size)
-        foreign = np.flatnonzero(is_short | (own_groups != groups))
-        if not len(foreign):
-            return None
-        entry = int(foreign[0])
-        message = f"a key of key group {own_groups[entry]}"
-        if is_short[entry]:
-            message = f"a key of {ends[entry] - starts[entry]} bytes, without its key group"
-        error = chunk.error(message, int(starts[entry]), FormatError)
+    def _foreign(self, chunk: Chunk, read_frames: Frames) -> FormatError:
+        """What is wrong with the first entry that is of another key group."""
+        entry = read_frames.foreign
+        start, end = read_frames.spans[:2, entry].tolist()
+        message = f"a key of {end - start} bytes, without its key group"
+        if end - start >= self._prefix_size:
+            (group,) = key_groups_at(chunk, read_frames.spans[0, [entry]], self._prefix_size)
+            message = f"a key of key group {group}"
+        error = chunk.error(message, start, FormatError)
         error.state = read_frames.state_of(entry)
-        return entry, error
+        return error
 
     @contextmanager
     def _in_section(self, section: Section) -> Iterator[None]:

@@ -16,6 +16,7 @@ from savepoint_formats.entries.frames import (
     section_frames,
 )
 from savepoint_formats.errors import FormatError, TruncatedError
+from savepoint_formats.program.kernel import NONE_FOREIGN
 
 pytestmark = pytest.mark.usefixtures("both_ways")
 
@@ -62,7 +63,9 @@ def entries_of(found: Frames, data: bytes) -> list[Entry]:
 ENTRIES = st.lists(
     st.tuples(
         st.integers(0, 3),
-        st.binary(min_size=1, max_size=5).map(lambda key: bytes([key[0] & 0x7F]) + key[1:]),
+        st.one_of(
+            st.binary(min_size=1, max_size=5), st.sampled_from([b"\0\1", b"\1\2", b"\2"])
+        ).map(lambda key: bytes([key[0] & 0x7F]) + key[1:]),
         st.binary(max_size=5),
     ),
     min_size=1,
@@ -109,6 +112,22 @@ def test_sections_are_added_to_each_other(sections: list[list[Entry]]) -> None:
         state: [value for other, _, value in all_entries if other == state]
         for state in {state for state, _, _ in all_entries}
     }
+
+
+@given(st.lists(ENTRIES, min_size=1, max_size=4), st.integers(0, 2), st.integers(0, 3))
+def test_the_first_entry_of_another_key_group_is_named(
+    sections: list[list[Entry]], prefix_size: int, key_group: int
+) -> None:
+    pieces = [section_of(entries) for entries in sections]
+    table = FramesTable(chunk_of(b"".join(pieces)), states=4, prefix_size=prefix_size)
+    start = 0
+    for piece in pieces:
+        found = table.add(FramesStart(start), start + len(piece), key_group if prefix_size else 0)
+        start += len(piece)
+    keys = [key for entries in sections for _, key, _ in entries]
+    own = key_group.to_bytes(prefix_size, "big") if prefix_size else b""
+    others = [index for index, key in enumerate(keys) if key[:prefix_size] != own]
+    assert found.foreign == (others[0] if others else NONE_FOREIGN)
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 5), (-1, 2), (3, 2)])
