@@ -349,11 +349,10 @@ class TableScan(TableResults):
         types = {state.name: arrow_type(state.stored) for state in states}
         for batch in source.batches(frozenset(types), key_groups):
             rows = batch.joined(types)
-            columns = {
-                KEY: visible_key(rows.keys.field(KEY)),
-                NAMESPACE: rows.keys.field(NAMESPACE),
-                KEY_GROUP: pa.array(rows.key_groups),
-            }
+            key, namespace = rows.keys.field(KEY), rows.keys.field(NAMESPACE)
+            columns = {KEY: visible_key(key), NAMESPACE: namespace}
+            if self.options.with_key_group:
+                columns[KEY_GROUP] = pa.array(rows.key_groups)
             for column, state in self._columns():
                 if state is not None and state.name in rows.columns:
                     values, instances = rows.columns[state.name], state.instances

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from savepoint_formats.sources.entry_source import (
     BATCH_SIZE,
     BLOCK_SIZE,
+    JOINED_SIZE,
     EntrySource,
     SourceSettings,
 )
@@ -43,7 +44,7 @@ class CanonicalSource(EntrySource):
         self._names = tuple(state.name for state in states)
 
     def parts(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
-        size = min(BATCH_SIZE, self.settings.portion_size or BATCH_SIZE)
+        size = min(JOINED_SIZE, self.settings.portion_size or JOINED_SIZE)
         for batch in self.entries.batches(key_groups, size):
             if self.is_large(batch[0].size):
                 yield from self._large_parts(names, batch[0])

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 BATCH_SIZE = 8 << 20
 """Bytes of state that make one batch."""
 
+JOINED_SIZE = 4 << 20
+"""The same of canonical files, whose keys are joined while a core's caches hold them."""
+
 BLOCK_SIZE = 2 << 20
 """Bytes of a large key group that are read at once."""
 

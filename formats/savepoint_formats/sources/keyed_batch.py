@@ -31,14 +31,21 @@ class JoinedRows:
     """Rows of keyed state.
 
     Attributes:
+        batch: What they were joined from.
+        starts: Where the identity of each row begins.
         keys: A struct of ``key`` and ``namespace`` per row.
-        key_groups: The key group of each row.
         columns: Name -> values, null where a row has none; of each state that has any.
     """
 
+    batch: KeyedBatch
+    starts: NDArray[np.int64]
     keys: pa.StructArray
-    key_groups: NDArray[np.int32]
     columns: dict[str, pa.Array]
+
+    @property
+    def key_groups(self) -> NDArray[np.int32]:
+        """The key group of each row."""
+        return self.batch.key_groups_at(self.starts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +90,6 @@ class KeyedBatch:
             name: _column(rows[name], len(keys), entries, types[name])
             for name, entries in shown.items()
         }
-        key_groups = self.key_groups_at(keys.key_starts)
         try:
             decoded = decode(self.identity, self.chunk, keys.key_starts, keys.key_ends)
         except FormatError as error:
@@ -91,9 +97,10 @@ class KeyedBatch:
                 start = keys.key_starts[error.record]
                 states = (name for name, entries in self.states.items() if start in entries.starts)
                 error.within(*(f"state {name!r}" for name in states))
-                error.within(f"key group {key_groups[error.record]}")
+                (key_group,) = self.key_groups_at(keys.key_starts[error.record : error.record + 1])
+                error.within(f"key group {key_group}")
             raise
-        return JoinedRows(decoded, key_groups, columns)
+        return JoinedRows(self, keys.key_starts, decoded, columns)
 
     def key_groups_at(self, starts: NDArray[np.int64]) -> NDArray[np.int32]:
         """The key groups of the identities that begin there."""
