@@ -39,11 +39,12 @@ from savepoint_formats.new_snapshot.turns import turn_of
 from savepoint_formats.new_snapshot.written_names import unused_id, unused_name, write_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
     from savepoint_formats.metadata import StreamHandle
+    from savepoint_formats.new_snapshot.stored_range import StoredRange
 
 # These file systems rename a file as a single step. On the others, which are object stores, nothing
 # is renamed, but a copy that the store makes by itself appears as a whole.
@@ -196,6 +197,31 @@ class NewSnapshot:
             if self.is_local:
                 sync(copy)
         return path
+
+    def copies_from(self, file: Location) -> bool:
+        """Whether ``assembled`` takes ranges of a file."""
+        return self.is_local and bool(file.filesystem.type_name == "local")
+
+    def assembled(self, name: str, head: bytes, ranges: Sequence[StoredRange]) -> str:
+        """Writes a file of ranges of others, whose bytes the file system copies by itself.
+
+        Args:
+            name: As for ``create``.
+            head: What is in front of them.
+            ranges: The ranges, of files that ``copies_from`` takes.
+
+        Returns:
+            The path of the file below the directory.
+
+        Raises:
+            SavepointError: The file system does not let it.
+            TruncatedError: A file has become shorter.
+        """
+        with self.create(name) as file:
+            file.write(head)
+            for stored in ranges:
+                file.copy(stored)
+        return file.path
 
     def commit(self, metadata: CheckpointMetadata) -> dict[str, int]:
         """Makes the directory a savepoint: writes ``_metadata``, after all data files.

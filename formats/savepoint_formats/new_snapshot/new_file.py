@@ -1,4 +1,8 @@
-"""A file of a snapshot that is being written, on any file system of pyarrow."""
+"""A file of a snapshot that is being written, on any file system of pyarrow.
+
+One of this machine is written by its own calls: so it takes ranges of other files without their bytes
+coming into this process.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,16 @@ from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
-from savepoint_formats.errors import SavepointError
+from savepoint_formats.errors import SavepointError, TruncatedError
 from savepoint_formats.metadata import RelativeFile
-from savepoint_formats.new_snapshot.synced import sync
+from savepoint_formats.new_snapshot.synced import copy_range, sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from io import BufferedWriter
 
     from savepoint_formats.locations.location import Location
+    from savepoint_formats.new_snapshot.stored_range import StoredRange
 
 LARGEST_COPY_SIZE = 5 << 30
 """An object store copies a file of its own by itself, but S3 none of more bytes."""
@@ -39,9 +45,7 @@ class NewFile:
         self.is_lasting = is_lasting
         self._location = location
         with writing_errors(location.path):
-            self._stream = location.filesystem.open_output_stream(
-                location.path, compression=None, buffer_size=_BUFFER_SIZE
-            )
+            self._stream = _opened(location)
 
     @property
     def handle(self) -> RelativeFile:
@@ -57,6 +61,22 @@ class NewFile:
         with writing_errors(self._location.path):
             self._stream.write(data)
         self.size += memoryview(data).nbytes
+
+    def copy(self, stored: StoredRange) -> None:
+        """Appends bytes of another file, if both are of this machine.
+
+        Raises:
+            SavepointError: The file system does not take them.
+            TruncatedError: The other file has become shorter.
+        """
+        path = stored.location.path
+        with writing_errors(self._location.path), open(path, "rb", buffering=0) as source:
+            self._stream.flush()
+            copied = copy_range(source.fileno(), self._stream.fileno(), stored.start, stored.size)
+        self.size += copied
+        if copied < stored.size:
+            message = f"the file ends here, expected {stored.size - copied} bytes more"
+            raise TruncatedError(message, path, stored.start + copied)
 
     def tell(self) -> int:
         """The position of the next byte."""
@@ -84,6 +104,15 @@ class NewFile:
             self._stream.close()
         with suppress(OSError):
             self._location.filesystem.delete_file(self._location.path)
+
+
+def _opened(location: Location) -> BufferedWriter | pa.NativeFile:
+    """A stream to a new file."""
+    if location.filesystem.type_name == "local":
+        return open(location.path, "wb", buffering=_BUFFER_SIZE)  # NewFile closes it
+    return location.filesystem.open_output_stream(
+        location.path, compression=None, buffer_size=_BUFFER_SIZE
+    )
 
 
 @contextmanager

@@ -1,10 +1,12 @@
-"""Files and directories of this machine that are to outlive a loss of power."""
+"""Files of this machine: that they outlive a loss of power, and that the system copies their bytes."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
 from pathlib import Path
+
+_CHUNK_SIZE = 8 << 20
 
 
 def sync(path: str) -> None:
@@ -23,3 +25,32 @@ def sync_directories(path: str) -> None:
         # Not all of them are for this user to read; those are not new.
         with suppress(PermissionError):
             sync(str(above))
+
+
+def copy_range(source: int, target: int, start: int, size: int) -> int:
+    """Appends bytes of a file to another one; the system copies them, where it can.
+
+    Args:
+        source: The descriptor of the file.
+        target: That of the other one, at its end.
+        start: The first byte.
+        size: How many.
+
+    Returns:
+        How many there were.
+
+    Raises:
+        OSError: The system refuses it.
+    """
+    copied = 0
+    while copied < size and (more := _copied(source, target, start + copied, size - copied)):
+        copied += more
+    return copied
+
+
+def _copied(source: int, target: int, start: int, size: int) -> int:
+    """Copies some bytes; returns how many, and 0 at the end of the file."""
+    # Not every system has this call, nor does it lead from each file system to each other one.
+    with suppress(AttributeError, OSError):
+        return os.copy_file_range(source, target, size, offset_src=start)
+    return os.write(target, os.pread(source, min(size, _CHUNK_SIZE), start))

@@ -22,7 +22,7 @@ Flink: ``FullSnapshotAsyncWriter``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 from savepoint_formats.bytes.data_view import DataOutputView
@@ -30,7 +30,7 @@ from savepoint_formats.metadata import KeyedHandleType, KeyGroupRangeOffsets, Ke
 from savepoint_formats.state_files.sections import NOTHING_WRITTEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
@@ -107,6 +107,24 @@ class CanonicalFile:
             if written:
                 starts[key_group] = size
                 size += written
+        return cls._of_starts(starts, key_groups, size)
+
+    @classmethod
+    def of_sections(
+        cls, header_size: int, key_groups: KeyGroupRange, sizes: Mapping[int, int]
+    ) -> Self:
+        """A file of sections as others have them, with their end marks.
+
+        Args:
+            header_size: The bytes of the header.
+            key_groups: The key groups of the subtask.
+            sizes: Each key group that has entries, and the bytes of its section, in their order.
+        """
+        ends = [*accumulate(sizes.values(), initial=header_size)]
+        return cls._of_starts(dict(zip(sizes, ends, strict=False)), key_groups, ends[-1])
+
+    @classmethod
+    def _of_starts(cls, starts: Mapping[int, int], key_groups: KeyGroupRange, size: int) -> Self:
         offsets = tuple(starts.get(key_group, NOTHING_WRITTEN) for key_group in key_groups)
         return cls(KeyGroupRangeOffsets(key_groups, offsets), size)
 

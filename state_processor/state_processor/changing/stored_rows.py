@@ -6,12 +6,14 @@ Each task reads a piece of a state file, as those that read tables do, and decod
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from savepoint_formats.errors import within
 from savepoint_formats.metadata import KeyGroupsHandle
+from savepoint_formats.pass_through.copied_sections import StoredSections
 from savepoint_formats.pass_through.stored_runs import PassThrough, raw_timer_runs, stored_runs
 from savepoint_formats.scan.splits import SPLIT_SIZE, pieces_of
 from savepoint_formats.scan.subtasks import check_subtasks
@@ -89,7 +91,16 @@ class StoredKeyedRows:
             self.operator, tuple(splits), self.key, target, self.hash_code, self.is_local
         )
         numbers = self.spark.range(0, len(splits), 1, max(len(splits), 1))
-        return RunSource(numbers, read.run, LOCAL_RUNS if self.is_local else RUNS)
+        columns = LOCAL_RUNS if self.is_local else RUNS
+        return RunSource(numbers, read.run, columns, sections=partial(self._sections, ids, target))
+
+    def _sections(self, ids: Mapping[str, int], target: PassThrough) -> StoredSections | None:
+        """The sections that become those of the new files as they are; None if they do not."""
+        record = self.operator.record
+        keeps_all = target.keeps_entries and target.state_ids == ids and not self.is_local
+        if not keeps_all or record.max_parallelism != target.max_parallelism:
+            return None
+        return StoredSections.of(self.operator.directory, record, sorted(ids, key=ids.__getitem__))
 
     def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # as KeyedRows has it
         """None: a savepoint has each key once."""

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.new_snapshot.directory import NewSnapshot
     from savepoint_formats.new_snapshot.new_file import NewFile
+    from savepoint_formats.pass_through.copied_sections import StoredSections
 
     MakeRuns = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -65,12 +66,14 @@ class RunSource:
         make: Gives the runs of a partition; None if the rows are runs already.
         columns: The columns of the runs.
         make_in_place: As ``make``, but runs may be told by where they lie; see ``in_stored_file``.
+        sections: Gives the sections that all of the runs lie in as they are, if they do.
     """
 
     data: DataFrame
     make: MakeRuns | None
     columns: str = RUNS
     make_in_place: MakeRuns | None = None
+    sections: Callable[[], StoredSections | None] = lambda: None
 
     def frame(self) -> DataFrame:
         """The runs as they are."""

@@ -7,7 +7,9 @@ where no key may occur twice, the hashes of a key group's keys.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.new_snapshot.directory import NewSnapshot
+    from savepoint_formats.pass_through.copied_sections import StoredSections
     from savepoint_formats.state_files.canonical_file import Run
     from savepoint_formats.state_files.header import KeyedBackendHeader
     from state_processor.writing.handed_runs import Piece
@@ -44,6 +47,8 @@ if TYPE_CHECKING:
 # A row of runs may have megabytes. By default Spark gathers 64 of them, in memory that grows by
 # doubling; the memory of a small batch is used again for the next one, which is faster as well.
 _BATCH_SIZE = 1 << 20
+
+_COPIES_AT_ONCE = 4
 
 _WRITTEN = "subtask INT, path STRING, size BIGINT, offsets ARRAY<BIGINT>"
 _SCHEMA = pa.schema(
@@ -103,6 +108,34 @@ class KeyedFiles:
         if not written:
             written = [self._written(0, ())]
         return {row["subtask"]: self._handle(**row) for row in written}
+
+    def copied(self, sections: StoredSections) -> dict[int, KeyGroupsHandle]:
+        """Writes the files, of sections that lie in others; no job of Spark is needed for it.
+
+        Args:
+            sections: The sections.
+
+        Returns:
+            As for ``write``.
+
+        Raises:
+            SavepointError: The file system does not take them, or a file has become shorter.
+        """
+        # One file says which states there are, even if no key has any.
+        subtasks = [
+            subtask
+            for subtask in range(self.parallelism)
+            if not subtask or any(group in sections.ranges for group in self.key_groups(subtask))
+        ]
+        with ThreadPoolExecutor(_COPIES_AT_ONCE) as pool:
+            return dict(
+                zip(subtasks, pool.map(partial(self._copied, sections), subtasks), strict=True)
+            )
+
+    def _copied(self, sections: StoredSections, subtask: int) -> KeyGroupsHandle:
+        name, key_groups = f"keyed-{subtask}", self.key_groups(subtask)
+        path, file = sections.write(self.target, name, self.header, key_groups)
+        return file.handle(RelativeFile(path, file.size))
 
     def owner(self) -> Column:
         """The subtask that a row goes to."""

@@ -116,6 +116,9 @@ class KeyedPlan:
             DuplicateKeyError: A key has two rows; the message names some.
         """
         sources = self._sources(context.max_parallelism)
+        sections = sources[0].sections() if len(sources) == 1 else None
+        if sections is not None and sections.can_be_copied_to(context.target):
+            return self.files(context).copied(sections)
         try:
             with suppress(LargeRowError):
                 small = [source.of_small_rows(context.target) for source in sources]

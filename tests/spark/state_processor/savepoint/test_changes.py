@@ -10,6 +10,7 @@ from support.changed_savepoints import load, rows, tables, written
 from support.sample_rows import Sample
 
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, StateNotFoundError
+from savepoint_formats.pass_through.copied_sections import StoredSections
 from state_processor import OperatorTransformation
 
 if TYPE_CHECKING:
@@ -108,6 +109,21 @@ class TestRescaling:
         for operator in after.operators():
             assert operator.record.parallelism == (parallelism or operator.record.parallelism)
             assert operator.record.max_parallelism in (max_parallelism, 300, 128)
+
+
+def test_sections_are_copied_as_a_job_would_write_them(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample = Sample("states-2.2.1-rocksdb-canonical")
+
+    def files(name: str) -> list[bytes]:
+        load(spark, sample).rescale(parallelism=3).write(str(tmp_path / name))
+        return sorted(path.read_bytes() for path in (tmp_path / name).glob("keyed-*"))
+
+    copied = files("copied")
+    assert len(copied) == 3
+    monkeypatch.setattr(StoredSections, "of", lambda *_: None)
+    assert files("made") == copied
 
 
 class TestWhatIsRefused:

@@ -1,0 +1,174 @@
+"""Sections of canonical files that become sections of others, without being read.
+
+A section says nothing of the file that it lies in but the indices of states. So where max parallelism
+stays, and all headers have the states in the order of the new one, a file is a header and ranges of
+other files, which the file system copies by itself.
+
+What can't be copied so, ``StoredSections.of`` leaves to ``stored_runs``: other formats, compressed
+sections, timers among raw state. So it does with what looks damaged, for that reads all and says what
+is wrong.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from savepoint_formats.bytes.data_view import DataOutputView
+from savepoint_formats.errors import SavepointError
+from savepoint_formats.key_groups.ranges import prefix_size
+from savepoint_formats.metadata import KeyedHandleType, KeyGroupsHandle
+from savepoint_formats.new_snapshot.stored_range import StoredRange
+from savepoint_formats.scan.subtasks import check_subtasks
+from savepoint_formats.state_files.canonical_file import END_OF_SECTION, CanonicalFile
+from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
+from savepoint_formats.state_files.sections import sections_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
+    from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.new_snapshot.directory import NewSnapshot
+    from savepoint_formats.state_files.sections import Section
+
+_ID_SIZE = 2
+_KEY_SIZE_SIZE = 4
+_IS_LAST = 0x80
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSections:
+    """The sections of an operator.
+
+    Attributes:
+        ranges: Key group -> where its section lies; none for one without entries.
+    """
+
+    ranges: Mapping[int, StoredRange]
+
+    @classmethod
+    def of(
+        cls, directory: SnapshotDirectory, record: OperatorState, names: Sequence[str]
+    ) -> Self | None:
+        """The sections of all canonical files of an operator; None if they have to be read.
+
+        Args:
+            directory: Where the savepoint is.
+            record: What ``_metadata`` says of the operator.
+            names: The states of the new header, in its order.
+        """
+        try:
+            check_subtasks(record, directory.metadata_path)
+            prefix = prefix_size(record.max_parallelism)
+            ranges: dict[int, StoredRange] = {}
+            for subtask in record.subtasks:
+                if subtask.raw_keyed_state is not None:
+                    return None
+                handle = subtask.managed_keyed_state
+                if handle is None:
+                    continue
+                of_file = _ranges_of(directory, handle, names, prefix)
+                if of_file is None:
+                    return None
+                ranges.update(of_file)
+        except SavepointError:
+            return None
+        return cls(ranges)
+
+    def can_be_copied_to(self, target: NewSnapshot) -> bool:
+        """Whether its file system copies them by itself."""
+        return all(target.copies_from(of.location) for of in self.ranges.values())
+
+    def write(
+        self, target: NewSnapshot, name: str, header: KeyedBackendHeader, key_groups: KeyGroupRange
+    ) -> tuple[str, CanonicalFile]:
+        """Writes the file of a subtask.
+
+        Args:
+            target: The savepoint.
+            name: What the file is for.
+            header: The header.
+            key_groups: The key groups of the subtask.
+
+        Returns:
+            The path of the file below the directory, and what is known of it.
+
+        Raises:
+            SavepointError: The file system does not take it, or a file has become shorter.
+        """
+        view = DataOutputView()
+        header.write(view)
+        head = view.to_bytes()
+        ranges = {group: self.ranges[group] for group in key_groups if group in self.ranges}
+        sizes = {group: of.size for group, of in ranges.items()}
+        path = target.assembled(name, head, list(_joined(ranges.values())))
+        return path, CanonicalFile.of_sections(len(head), key_groups, sizes)
+
+
+def _ranges_of(
+    directory: SnapshotDirectory, handle: object, names: Sequence[str], prefix: int
+) -> dict[int, StoredRange] | None:
+    """The sections of a file; None if they are to be read."""
+    if not isinstance(handle, KeyGroupsHandle):
+        return None
+    if handle.type is not KeyedHandleType.CANONICAL_SAVEPOINT:
+        return None
+    file = directory.file(handle.stream)
+    header = KeyedBackendHeader.parse(HeaderBytes.of_keyed_state(directory, handle))
+    known = [state.name for state in header.states]
+    if header.is_compressed or file.location is None or known != list(names[: len(known)]):
+        return None
+    all_sections = sections_of(handle.groups, file, handle.key_groups)
+    sections = [section for section in all_sections if section.size > len(END_OF_SECTION)]
+    if not _are_whole(file, sections, len(known), prefix):
+        return None
+    return {
+        section.key_group: StoredRange(file.location, file.start + section.start, section.size)
+        for section in sections
+    }
+
+
+def _are_whole(file: StateFile, sections: Iterable[Section], states: int, prefix: int) -> bool:
+    """Whether sections begin with an entry of their key group and end with the mark.
+
+    A store is asked for the size of the file alone: it takes as long for a few bytes as for many.
+    """
+    location = file.location
+    assert location is not None  # it is a file
+    ends = [file.start + section.end for section in sections]
+    if (location.file_size() or 0) < max(ends, default=0):
+        return False
+    if location.filesystem.type_name != "local":
+        return True
+    with Path(location.path).open("rb", buffering=0) as stored:
+        return all(
+            _is_whole(stored.fileno(), section, file.start, states, prefix) for section in sections
+        )
+
+
+def _is_whole(file: int, section: Section, base: int, states: int, prefix: int) -> bool:
+    key = _ID_SIZE + _KEY_SIZE_SIZE
+    head = os.pread(file, key + prefix, base + section.start)
+    mark = os.pread(file, len(END_OF_SECTION), base + section.end - len(END_OF_SECTION))
+    if len(head) < key + prefix or mark != END_OF_SECTION:
+        return False
+    group = int.from_bytes(bytes([head[key] & ~_IS_LAST, *head[key + 1 :]]), "big")
+    return int.from_bytes(head[:_ID_SIZE], "big") < states and group == section.key_group
+
+
+def _joined(ranges: Iterable[StoredRange]) -> Iterator[StoredRange]:
+    """The same bytes; ranges that follow each other in a file are one."""
+    last: StoredRange | None = None
+    for following in ranges:
+        if last is not None and last.is_followed_by(following):
+            last = StoredRange(last.location, last.start, last.size + following.size)
+            continue
+        if last is not None:
+            yield last
+        last = following
+    if last is not None:
+        yield last

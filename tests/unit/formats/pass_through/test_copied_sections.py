@@ -1,0 +1,189 @@
+"""Sections that are copied are what the general path writes, byte for byte."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support.sample_rows import Sample, copy_of
+
+from savepoint_formats.errors import TruncatedError
+from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.metadata import KeyGroupsHandle, RelativeFile
+from savepoint_formats.new_snapshot.directory import NewSnapshot
+from savepoint_formats.pass_through.copied_sections import StoredSections
+from savepoint_formats.pass_through.stored_states import StoredStates
+from savepoint_formats.snapshots import SerializerEntry
+from savepoint_formats.state_files.canonical_file import CanonicalFile
+from savepoint_formats.state_files.header import KeyedBackendHeader
+from state_processor.writing.stored_types import StoredTypes
+
+if TYPE_CHECKING:
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.metadata import OperatorState
+    from state_processor.snapshot.operator import Operator
+
+SAMPLES = [
+    Sample("states-1.20.5-hashmap-canonical"),
+    Sample("states-2.2.1-rocksdb-canonical"),
+    Sample("windows-1.20.5-rocksdb-canonical"),
+    Sample("currency-2.2.1-hashmap-canonical"),
+]
+
+
+def header_of(operator: Operator) -> KeyedBackendHeader:
+    """The header of a file with all keyed state of an operator."""
+    types = StoredTypes.of(operator)
+    return KeyedBackendHeader(
+        is_compressed=False, key_serializer=SerializerEntry(types.key), states=types.states
+    )
+
+
+def names_of(operator: Operator) -> list[str]:
+    return [state.name for state in header_of(operator).states]
+
+
+def sections_in(operator: Operator) -> StoredSections | None:
+    return StoredSections.of(operator.directory, operator.record, names_of(operator))
+
+
+def written(
+    operator: Operator, key_groups: KeyGroupRange, target: NewSnapshot
+) -> tuple[bytes, CanonicalFile]:
+    """A file that is written of ranges, and what is known of it."""
+    sections = sections_in(operator)
+    assert sections is not None
+    assert sections.can_be_copied_to(target)
+    path, file = sections.write(target, "keyed", header_of(operator), key_groups)
+    return Path(target.location.path, path).read_bytes(), file
+
+
+def by_general_path(operator: Operator, key_groups: KeyGroupRange) -> tuple[bytes, CanonicalFile]:
+    """The same of entries that are read."""
+    header, ids = (
+        header_of(operator),
+        {name: place for place, name in enumerate(names_of(operator))},
+    )
+    stored = StoredStates(
+        operator.directory, operator.record, StoredTypes.of(operator).key.layout()
+    )
+    runs: dict[int, list[bytes]] = {}
+    for group in key_groups:
+        for batch in stored.runs(ids, KeyGroupRange(group, group)):
+            for row in batch.to_pylist():
+                runs.setdefault(row["key_group"], []).append(row["run"])
+    output = BytesIO()
+    file = CanonicalFile.write(output, header, key_groups, runs.items())
+    return output.getvalue(), file
+
+
+def keyed_operators(sample: Sample) -> list[Operator]:
+    operators = sample.open().operators()
+    return [
+        operator for operator in operators if any(s.kind.is_keyed for s in operator.catalog.states)
+    ]
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+def test_copied_sections_are_those_of_the_general_path(sample: Sample, tmp_path: Path) -> None:
+    target, count = NewSnapshot.at(str(tmp_path / "out")), 0
+    for operator in keyed_operators(sample):
+        if sections_in(operator) is None:
+            continue
+        most = operator.record.max_parallelism
+        for parallelism in (1, 3, most):
+            for subtask in {0, parallelism // 2, parallelism - 1}:
+                key_groups = KeyGroupRange.of_subtask(subtask, parallelism, most)
+                expected = by_general_path(operator, key_groups)
+                assert written(operator, key_groups, target) == expected
+                count += 1
+    assert count
+
+
+def test_where_the_system_copies_nothing_the_bytes_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("os.copy_file_range")
+    (operator,) = [
+        operator for operator in keyed_operators(SAMPLES[-1]) if sections_in(operator) is not None
+    ][:1]
+    key_groups = KeyGroupRange(0, operator.record.max_parallelism - 1)
+    target = NewSnapshot.at(str(tmp_path / "out"))
+    assert written(operator, key_groups, target) == by_general_path(operator, key_groups)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "states-1.20.5-hashmap-compressed",
+        "states-2.2.1-hashmap-native",
+        "states-2.2.1-rocksdb-native",
+    ],
+)
+def test_sections_of_other_formats_are_to_be_read(name: str) -> None:
+    operators = keyed_operators(Sample(name))
+    assert operators
+    assert not any(map(sections_in, operators))
+
+
+def test_sections_with_other_indices_of_states_are_to_be_read() -> None:
+    operator = Sample("states-2.2.1-rocksdb-canonical").open().operator("stateful")
+    names = names_of(operator)
+    assert StoredSections.of(operator.directory, operator.record, [*names, "new"]) is not None
+    for others in (names[::-1], names[1:], ["new", *names]):
+        assert StoredSections.of(operator.directory, operator.record, others) is None
+
+
+def of_copy(tmp_path: Path) -> Operator:
+    savepoint = copy_of(Sample("currency-2.2.1-hashmap-canonical"), tmp_path)
+    return savepoint.operator("summarize")
+
+
+def with_offsets_moved(record: OperatorState, by: int) -> OperatorState:
+    """An operator whose first file has a key group that begins elsewhere."""
+    first, *others = record.subtasks
+    handle = first.managed_keyed_state
+    assert isinstance(handle, KeyGroupsHandle)
+    places = list(handle.groups.offsets)
+    index = sorted(range(len(places)), key=lambda index: places[index])[-1]
+    places[index] += by
+    groups = replace(handle.groups, offsets=tuple(places))
+    moved = replace(first, managed_keyed_state=replace(handle, groups=groups))
+    return replace(record, subtasks=(moved, *others))
+
+
+@pytest.mark.parametrize("by", [-1, 1, 40])
+def test_sections_that_begin_elsewhere_are_to_be_read(tmp_path: Path, by: int) -> None:
+    operator = of_copy(tmp_path)
+    directory, names = operator.directory, names_of(operator)
+    assert StoredSections.of(directory, with_offsets_moved(operator.record, 0), names) is not None
+    assert StoredSections.of(directory, with_offsets_moved(operator.record, by), names) is None
+
+
+def stored_file(directory: SnapshotDirectory, operator: Operator) -> Path:
+    handle = operator.record.subtasks[0].managed_keyed_state
+    assert isinstance(handle, KeyGroupsHandle)
+    assert isinstance(handle.stream, RelativeFile)
+    return Path(directory.location.path, handle.stream.path)
+
+
+def test_a_file_that_was_cut_is_to_be_read(tmp_path: Path) -> None:
+    operator = of_copy(tmp_path)
+    file = stored_file(operator.directory, operator)
+    file.write_bytes(file.read_bytes()[:-1])
+    assert sections_in(operator) is None
+
+
+def test_a_file_that_is_cut_meanwhile_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
+    operator, target = of_copy(tmp_path), NewSnapshot.at(str(tmp_path / "out"))
+    sections = sections_in(operator)
+    assert sections is not None
+    file = stored_file(operator.directory, operator)
+    file.write_bytes(file.read_bytes()[:-1])
+    key_groups = KeyGroupRange(0, operator.record.max_parallelism - 1)
+    with pytest.raises(TruncatedError, match="expected 1 bytes more"):
+        sections.write(target, "keyed", header_of(operator), key_groups)
+    assert list(Path(target.location.path).iterdir()) == []
