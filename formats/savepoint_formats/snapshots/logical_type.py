@@ -114,7 +114,7 @@ class _TypeReader:
         names, children = self._parts(value, root.constant, depth + 1)
         return LogicalType(
             root.constant,
-            is_nullable=bool(facts.get("isNullable", True)),
+            is_nullable=bool(facts.get("isNullable", True)) or _is_process_time(facts),
             length=_number(facts, "length"),
             precision=_number(facts, "precision"),
             scale=_number(facts, "scale"),
@@ -140,6 +140,12 @@ class _TypeReader:
 def _number(facts: dict[str, Any], name: str) -> int:
     value = facts.get(name)
     return value if isinstance(value, int) else 0
+
+
+def _is_process_time(facts: dict[str, Any]) -> bool:
+    """Whether a time is the clock's: rows have a null in its place, even where no null may be."""
+    kind = facts.get("kind")
+    return isinstance(kind, JavaEnum) and kind.constant == "PROCTIME"
 
 
 def _class_name(facts: dict[str, Any]) -> str:

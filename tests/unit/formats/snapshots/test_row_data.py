@@ -166,6 +166,16 @@ def test_a_type_has_the_numbers_of_its_object() -> None:
     )
 
 
+@pytest.mark.parametrize(("kind", "is_nullable"), [("PROCTIME", True), ("ROWTIME", False)])
+def test_a_time_of_the_clock_is_null_in_rows_whatever_its_type_says(
+    kind: str, is_nullable: bool
+) -> None:
+    kinds = JavaEnum("org.apache.flink.table.types.logical.TimestampKind", kind)
+    root = "TIMESTAMP_WITH_LOCAL_TIME_ZONE"
+    found = logical_type(sql_type(root, isNullable=False, precision=3, kind=kinds))
+    assert found == LogicalType(root, is_nullable=is_nullable, precision=3)
+
+
 def test_types_nest() -> None:
     element = sql_type("ARRAY", elementType=sql_type("INTEGER"))
     found = logical_type(sql_type("MAP", keyType=sql_type("DATE"), valueType=element))
