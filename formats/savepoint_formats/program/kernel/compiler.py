@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
+from numba.core.caching import Cache
 from numba.core.typing.templates import infer_global
 from numba.extending import lower_builtin, type_callable
 
@@ -24,6 +25,7 @@ _LONG = ir.IntType(64)
 # No C code calls what is compiled, and Python calls no part: machine code for that takes a sixth.
 _RULES: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _RULES_OF_PARTS: Any = {**_RULES, "no_cpython_wrapper": True}
+_Cache: Any = Cache
 _infer_global: Any = infer_global
 _lower_builtin: Any = lower_builtin
 _KNOWN: dict[Callable[..., Any], Any] = {}
@@ -44,6 +46,26 @@ def compiled(function: Callable[..., Any]) -> Any:
         return njit(**_RULES, cache=True)(with_revision(function))
     except RuntimeError:
         return njit(**_RULES)(function)
+
+
+def load_kept(dispatcher: Any) -> bool:
+    """Loads the machine code that is kept for a function, for all types it was called with.
+
+    Args:
+        dispatcher: Numba's dispatcher of the function.
+
+    Returns:
+        Whether there was any.
+    """
+    cache = dispatcher._cache  # numba lists what is kept to nobody else
+    if not isinstance(cache, _Cache):
+        return False
+    code = dispatcher.targetctx.codegen()
+    kept = cache._cache_file._load_index()
+    types_of_calls = [key[0] for key in kept if key == cache._index_key(key[0], code)]
+    for types_of_call in types_of_calls:
+        dispatcher.compile(types_of_call)
+    return bool(types_of_calls)
 
 
 def _lower(function: Callable[..., Any], result: Any, code: Callable[..., Any]) -> None:

@@ -25,6 +25,9 @@ FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 PARTS: list[Callable[..., Any]] = []
 """The functions that are compiled into others."""
 
+KERNELS: list[Kernel[..., Any]] = []
+"""The functions that Python calls, of all modules that are imported."""
+
 SMALL_WORK = 1 << 18
 """How many bytes a process works on without machine code: about as long as numba's import takes."""
 
@@ -81,7 +84,9 @@ class Kernel(Generic[P, R]):
         self.function = function
         self._size = size
         self._is_called = False
+        self._is_loaded = False
         self.__doc__ = function.__doc__
+        KERNELS.append(self)
 
     def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
         """Calls the function."""
@@ -98,7 +103,13 @@ class Kernel(Generic[P, R]):
 
     def is_spared(self, size: int) -> bool:
         """Whether so many bytes are to be done without machine code; they count as done."""
-        return ALLOWANCE.takes(size)
+        return not self._is_loaded and ALLOWANCE.takes(size)
+
+    def load(self) -> None:
+        """Loads the machine code that other processes have left; compiles nothing."""
+        from savepoint_formats.program.kernel.compiler import load_kept  # noqa: PLC0415  # slow
+
+        self._is_loaded = load_kept(self.machine)
 
     @cached_property
     def machine(self) -> Any:
@@ -107,6 +118,15 @@ class Kernel(Generic[P, R]):
             from savepoint_formats.program.kernel.compiler import compiled  # noqa: PLC0415  # slow
 
             return compiled(self.function)
+
+
+def load_kernels() -> None:
+    """Loads what machine code this machine has kept, of all functions that are imported.
+
+    For a process whose forks are to find it loaded. It compiles nothing.
+    """
+    for kernel in KERNELS:
+        kernel.load()
 
 
 def part(function: FunctionT) -> FunctionT:

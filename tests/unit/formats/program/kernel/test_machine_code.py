@@ -46,6 +46,15 @@ def tell(function, *arguments):
     print(kernel(*arguments), sum(kernel.stats.cache_hits.values()))
 """
 
+KEPT = """
+from savepoint_formats.program.kernel.machine_code import KERNELS, load_kernels
+from savepoint_formats.program.kernel.spans import SpansJob, copy_spans
+load_kernels()
+loaded = [kernel.function.__name__ for kernel in KERNELS if not kernel.is_spared(0)]
+copy_spans.machine(SpansJob(*[0] * len(SpansJob._fields)))
+print(loaded, copy_spans.machine.stats.cache_misses.total())
+"""
+
 
 def ran(package: Path, script: str) -> tuple[list[str], list[int]]:
     """What kernels gave with the sources of a folder, and how often each took kept code."""
@@ -91,6 +100,18 @@ def test_an_edit_of_what_kernels_share_is_what_runs(package: Path) -> None:
     shared.write_text(text.replace(NATIVE_LONG, JAVA_LONG), encoding="utf-8")
     (after,), _ = ran(package, READ_TRAILER)
     assert int(after) == int.from_bytes(bytes(range(8)), "big")
+
+
+@pytest.mark.usefixtures("slow")
+def test_what_is_kept_is_loaded_without_a_call(tmp_path: Path) -> None:
+    """The first process finds nothing, and compiles when it calls; the second has it before."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", KEPT]
+    printed = [
+        subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout
+        for _ in range(2)
+    ]
+    assert printed == [b"[] 1\n", b"['copy_spans'] 0\n"]
 
 
 def test_the_revision_is_that_of_all_that_is_compiled() -> None:
