@@ -156,7 +156,8 @@ def descendants(process: int) -> Iterator[int]:
 def is_worker(process: int) -> bool:
     """Whether it is a Python worker of Spark, not the driver."""
     command = Path(f"/proc/{process}/cmdline").read_bytes()
-    return process != os.getpid() and b"pyspark.daemon" in command
+    names = (b"pyspark.daemon", b"workers.fork_server")
+    return process != os.getpid() and any(name in command for name in names)
 
 
 def in_fresh_process(measure: Callable[..., ResultT], *arguments: object) -> ResultT:

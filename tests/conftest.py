@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 from support.s3_server import S3Server
-from support.spark_processes import path_of_prepared_workers
 
 from savepoint_formats.program.kernel.machine_code import ALLOWANCE
 from state_processor import local_session
@@ -152,8 +151,6 @@ def s3_server() -> Iterator[S3Server]:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The session of all tests; there is but one in a process."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", path_of_prepared_workers())
-        session = local_session("local[2]", spark__sql__shuffle__partitions="2")
+    session = local_session("local[2]", spark__sql__shuffle__partitions="2")
     yield session
     session.stop()

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from uuid import uuid4
-
-from support.spark_processes import path_of_prepared_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,10 +38,7 @@ class Interpreter:
     def running(cls, folder: Path) -> Iterator[Interpreter]:
         """A process in a folder, until the context is left."""
         command, pipe = [sys.executable, "-c", _LOOP], subprocess.PIPE
-        environment = os.environ | {"PYTHONPATH": path_of_prepared_workers()}
-        with subprocess.Popen(
-            command, cwd=folder, env=environment, stdin=pipe, stdout=pipe, text=True
-        ) as process:
+        with subprocess.Popen(command, cwd=folder, stdin=pipe, stdout=pipe, text=True) as process:
             yield cls(process)
 
     def run(self, code: str) -> str:

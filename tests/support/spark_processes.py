@@ -34,9 +34,15 @@ def spark_home(folder: Path) -> Path:
 def workers_of(pid: int) -> Iterator[int]:
     """The Python processes that work for a driver or its executors: forked by Spark's daemons."""
     tree = _parents()
-    below = set(_below(pid, tree))
-    daemons = {process for process in below if "pyspark.daemon" in _words(process)}
-    return (process for process in below if tree[process] in daemons)
+    return (process for process in _below(pid, tree) if _is_worker(process, tree))
+
+
+def _is_worker(pid: int, tree: dict[int, int]) -> bool:
+    """Whether a daemon has forked a process; the fork server forks daemons."""
+    words, forks = _words(pid), 0
+    while words and pid in tree and _words(tree[pid]) == words:
+        pid, forks = tree[pid], forks + 1
+    return forks == 1 + ("workers.fork_server" in words) and bool(words)
 
 
 def executors_of(pid: int) -> Iterator[int]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from state_processor.snapshot.class_archive import archive_options
 from state_processor.snapshot.java_runtime import ensure_java
+from state_processor.workers.start import forked_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,6 +45,10 @@ def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
     if the machine's own Java is a 17; the later ones start in half the time. Settings of
     ``spark.driver.extraJavaOptions`` go in the place of that.
 
+    On Linux its Python workers are forked from a process that has imported what they need. That
+    process ends with this one. It needs the Spark and the Python of this process: where
+    ``SPARK_HOME`` or ``PYSPARK_PYTHON`` name others, Spark starts its workers itself.
+
     Args:
         master: As Spark has it.
         settings: Settings of Spark, dots written as two underscores; they go before ours.
@@ -60,16 +65,24 @@ def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
     # Workers must find what this interpreter finds, whether or not its environment is active.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     given = {name.replace("__", "."): value for name, value in settings.items()}
-    if SparkSession.getActiveSession() is None:
-        given = {
+    if SparkSession.getActiveSession() is not None:
+        return _session(master, given)
+    with forked_workers(master):
+        ours = {
             **_DEFAULTS,
             "spark.driver.extraJavaOptions": f"{_LOGGING_OPTION} {archive_options(java)}",
             "spark.driver.memory": f"{_heap_size() >> 20}m",
             "spark.sql.warehouse.dir": _warehouse(),
-            **given,
         }
+        return _session(master, {**ours, **given})
+
+
+def _session(master: str, settings: dict[str, str]) -> SparkSession:
+    """The session with these settings."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415  # Spark is slow to import
+
     builder = SparkSession.builder.master(master).appName("savepoint")
-    for name, value in given.items():
+    for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     # It prints every error of a query as JSON, before the error itself is raised.

@@ -1,0 +1,4 @@
+"""How Spark's Python workers start: forked from a process that has imported what they need.
+
+``start`` runs in the driver, ``fork_server`` beside it, ``daemon`` for each daemon that Spark starts.
+"""

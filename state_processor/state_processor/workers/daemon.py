@@ -1,0 +1,97 @@
+"""What Spark starts in the place of a daemon of its Python workers.
+
+Spark starts a daemon per kind of worker, each of which imports Spark, Pandas and Arrow before it
+does anything. This program hands its input, output, environment and folder to the fork server,
+which forks a daemon that has imported all that. Then it stands for that daemon: it ends when the
+daemon does, and passes on that Spark wants it to end.
+
+Wherever something is in the way, it becomes Spark's own daemon. It imports nothing of this package,
+and little else, for Spark waits for it.
+
+::
+
+    python -S -E daemon.py ADDRESS WORKER_MODULE
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import sys
+
+NUMBER_SIZE = 8
+"""How many bytes a pid or a length has between these processes; big-endian."""
+
+# No variable, argument or folder has it.
+_BETWEEN = b"\0"
+
+
+def main() -> None:
+    """Runs until the daemon has ended."""
+    _, address, worker = sys.argv
+    daemon = _forked(address, worker)
+    if daemon is None:
+        os.execv(sys.executable, [sys.executable, "-m", "pyspark.daemon", worker])
+    _stand_for(daemon)
+
+
+def send_request(to: socket.socket, worker: str) -> None:
+    """Asks for a daemon that has the input, output, errors, folder and variables of this process.
+
+    Args:
+        to: The fork server.
+        worker: The module that the daemon's workers run.
+    """
+    variables = (name + b"=" + value for name, value in os.environb.items())
+    text = _BETWEEN.join([worker.encode(), os.getcwdb(), *variables])
+    socket.send_fds(to, [len(text).to_bytes(NUMBER_SIZE, "big")], [0, 1, 2])
+    to.sendall(text)
+
+
+def receive_request(sender: socket.socket) -> tuple[list[int], str, bytes, dict[bytes, bytes]]:
+    """What ``send_request`` has sent: input, output and errors; worker; folder; variables.
+
+    Raises:
+        ValueError: The sender ended before it had sent all.
+    """
+    size, streams, *_ = socket.recv_fds(sender, NUMBER_SIZE, 3)
+    with sender.makefile("rb") as rest:
+        worker, folder, *variables = rest.read(int.from_bytes(size, "big")).split(_BETWEEN)
+    pairs = (variable.partition(b"=") for variable in variables)
+    return streams, worker.decode(), folder, {name: value for name, _, value in pairs}
+
+
+def _forked(address: str, worker: str) -> int | None:
+    """A descriptor of the process of a daemon; None where the fork server makes none."""
+    try:
+        with socket.socket(socket.AF_UNIX) as server:
+            server.connect(address)
+            send_request(server, worker)
+            pid = int.from_bytes(server.recv(NUMBER_SIZE), "big")
+        return os.pidfd_open(pid) if pid else None
+    except OSError:
+        return None
+
+
+def _stand_for(daemon: int) -> None:
+    """Waits until a process has ended; it is to end when this one is."""
+
+    def end(*_: object) -> None:
+        try:
+            signal.pidfd_send_signal(daemon, signal.SIGTERM)
+        except ProcessLookupError:
+            sys.exit()
+
+    signal.signal(signal.SIGTERM, end)
+    # The daemon has them: Spark is to notice when that closes them.
+    for stream in range(3):
+        os.close(stream)
+    poller = select.poll()
+    poller.register(daemon, select.POLLIN)
+    poller.poll()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""The process that Spark's Python daemons are forked from, with all imported that workers need.
+
+It imports Spark's workers, Pandas, Arrow and what this package does in tasks, loads the machine
+code that this machine has kept, and waits for what ``daemon`` asks. It runs nothing else, and ends
+when the process that started it does.
+
+::
+
+    python -m state_processor.workers.fork_server LISTENER PID
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import select
+import shutil
+import signal
+import socket
+import sys
+import time
+
+from state_processor.workers.daemon import NUMBER_SIZE, receive_request
+
+_MODULES = (
+    "pandas",
+    "pyspark.daemon",
+    "pyspark.worker",
+    "pyspark.sql.worker.create_data_source",
+    "pyspark.sql.worker.lookup_data_sources",
+    "pyspark.sql.worker.plan_data_source_read",
+    "state_processor.functions.function_task",
+    "state_processor.reading.data_source",
+    "state_processor.writing.keyed_files",
+    "state_processor.writing.run_encoding",
+)
+"""What workers import sooner or later. It is of rooms that stand on this one, so it has names here."""
+
+# What Python and its libraries ask once, when they begin; the others are Spark's, for its processes.
+_ASKED = (b"PYTHON", b"LANG", b"LC_", b"NUMBA_", b"ARROW_", b"OMP_", b"OPENBLAS_", b"MKL_")
+_OF_SPARK = (b"PYTHON_", b"PYTHONPATH", b"PYTHONUNBUFFERED")
+
+
+def main() -> None:
+    """Serves until the process that started it has ended; each daemon goes on from here."""
+    listener, starter = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
+    address = listener.getsockname()
+    # As Java and all that it starts: what stops a terminal's program is for the driver alone.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end = os.pidfd_open(starter)
+    if os.getppid() == starter:
+        _prepare()
+        sender = _request(listener, end)
+        if sender is not None:
+            _become_a_daemon(sender)
+        else:
+            # A driver that was killed could not remove it.
+            shutil.rmtree(os.path.dirname(address), ignore_errors=True)
+
+
+def _prepare() -> None:
+    """Imports what workers need, and sets it apart from what they look through for garbage."""
+    for name in _MODULES:
+        importlib.import_module(name)
+    importlib.import_module("savepoint_formats.program.kernel.machine_code").load_kernels()
+    gc.collect()
+    gc.freeze()
+
+
+def _request(listener: socket.socket, end: int) -> socket.socket | None:
+    """In each fork who asks for a daemon; None in this process, when it is to end."""
+    # Nobody asks how a daemon ended.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    poller = select.poll()
+    poller.register(listener, select.POLLIN)
+    poller.register(end, select.POLLIN)
+    with listener:
+        while end not in [descriptor for descriptor, _ in poller.poll()]:
+            sender, _ = listener.accept()
+            if os.fork() == 0:
+                os.close(end)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                return sender
+            sender.close()
+    return None
+
+
+def _become_a_daemon(sender: socket.socket) -> None:
+    """Runs as a daemon of Spark, in the place of the process that asks for it."""
+    with sender:
+        streams, worker, folder, variables = receive_request(sender)
+        if not _is_as_begun(variables):
+            return
+        _take_over(folder, variables)
+        sys.argv[1:] = [worker]
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+            os.close(stream)
+        sender.sendall(os.getpid().to_bytes(NUMBER_SIZE, "big"))
+    importlib.import_module("pyspark.daemon").manager()
+
+
+def _is_as_begun(variables: dict[bytes, bytes]) -> bool:
+    """Whether a process with these variables would begin as this one did."""
+    return all(
+        os.environb.get(name) == value
+        for name, value in variables.items()
+        if name.startswith(_ASKED) and not name.startswith(_OF_SPARK)
+    )
+
+
+def _take_over(folder: bytes, variables: dict[bytes, bytes]) -> None:
+    """Gives this process a folder and variables."""
+    own = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    installed = [place for place in sys.path[1:] if place not in own]
+    os.environb.clear()
+    os.environb.update(variables)
+    time.tzset()
+    os.chdir(folder)
+    asked = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:] = [os.getcwd(), *filter(None, asked), *installed]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""Daemons of Spark that are forked from a process which has imported what they need.
+
+The test is in the place of Java: it starts daemons, and ends them in Java's ways.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+# What stands in for a driver: it says what Spark takes for Python, and waits.
+DRIVER = """\
+import os, sys
+from state_processor.workers.start import forked_workers
+os.environ["PYSPARK_PYTHON"] = sys.executable
+with forked_workers("local[2]"):
+    print(os.environ["PYSPARK_PYTHON"], flush=True)
+assert os.environ["PYSPARK_PYTHON"] == sys.executable
+sys.stdin.read()
+"""
+WORKER = "pyspark.sql.worker.lookup_data_sources"
+WAIT = 60
+
+
+@contextmanager
+def running_driver() -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """A driver, and what Spark takes for Python."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", DRIVER], stdin=pipe, stdout=pipe) as driver:
+        assert driver.stdout is not None
+        yield driver, driver.stdout.readline().decode().strip()
+
+
+@pytest.fixture(scope="module")
+def python() -> Iterator[str]:
+    """What Spark takes for Python, beside a driver that goes on."""
+    with running_driver() as (_, path):
+        yield path
+
+
+@contextmanager
+def daemon_of(python: str, **variables: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """What Java starts, once it tells the port of a daemon, and the process of that daemon."""
+    command = [python, "-m", "pyspark.daemon", WORKER]
+    environment = {**os.environ, "PYTHON_WORKER_FACTORY_SECRET": "secret", **variables}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe) as process:
+        assert process.stdout is not None
+        port = int.from_bytes(process.stdout.read(4), "big")
+        yield process, owner(port)
+        process.kill()
+
+
+def owner(port: int) -> int:
+    """The process that listens at a port."""
+    lines = Path("/proc/net/tcp").read_text(encoding="utf-8").splitlines()[1:]
+    (inode,) = [line.split()[9] for line in lines if line.split()[1].endswith(f":{port:04X}")]
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            held = [os.readlink(descriptor) for descriptor in (folder / "fd").iterdir()]
+        except OSError:
+            continue
+        if f"socket:[{inode}]" in held:
+            return int(folder.name)
+    raise AssertionError(f"nobody listens at {port}")
+
+
+def words(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8").replace("\0", " ")
+
+
+def parent(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return int(fields[1])
+
+
+@contextmanager
+def ending(*pids: int) -> Iterator[None]:
+    """Waits at the end until processes have ended."""
+    descriptors = [os.pidfd_open(pid) for pid in pids]
+    yield
+    for pid, descriptor in zip(pids, descriptors, strict=True):
+        assert select.select([descriptor], [], [], WAIT)[0], words(pid)
+        os.close(descriptor)
+
+
+def test_a_daemon_is_forked_from_what_is_ready(python: str) -> None:
+    with daemon_of(python, SPARK_REUSE_WORKER="1", TZ="Asia/Tokyo") as (process, daemon):
+        assert daemon != process.pid
+        assert "state_processor.workers.fork_server" in words(parent(daemon))
+        assert os.getpgid(daemon) == daemon
+        assert os.readlink(f"/proc/{daemon}/cwd") == os.getcwd()
+        assert process.stdin is not None
+        assert os.fstat(process.stdin.fileno()).st_ino == os.stat(f"/proc/{daemon}/fd/0").st_ino
+
+
+@pytest.mark.parametrize("way", ["terminated", "left"])
+def test_a_daemon_ends_when_java_ends_it_or_is_gone(python: str, way: str) -> None:
+    with daemon_of(python) as (process, daemon), ending(process.pid, daemon):
+        assert process.stdin is not None
+        if way == "terminated":
+            process.terminate()
+        else:
+            process.stdin.close()
+
+
+def test_java_notices_a_daemon_that_died(python: str) -> None:
+    with daemon_of(python) as (process, daemon), ending(process.pid):
+        os.kill(daemon, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("variable", ["PYTHONHASHSEED", "NUMBA_DISABLE_JIT", "OMP_NUM_THREADS"])
+def test_a_daemon_that_would_begin_otherwise_is_sparks_own(python: str, variable: str) -> None:
+    with daemon_of(python, **{variable: "7"}) as (process, daemon):
+        assert daemon == process.pid
+        assert "-m pyspark.daemon" in words(daemon)
+
+
+def test_python_does_all_else(python: str) -> None:
+    command = [python, "-c", "import sys; print(sys.argv, sys.executable)", "a word"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert printed == f"['-c', 'a word'] {sys.executable}\n"
+
+
+def test_a_driver_that_is_killed_leaves_no_process() -> None:
+    with running_driver() as (driver, python), daemon_of(python) as (process, daemon):
+        assert process.stdin is not None
+        with ending(parent(daemon)):
+            driver.kill()
+        assert not Path(python).parent.exists()
+        with ending(process.pid, daemon):
+            process.stdin.close()
+
+
+def test_spark_has_its_own_daemon_when_the_server_is_gone() -> None:
+    with running_driver() as (_, python):
+        with daemon_of(python) as (_, daemon), ending(server := parent(daemon)):
+            os.kill(server, signal.SIGKILL)
+        with daemon_of(python) as (process, daemon):
+            assert daemon == process.pid
+
+
+def test_workers_of_a_session_find_all_imported(spark: SparkSession) -> None:
+    def seen(_: object) -> Iterator[tuple[bool, bool, str]]:
+        lines = Path(f"/proc/{os.getppid()}/cmdline").read_text(encoding="utf-8")
+        yield "fork_server" in lines, "numba" in sys.modules, os.environ["PYTHONHASHSEED"]
+
+    rows = spark.sparkContext.parallelize([1], 1).mapPartitions(seen).collect()
+    assert rows == [(True, True, "0")]
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
