@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.program.kernel.machine_code import light_entry, part
+from savepoint_formats.program.kernel.memory import load_native_unsigned_int
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -117,12 +118,7 @@ def masked_crc32c(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
 @part
 def read32(data: NDArray[np.uint8], at: int) -> np.uint64:
     """A u32, little endian."""
-    return (
-        np.uint64(data[at])
-        | np.uint64(data[at + 1]) << np.uint64(8)
-        | np.uint64(data[at + 2]) << np.uint64(16)
-        | np.uint64(data[at + 3]) << np.uint64(24)
-    )
+    return np.uint64(load_native_unsigned_int(data.ctypes.data + at))
 
 
 @part

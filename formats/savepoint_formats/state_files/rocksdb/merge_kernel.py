@@ -11,26 +11,29 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
+import numpy as np  # noqa: TC002  # NamedTuple evaluates annotations
 from numpy.typing import NDArray  # noqa: TC002  # NamedTuple evaluates annotations
 
 from savepoint_formats.program.kernel.key_rows import are_equal
 from savepoint_formats.program.kernel.machine_code import light_entry, part
-from savepoint_formats.program.kernel.memory import load_long, load_native_long
-from savepoint_formats.state_files.rocksdb.sst_kernel import (
-    ENTRY_WORK,
-    OK,
-    UNKNOWN,
-    WORD_SIZE,
-    Entries,
-    copy,
-    wide,
+from savepoint_formats.program.kernel.memory import (
+    load_byte,
+    load_long,
+    load_native_long,
+    store_byte,
 )
-
-DELETION = 0
-VALUE = 1
-MERGE = 2
-SINGLE_DELETION = 7
+from savepoint_formats.state_files.rocksdb.sst_kernel import (
+    DELETION,
+    ENTRY_WORK,
+    MERGE,
+    OK,
+    SINGLE_DELETION,
+    UNKNOWN,
+    VALUE,
+    WORD_SIZE,
+    EntryAddresses,
+    copy,
+)
 
 MIN_LONG = -(1 << 63)
 """What makes signed numbers compare as unsigned ones do."""
@@ -51,13 +54,18 @@ class Survivors(NamedTuple):
 
 
 @part
-def compare_keys(entries: Entries, first: int, other: int) -> int:
+def key_at(entries: EntryAddresses, entry: int) -> tuple[int, int]:
+    """The address of the key of an entry, and its size."""
+    start = load_native_long(entries.key_starts + 8 * entry)
+    return entries.data + start, load_native_long(entries.key_ends + 8 * entry) - start
+
+
+@part
+def compare_keys(entries: EntryAddresses, first: int, other: int) -> int:
     """Below 0, 0 or above 0 as the key of an entry is less than, equal to or above another's."""
-    data, spans = entries.data, entries.spans
-    start, other_start = spans[0, first], spans[0, other]
-    size, other_size = spans[1, first] - start, spans[1, other] - other_start
+    address, size = key_at(entries, first)
+    other_address, other_size = key_at(entries, other)
     least, same = min(size, other_size), 0
-    address, other_address = data.ctypes.data + start, data.ctypes.data + other_start
     while least - same >= WORD_SIZE and (
         load_native_long(address + same) == load_native_long(other_address + same)
     ):
@@ -71,25 +79,27 @@ def compare_keys(entries: Entries, first: int, other: int) -> int:
             return 1 if word > other_word else -1
         same += WORD_SIZE
     for index in range(same, least):
-        difference = wide(data[start + index]) - wide(data[other_start + index])
+        difference = load_byte(address + index) - load_byte(other_address + index)
         if difference != 0:
             return difference
-    return int(size - other_size)
+    return size - other_size
 
 
 @part
-def is_below(entries: Entries, entry: int, bound: NDArray[np.uint8]) -> bool:
+def is_below(entries: EntryAddresses, entry: int, bound: NDArray[np.uint8]) -> bool:
     """Whether the key of an entry is less than a bound."""
-    start, end = entries.spans[0, entry], entries.spans[1, entry]
-    for index in range(min(end - start, len(bound))):
-        byte = entries.data[start + index]
+    key, size = key_at(entries, entry)
+    for index in range(min(size, len(bound))):
+        byte = load_byte(key + index)
         if byte != bound[index]:
             return bool(byte < bound[index])
-    return bool(end - start < len(bound))
+    return bool(size < len(bound))
 
 
 @light_entry(lambda *_: ENTRY_WORK)
-def first_not_below(entries: Entries, first: int, last: int, bound: NDArray[np.uint8]) -> int:
+def first_not_below(
+    entries: EntryAddresses, first: int, last: int, bound: NDArray[np.uint8]
+) -> int:
     """The first of the sorted entries from ``first`` to ``last`` whose key is not below a bound."""
     while first < last:
         middle = (first + last) // 2
@@ -101,41 +111,58 @@ def first_not_below(entries: Entries, first: int, last: int, bound: NDArray[np.u
 
 
 @part
-def has_same_key(entries: Entries, first: int, other: int) -> bool:
+def has_same_key(entries: EntryAddresses, first: int, other: int) -> bool:
     """Whether two entries are of the same key."""
-    data, spans = entries.data, entries.spans
-    size = spans[1, first] - spans[0, first]
-    if size != spans[1, other] - spans[0, other]:
-        return False
-    return are_equal(data.ctypes.data + spans[0, first], data.ctypes.data + spans[0, other], size)
+    key, size = key_at(entries, first)
+    other_key, other_size = key_at(entries, other)
+    return size == other_size and are_equal(key, other_key, size)
+
+
+@part
+def is_newer(entries: EntryAddresses, first: int, other: int) -> bool:
+    """Whether an entry was written after another one."""
+    trailer = load_native_long(entries.trailers + 8 * first)
+    # The sequence number is unsigned.
+    return trailer ^ MIN_LONG > load_native_long(entries.trailers + 8 * other) ^ MIN_LONG
 
 
 @light_entry(lambda _, __, ___, merged: ENTRY_WORK * len(merged))
 def merge_two(
-    entries: Entries,
+    entries: EntryAddresses,
     first: NDArray[np.int64],
     other: NDArray[np.int64],
     merged: NDArray[np.int64],
-) -> None:
-    """Merges two sorted lists of entries: by key, and the newest first within a key."""
-    left = right = 0
-    for index in range(len(merged)):
-        if left < len(first) and right < len(other):
-            order = compare_keys(entries, first[left], other[right])
-            is_newer = entries.trailers[first[left]] > entries.trailers[other[right]]
-            takes_left = order < 0 or (order == 0 and is_newer)
-        else:
-            takes_left = left < len(first)
-        if takes_left:
+) -> bool:
+    """Merges two sorted lists of entries: by key, and the newest first within a key.
+
+    Returns:
+        Whether no entry of the one list has the key of an entry of the other.
+    """
+    left = right = index = 0
+    has_own_keys = True
+    while left < len(first) and right < len(other):
+        order = compare_keys(entries, first[left], other[right])
+        if order == 0:
+            has_own_keys = False
+            order = -1 if is_newer(entries, first[left], other[right]) else 1
+        if order < 0:
             merged[index] = first[left]
             left += 1
         else:
             merged[index] = other[right]
             right += 1
+        index += 1
+    for rest in range(left, len(first)):
+        merged[index] = first[rest]
+        index += 1
+    for rest in range(right, len(other)):
+        merged[index] = other[rest]
+        index += 1
+    return has_own_keys
 
 
 @light_entry(lambda _, survivors: ENTRY_WORK * len(survivors.order))
-def resolve(entries: Entries, survivors: Survivors) -> tuple[int, int, int]:
+def resolve(entries: EntryAddresses, survivors: Survivors) -> tuple[int, int, int]:
     """Finds the keys that are alive, and notes them in ``survivors``.
 
     Returns:
@@ -157,13 +184,14 @@ def resolve(entries: Entries, survivors: Survivors) -> tuple[int, int, int]:
             following += 1
             if is_hidden:
                 continue
-            kind = wide(entries.trailers[entry] & np.uint64(0xFF))
+            kind = load_byte(entries.trailers + 8 * entry)
             if kind not in (VALUE, MERGE, DELETION, SINGLE_DELETION):
                 return UNKNOWN, entry, 0
             is_hidden = kind != MERGE
             if kind in (VALUE, MERGE):
                 values += 1
-                size += entries.spans[3, entry] - entries.spans[2, entry] + 1
+                start = load_native_long(entries.value_starts + 8 * entry)
+                size += load_native_long(entries.value_ends + 8 * entry) - start + 1
         if values > 0:
             survivors.kept[count] = index
             survivors.operands[count] = values
@@ -175,23 +203,21 @@ def resolve(entries: Entries, survivors: Survivors) -> tuple[int, int, int]:
 
 
 @light_entry(lambda _, survivors, *__: ENTRY_WORK * len(survivors.kept))
-def select(
-    entries: Entries, survivors: Survivors, joined_at: int, selected: NDArray[np.int64]
+def join_operands(
+    entries: EntryAddresses, survivors: Survivors, joined_at: int, spans: NDArray[np.int64]
 ) -> None:
-    """The spans of the survivors; the joined values go to the end of the data."""
-    data, spans = entries.data, entries.spans
+    """Joins the values of operands, from ``joined_at`` on, where the spans of survivors then lead."""
     for index in range(len(survivors.kept)):
-        newest = survivors.kept[index]
-        for side in range(4):
-            selected[side, index] = spans[side, survivors.order[newest]]
         if survivors.operands[index] > 1:
-            selected[2, index] = joined_at
+            newest = survivors.kept[index]
+            spans[2, index] = joined_at
             for operand in range(survivors.operands[index] - 1, -1, -1):
                 entry = survivors.order[newest + operand]
-                size = spans[3, entry] - spans[2, entry]
-                copy(data, spans[2, entry], size, data, joined_at)
+                start = load_native_long(entries.value_starts + 8 * entry)
+                size = load_native_long(entries.value_ends + 8 * entry) - start
+                copy(entries.data + start, entries.data + joined_at, size)
                 joined_at += size
                 if operand > 0:
-                    data[joined_at] = _COMMA
+                    store_byte(entries.data + joined_at, _COMMA)
                     joined_at += 1
-            selected[3, index] = joined_at
+            spans[3, index] = joined_at

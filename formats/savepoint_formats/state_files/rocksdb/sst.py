@@ -59,8 +59,9 @@ class BlockHandle:
     @classmethod
     def read(cls, data: NDArray[np.uint8], position: int) -> tuple[Self, int]:
         """The handle at ``position``, and where it ends; -1 if it is none."""
-        offset, position = sst_kernel.read_varint(data, position, len(data))
-        size, position = sst_kernel.read_varint(data, max(position, 0), len(data))
+        address = data.ctypes.data
+        offset, position = sst_kernel.read_varint(address, position, len(data))
+        size, position = sst_kernel.read_varint(address, max(position, 0), len(data))
         return cls(offset, size), position
 
 
@@ -269,7 +270,7 @@ class Sst:
 
     def _number(self, name: bytes) -> int:
         data = np.frombuffer(self.properties.get(name, b"\0"), np.uint8)
-        value, _ = sst_kernel.read_varint(data, 0, len(data))
+        value, _ = sst_kernel.read_varint(data.ctypes.data, 0, len(data))
         return value
 
     def read_index(self) -> BlockIndex:

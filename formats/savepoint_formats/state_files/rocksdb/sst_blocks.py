@@ -23,7 +23,11 @@ import numpy as np
 from savepoint_formats.errors import FormatError, TruncatedError
 from savepoint_formats.state_files.rocksdb import sst_kernel
 from savepoint_formats.state_files.rocksdb.checksum_kernel import first_damaged
-from savepoint_formats.state_files.rocksdb.sst_kernel import BLOCK_TRAILER_SIZE, BlockBuffer
+from savepoint_formats.state_files.rocksdb.sst_kernel import (
+    BLOCK_TRAILER_SIZE,
+    WORD_SIZE,
+    BlockBuffer,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -223,7 +227,8 @@ class Blocks:
         nothing = np.zeros(1, np.int64)
         borders = np.concatenate([nothing, *(sizes for sizes, _ in places)]).cumsum()
         try:
-            data = np.empty(int(borders[-1]), np.uint8)
+            # The kernel reads whole words, of which the last may begin with the last byte.
+            data = np.empty(int(borders[-1]) + WORD_SIZE, np.uint8)[:-WORD_SIZE]
         except MemoryError as error:
             message = f"blocks of {borders[-1]} bytes, which this machine has no memory for"
             raise stored[0].error(0, message) from error
@@ -254,12 +259,13 @@ class Blocks:
     def plain_entries(self) -> Iterator[tuple[bytes, bytes]]:
         """The keys and values of the only block, one by one; for those that describe a table."""
         data = self.buffer.data
-        status, end = sst_kernel.entries_end(data, 0, len(data))
+        address = data.ctypes.data
+        status, end = sst_kernel.entries_end(address, 0, len(data))
         if status != sst_kernel.OK:
             raise self.status_error(status, 0)
         key, position = b"", 0
         while position < end:
-            shared, unshared, size, position = sst_kernel.read_entry_sizes(data, position, end)
+            shared, unshared, size, position = sst_kernel.read_entry_sizes(address, position, end)
             if position < 0 or shared > len(key) or unshared + size > end - position:
                 raise self.status_error(sst_kernel.DAMAGED, 0)
             value = position + unshared

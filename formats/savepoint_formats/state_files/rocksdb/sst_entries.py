@@ -6,7 +6,7 @@ appended to what is older. RocksDB: ``MergingIterator``, ``DBIter``, ``StringApp
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Self
 
@@ -15,11 +15,10 @@ import numpy as np
 from savepoint_formats.state_files.rocksdb import merge_kernel, sst_kernel
 from savepoint_formats.state_files.rocksdb.merge_kernel import Survivors
 from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks, UnsupportedSstError
-from savepoint_formats.state_files.rocksdb.sst_kernel import Entries
+from savepoint_formats.state_files.rocksdb.sst_kernel import WORD_SIZE, Entries
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
     from savepoint_formats.state_files.rocksdb.sst_blocks import StoredBlocks
 
 
@@ -31,11 +30,13 @@ class SstEntries:
         blocks: Where they come from.
         entries: Their keys and values.
         runs: The first entry of each file, and the number of entries; those of a file are sorted.
+        is_plain: Whether all are values, and each is of another key than the one before it.
     """
 
     blocks: Blocks
     entries: Entries
     runs: tuple[int, ...]
+    is_plain: bool
 
     @classmethod
     def of(cls, stored: tuple[StoredBlocks, ...]) -> Self:
@@ -50,14 +51,12 @@ class SstEntries:
         status, block = sst_kernel.measure(blocks.buffer, counts, sizes)
         if status != sst_kernel.OK:
             raise blocks.status_error(status, block)
-        entries = Entries(
-            np.empty(sizes[-1], np.uint8),
-            np.empty((4, counts[-1]), np.int64),
-            np.empty(counts[-1], np.uint64),
-        )
-        sst_kernel.unpack(blocks.buffer, entries)
+        count, size = int(counts[-1]), int(sizes[-1]) + WORD_SIZE
+        data = np.empty(size, np.uint8)
+        entries = Entries(data, np.empty((4, count), np.int64), np.empty(count, np.uint64))
+        is_plain = sst_kernel.unpack(blocks.buffer, entries.addresses)
         first_blocks = np.cumsum([0, *map(len, stored)])
-        return cls(blocks, entries, tuple(counts[first_blocks].tolist()))
+        return cls(blocks, entries, tuple(counts[first_blocks].tolist()), is_plain)
 
     def living(self, lower: bytes, upper: bytes) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Data and spans of the keys from ``lower`` to before ``upper`` that have a value.
@@ -65,38 +64,52 @@ class SstEntries:
         Raises:
             UnsupportedSstError: There is an entry that only RocksDB understands.
         """
-        entries, order = self.entries, self._order(lower, upper)
+        entries = self.entries
+        order, is_plain = self._order(lower, upper)
+        if is_plain:
+            # Nothing is hidden, and nothing to be joined: so it is with most savepoints.
+            return entries.data, _chosen(entries.spans, order)
         kept, operands = np.empty((2, len(order)), np.int64)
-        status, count, joined_size = merge_kernel.resolve(entries, Survivors(order, kept, operands))
+        survivors = Survivors(order, kept, operands)
+        status, count, joined_size = merge_kernel.resolve(entries.addresses, survivors)
         if status != sst_kernel.OK:
             kind = int(entries.trailers[count]) & 0xFF
             raise self.blocks.error(0, f"an entry of type {kind}", UnsupportedSstError)
-        data = entries.data
+        living = _chosen(entries.spans, order[kept[:count]])
         if joined_size:
-            data = np.concatenate([data, np.empty(joined_size, np.uint8)])
-        living = np.empty((4, count), np.int64)
-        merge_kernel.select(
-            entries._replace(data=data),
-            Survivors(order, kept[:count], operands[:count]),
-            len(entries.data),
-            living,
-        )
-        return data, living
+            joined_at = len(entries.data)
+            data = np.concatenate([entries.data, np.empty(joined_size, np.uint8)])
+            entries = replace(entries, data=data)
+            survivors = Survivors(order, kept[:count], operands[:count])
+            merge_kernel.join_operands(entries.addresses, survivors, joined_at, living)
+        return entries.data, living
 
-    def _order(self, lower: bytes, upper: bytes) -> NDArray[np.int64]:
-        """The entries of the keys within the bounds: by key, and the newest of a key first."""
+    def _order(self, lower: bytes, upper: bytes) -> tuple[NDArray[np.int64], bool]:
+        """The entries of the keys within the bounds: by key, and the newest of a key first.
+
+        Returns:
+            Which they are, and whether all of them are alive as they are.
+        """
         bounds = np.frombuffer(lower, np.uint8), np.frombuffer(upper, np.uint8)
+        addresses, is_plain = self.entries.addresses, self.is_plain
         orders = []
         for first, last in pairwise(self.runs):
             start, end = (
-                merge_kernel.first_not_below(self.entries, first, last, bound) for bound in bounds
+                merge_kernel.first_not_below(addresses, first, last, bound) for bound in bounds
             )
-            orders.append(np.arange(start, end))
+            if start < end:
+                orders.append(np.arange(start, end))
         # The two smallest first: most entries are in one great run, and are moved just once.
         while len(orders) > 1:
             orders.sort(key=len, reverse=True)
             before, other = orders.pop(), orders.pop()
             merged = np.empty(len(before) + len(other), np.int64)
-            merge_kernel.merge_two(self.entries, before, other, merged)
+            has_own_keys = merge_kernel.merge_two(addresses, before, other, merged)
+            is_plain = is_plain and has_own_keys
             orders.append(merged)
-        return orders[0] if orders else np.empty(0, np.int64)
+        return (orders[0] if orders else np.empty(0, np.int64)), is_plain
+
+
+def _chosen(spans: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The spans of some entries; numpy is fastest at this where it need not check."""
+    return np.take(spans, order, axis=1, mode="clip")

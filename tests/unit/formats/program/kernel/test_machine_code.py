@@ -22,17 +22,20 @@ MEMORY = "program/kernel/memory.py"
 NATIVE_LONG = "load_native_long = _load(64, is_big=False)"
 JAVA_LONG = "load_native_long = _load(64, is_big=True)"
 
-READ_TRAILER = """
-from savepoint_formats.state_files.rocksdb.sst_kernel import read_trailer as kernel
-tell(kernel, np.arange(8, dtype=np.uint8), 0)
+READ_KEY = """
+from savepoint_formats.state_files.rocksdb.merge_kernel import key_at as kernel
+from savepoint_formats.state_files.rocksdb.sst_kernel import EntryAddresses
+number = np.arange(8, dtype=np.uint8)
+tell(kernel, EntryAddresses(0, number.ctypes.data, number.ctypes.data, 0, 0, 0), 0)
 """
 ALL = f"""
-{READ_TRAILER}
+{READ_KEY}
 from savepoint_formats.state_files.rocksdb.merge_kernel import compare_keys as kernel
 from savepoint_formats.state_files.rocksdb.sst_kernel import Entries
 data = np.array([0] * 8 + [0] * 7 + [1], np.uint8)
 spans = np.array([[0, 8], [8, 16], [0, 0], [0, 0]], np.int64)
-tell(kernel, Entries(data, spans, np.zeros(2, np.uint64)), 0, 1)
+entries = Entries(data, spans, np.zeros(2, np.uint64))
+tell(kernel, entries.addresses, 0, 1)
 from savepoint_formats.state_files.rocksdb.checksum_kernel import read32 as kernel
 tell(kernel, np.arange(4, dtype=np.uint8), 0)
 from savepoint_formats.program.kernel.spans import SpansJob, copy_spans
@@ -92,14 +95,14 @@ def test_an_edit_of_what_kernels_share_has_them_compiled_anew(package: Path) -> 
 
 @pytest.mark.usefixtures("slow")
 def test_an_edit_of_what_kernels_share_is_what_runs(package: Path) -> None:
-    (before,), _ = ran(package, READ_TRAILER)
-    assert int(before) == int.from_bytes(bytes(range(8)), "little")
+    (before,), _ = ran(package, READ_KEY)
+    assert before == str((int.from_bytes(bytes(range(8)), "little"), 0))
     shared = package / PACKAGE.name / MEMORY
     text = shared.read_text(encoding="utf-8")
     assert NATIVE_LONG in text
     shared.write_text(text.replace(NATIVE_LONG, JAVA_LONG), encoding="utf-8")
-    (after,), _ = ran(package, READ_TRAILER)
-    assert int(after) == int.from_bytes(bytes(range(8)), "big")
+    (after,), _ = ran(package, READ_KEY)
+    assert after == str((int.from_bytes(bytes(range(8)), "big"), 0))
 
 
 @pytest.mark.usefixtures("slow")

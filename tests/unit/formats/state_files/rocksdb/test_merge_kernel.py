@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.kernel_ways import both_ways_of
 
 from savepoint_formats.state_files.rocksdb import merge_kernel, sst_kernel
-from savepoint_formats.state_files.rocksdb.sst_kernel import Entries
+from savepoint_formats.state_files.rocksdb.sst_kernel import WORD_SIZE, Entries
 
 # Few different bytes, so that keys have much in common.
 KEYS = st.lists(st.sampled_from([0, 1, 0x7F, 0x80, 0xFF]), max_size=26).map(bytes)
@@ -36,18 +36,25 @@ def test_the_order_of_keys_is_that_of_their_bytes(
         entries = entries_of(left, right)
         expected = (left > right) - (left < right)
         for compare_keys in both_ways_of(merge_kernel.compare_keys):
-            assert sign(compare_keys(entries, 0, 1)) == expected
-            assert sign(compare_keys(entries, 1, 0)) == -expected
+            assert sign(compare_keys(entries.addresses, 0, 1)) == expected
+            assert sign(compare_keys(entries.addresses, 1, 0)) == -expected
         for has_same_key in both_ways_of(merge_kernel.has_same_key):
-            assert has_same_key(entries, 0, 1) == (left == right)
+            assert has_same_key(entries.addresses, 0, 1) == (left == right)
 
 
 @given(st.binary(max_size=40), st.integers(0, 10), st.integers(0, 10))
 def test_copied_bytes_are_those_of_the_source_and_no_others_change(
     data: bytes, at: int, behind: int
 ) -> None:
-    source = np.frombuffer(b"?" + data + b"?", np.uint8)
+    source = np.frombuffer(b"?" + data + b"?" * WORD_SIZE, np.uint8)
+    start = source.ctypes.data + 1
     for copy in both_ways_of(sst_kernel.copy):
         target = np.full(at + len(data) + behind, 0x2E, np.uint8)
-        copy(source, 1, len(data), target, at)
+        copy(start, target.ctypes.data + at, len(data))
         assert target.tobytes() == b"." * at + data + b"." * behind
+    for copy_words in both_ways_of(sst_kernel.copy_words):
+        target = np.full(at + len(data) + WORD_SIZE + behind, 0x2E, np.uint8)
+        copy_words(start, target.ctypes.data + at, len(data))
+        copied = target.tobytes()
+        assert copied.startswith(b"." * at + data)
+        assert copied.endswith(b"." * (behind + 1))
