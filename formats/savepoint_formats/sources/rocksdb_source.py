@@ -18,6 +18,7 @@ from savepoint_formats.sources.entry_source import (
     EntrySource,
     SourceSettings,
 )
+from savepoint_formats.state_files.rocksdb.room import Room
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import IncrementalHandle
     from savepoint_formats.state_files.state import State
+
+
+_SPARE_ROOM = 1 << 20
+"""Blocks hold entries of key groups beside those that are read, too."""
 
 
 class RocksDbSource(EntrySource):
@@ -55,13 +60,14 @@ class RocksDbSource(EntrySource):
         wanted = self._wanted(names)
         with self._opened(key_groups) as files:
             for part in files.batches(wanted, key_groups, size=BATCH_SIZE):
-                size = files.size(wanted, part) if len(part) == 1 else 0
-                if self.is_large(size):
+                size = files.size(wanted, part)
+                if len(part) == 1 and self.is_large(size):
                     blocks = partial(self._blocks, files, wanted, part, BLOCK_SIZE)
                     yield from self.portions(size, blocks)
                 else:
-                    whole = self._blocks(files, wanted, part, sys.maxsize)
-                    yield _one_chunk(list(whole), self._directory.uri)
+                    room = Room(size + size // 2 + _SPARE_ROOM)
+                    whole = self._blocks(files, wanted, part, sys.maxsize, room)
+                    yield _one_chunk(list(whole), room, self._directory.uri)
 
     def blocks(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
         with self._opened(key_groups) as files:
@@ -81,24 +87,36 @@ class RocksDbSource(EntrySource):
             yield files
 
     def _blocks(
-        self, files: RocksDbState, wanted: list[str], key_groups: KeyGroupRange, size: int
+        self,
+        files: RocksDbState,
+        wanted: list[str],
+        key_groups: KeyGroupRange,
+        size: int,
+        room: Room | None = None,
     ) -> Iterator[Part]:
         """The entries of one state after the other."""
         for name in wanted:
             with within(f"state {name!r}"):
-                for chunk in files.chunks(name, key_groups, chunk_size=size):
+                for chunk in files.chunks(name, key_groups, chunk_size=size, room=room):
                     yield Chunk(chunk.data, self._directory.uri), {name: chunk.spans}
 
 
-def _one_chunk(blocks: Sequence[Part], path: str) -> Part:
-    """Blocks of several states put together, so that their keys can be compared."""
-    position = 0
+def _one_chunk(blocks: Sequence[Part], room: Room, path: str) -> Part:
+    """Blocks of several states as one, so that their keys can be compared."""
+    positions = [room.position(chunk.data) for chunk, _ in blocks]
+    if None in positions:
+        borders = np.cumsum([0, *(len(chunk) for chunk, _ in blocks)]).tolist()
+        positions, data = borders[:-1], np.empty(borders[-1], np.uint8)
+        for (chunk, _), start, end in zip(blocks, positions, borders[1:], strict=True):
+            data[start:end] = chunk.data
+    else:
+        data = room.used
     states: dict[str, list[EntrySpans]] = {}
-    for chunk, by_state in blocks:
+    for (_, by_state), position in zip(blocks, positions, strict=True):
         for name, spans in by_state.items():
             if len(spans):
-                states.setdefault(name, []).append(spans.moved(position))
-        position += len(chunk)
-    data = [chunk.data for chunk, _ in blocks]
-    whole = np.concatenate(data) if data else np.empty(0, np.uint8)
-    return Chunk(whole, path), {name: EntrySpans.joined(parts) for name, parts in states.items()}
+                states.setdefault(name, []).append(spans.moved(position) if position else spans)
+    return Chunk(data, path), {
+        name: parts[0] if len(parts) == 1 else EntrySpans.joined(parts)
+        for name, parts in states.items()
+    }

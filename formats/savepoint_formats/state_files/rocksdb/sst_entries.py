@@ -19,6 +19,8 @@ from savepoint_formats.state_files.rocksdb.sst_kernel import WORD_SIZE, Entries
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from savepoint_formats.state_files.rocksdb.room import Room
     from savepoint_formats.state_files.rocksdb.sst_blocks import StoredBlocks
 
 
@@ -39,8 +41,12 @@ class SstEntries:
     is_plain: bool
 
     @classmethod
-    def of(cls, stored: tuple[StoredBlocks, ...]) -> Self:
+    def of(cls, stored: tuple[StoredBlocks, ...], room: Room | None = None) -> Self:
         """The entries of some blocks, neighbours in a file each.
+
+        Args:
+            stored: The blocks.
+            room: Where the entries are to lie, as far as it suffices.
 
         Raises:
             UnsupportedSstError: A block has entries of a kind that only RocksDB reads.
@@ -52,7 +58,7 @@ class SstEntries:
         if status != sst_kernel.OK:
             raise blocks.status_error(status, block)
         count, size = int(counts[-1]), int(sizes[-1]) + WORD_SIZE
-        data = np.empty(size, np.uint8)
+        data = room.take(size) if room else np.empty(size, np.uint8)
         entries = Entries(data, np.empty((4, count), np.int64), np.empty(count, np.uint64))
         is_plain = sst_kernel.unpack(blocks.buffer, entries.addresses)
         first_blocks = np.cumsum([0, *map(len, stored)])

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from savepoint_formats.state_files.rocksdb.room import Room
     from savepoint_formats.state_files.rocksdb.sst import BlockIndex, Sst
     from savepoint_formats.state_files.rocksdb.sst_blocks import StoredBlocks
 
@@ -136,14 +137,18 @@ class SstScan:
             for place, size in zip(range(first, last), sizes, strict=True):
                 yield index.separators[place], size
 
-    def read(self, piece: ScanPiece) -> EntryChunk:
+    def read(self, piece: ScanPiece, room: Room | None = None) -> EntryChunk:
         """The living entries of a piece.
+
+        Args:
+            piece: The piece.
+            room: Where the entries are to lie, as far as it suffices.
 
         Raises:
             UnsupportedSstError: Only RocksDB itself reads them.
             FormatError: A file is damaged.
         """
-        entries = SstEntries.of(tuple(self._read_blocks(piece)))
+        entries = SstEntries.of(tuple(self._read_blocks(piece)), room)
         data, spans = entries.living(piece.lower, piece.upper)
         return EntryChunk(
             data,

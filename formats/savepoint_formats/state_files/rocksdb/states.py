@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import IncrementalHandle
+    from savepoint_formats.state_files.rocksdb.room import Room
 
 DEFAULT_CHUNK_SIZE = 1 << 24
 """Bytes of keys and values; large enough that the cost of a chunk does not count."""
@@ -94,6 +95,7 @@ class RocksDbState:
         key_groups: KeyGroupRange | None = None,
         *,
         chunk_size: int = DEFAULT_CHUNK_SIZE,
+        room: Room | None = None,
     ) -> Iterator[EntryChunk]:
         """The entries of a state, sorted by their key bytes.
 
@@ -101,6 +103,7 @@ class RocksDbState:
             state: Its name. One without a column family has no entries.
             key_groups: Only those of these key groups; the others of the handle do without.
             chunk_size: About how many bytes of keys and values a chunk has.
+            room: Where the entries are to lie, as far as it suffices.
 
         Returns:
             Chunks whose key groups follow each other without a gap.
@@ -118,7 +121,7 @@ class RocksDbState:
             scan = self._scan(state)
             for piece in scan.plan(wanted, chunk_size):
                 lower = piece.lower
-                yield scan.read(piece)
+                yield scan.read(piece, room)
         except UnsupportedSstError as error:
             self.fallback_reasons.append(str(error))
             yield from self._rocksdb.chunks(state, lower, wanted.end, self._prefix_size, chunk_size)
