@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Positions = npt.NDArray[np.int64]
 
 _LEAST_PLACES = 1 << 10
+_MANY_KEYS = 1 << 14
 
 
 class KeyRows:
@@ -69,7 +70,8 @@ class KeyRows:
             raise ValueError(f"{len(starts)} starts and {len(ends)} ends")
         self._make_room(len(starts))
         rows = np.empty(len(starts), np.int32)
-        key_bytes = max(0, int((ends - starts).sum()))
+        # Of many keys it does not matter how large they are: that is much work in any case.
+        key_bytes = max(0, int((ends - starts).sum())) if len(starts) < _MANY_KEYS else 0
         status, done = -1, 0
         while status != DONE:
             job = KeyRowsJob(

@@ -15,7 +15,7 @@ import pyarrow as pa
 from savepoint_formats.bytes.counts import MAX_EMPTY_ELEMENTS, can_be_empty
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.program.buffers import Buffers, memory_size
-from savepoint_formats.program.kernel import REFUSED, Walk, walk
+from savepoint_formats.program.kernel import REFUSED, Walk, walk, walk_fixed
 from savepoint_formats.values.state_entries import EntryReader
 
 if TYPE_CHECKING:
@@ -63,8 +63,14 @@ def decode(
     spans = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(ends, np.int64)
     if spans[0].shape != spans[1].shape:
         raise ValueError(f"{len(starts)} starts and {len(ends)} ends")
-    size = int((spans[1] - spans[0]).sum())
-    return _Decoding(program, chunk, len(spans[0]), spans=spans, along=along).run(max(size, 0))
+    count = len(spans[0])
+    # Of numbers nobody needs to add up how many bytes there are.
+    size = (
+        program.record_size * count
+        if program.record_size is not None
+        else int((spans[1] - spans[0]).sum())
+    )
+    return _Decoding(program, chunk, count, spans=spans, along=along).run(max(size, 0))
 
 
 def decode_sequence(
@@ -125,6 +131,8 @@ class _Decoding:
             while self.record < self.count:
                 self._read_refused()
         arrays: list[pa.Array] = [] if self.count else [pa.array([], self.program.type)]
+        if (fixed := self._fixed(size)) is not None:
+            return fixed
         scale = 1.0
         while self.record < self.count:
             before = self.record
@@ -137,6 +145,18 @@ class _Decoding:
                 else:
                     self._read_refused()
         return self._merged(arrays)
+
+    def _fixed(self, size: int) -> pa.Array | None:
+        """All records at once, where all have the size that the program expects."""
+        record_size = self.program.record_size
+        if record_size is None or not self.spans or self.record == self.count:
+            return None
+        if self._room(size, 1.0)[0] < self.count:
+            return None
+        buffers = Buffers(self.program, self.count, size)
+        if not walk_fixed(self._job(buffers, 0), record_size):
+            return None
+        return buffers.array(self.count, self._pieces)
 
     def _room(self, size: int, scale: float) -> tuple[int, int]:
         """Rows and bytes to make room for."""

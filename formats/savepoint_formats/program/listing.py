@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from savepoint_formats.program.kernel import FIXED_SIZES
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.program import ON_SLOTS, Column, Program, Storage
 from savepoint_formats.values.kinds.times import NANOS, SECONDS
@@ -151,6 +152,7 @@ class Listing:
             slots=len(self.drafts) + self.extra_slots,
             needs_end=self.needs_end,
             kryo=kryo,
+            record_size=_record_size([op for op, *_ in self.ops]),
         )
 
 
@@ -168,6 +170,12 @@ def _finished(draft: Draft) -> Column:
         forbids_null=draft.forbids_null,
         length=draft.length,
     )
+
+
+def _record_size(ops: list[int]) -> int | None:
+    """What all records of these instructions have in bytes; None if they can differ."""
+    sizes = [FIXED_SIZES.get(Op(op)) for op in ops]
+    return None if None in sizes else sum(size for size in sizes if size)
 
 
 def _table(ops: list[list[int]], columns: int) -> npt.NDArray[np.int32]:

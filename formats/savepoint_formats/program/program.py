@@ -98,6 +98,7 @@ class Program:
         slots: How many slots there are; a column is the slot of its own number.
         needs_end: Whether the end of a record must be known beforehand.
         kryo: What is known of the Kryo that wrote its object graphs.
+        record_size: The bytes of every record, if all are numbers that cannot be null.
     """
 
     layout: Layout
@@ -106,6 +107,7 @@ class Program:
     slots: int
     needs_end: bool
     kryo: KryoDialect | None = None
+    record_size: int | None = None
 
     @property
     def type(self) -> pa.DataType:

@@ -1,6 +1,6 @@
 """The kernel: everything about columns that is compiled. ``compiler`` alone imports numba.
 
-``walk`` runs a program over records, ``write_records`` the other way; ``find_frames`` finds the records of a key-group section,
+``walk`` runs a program over records, ``walk_fixed`` over those of one size, ``write_records`` the other way; ``find_frames`` finds the records of a key-group section,
 ``assign_rows`` the rows that they belong to, ``find_portions`` and ``copy_portions`` divide what
 is too large. Each takes a job, a named tuple of addresses and numbers. They
 allocate nothing, raise nothing and touch no Python object: the first number that they return is a
@@ -9,6 +9,7 @@ status.
 
 from savepoint_formats.program.kernel.columns import ENTRY_SIZE, SLACK
 from savepoint_formats.program.kernel.distinct_hashes import DistinctHashesJob, hash_distinctly
+from savepoint_formats.program.kernel.fixed import FIXED_SIZES, walk_fixed
 from savepoint_formats.program.kernel.frames import (
     BAD_SIZE,
     CUT,
@@ -42,6 +43,7 @@ __all__ = [
     "DONE",
     "EMPTY",
     "ENTRY_SIZE",
+    "FIXED_SIZES",
     "FULL",
     "NONE_FOREIGN",
     "NO_STATE",
@@ -69,6 +71,7 @@ __all__ = [
     "hash_texts",
     "size_runs",
     "walk",
+    "walk_fixed",
     "write_records",
     "write_runs",
 ]

@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from enum import IntEnum, unique
 
+OP_SIZE = 12
+"""The bytes of an instruction."""
+
 
 @unique
 class Op(IntEnum):

@@ -56,7 +56,7 @@ from savepoint_formats.program.kernel.moments import (
     read_sql_timestamp,
     read_timestamp,
 )
-from savepoint_formats.program.kernel.ops import Op
+from savepoint_formats.program.kernel.ops import OP_SIZE, Op
 from savepoint_formats.program.kernel.sections import (
     append_slot_bytes,
     append_slot_raw,
@@ -84,7 +84,6 @@ from savepoint_formats.program.kernel.texts import (
 
 REGISTERS_SIZE = 64
 
-_OP_SIZE = 12
 _ROW_KINDS = 4
 _MIN_LONG = -(1 << 63)
 
@@ -147,9 +146,9 @@ def walk(job: Walk) -> tuple[int, int, int, int]:  # noqa: PLR0912, PLR0915 - a 
             argument = load_native_int(at + 8)
             column = columns + ENTRY_SIZE * number
             kept = registers + REGISTERS_SIZE * number
-            target = ops + _OP_SIZE * argument
+            target = ops + OP_SIZE * argument
             seconds = columns + ENTRY_SIZE * argument
-            at += _OP_SIZE
+            at += OP_SIZE
 
             # --- the walk itself
             if op == Op.END:
@@ -249,12 +248,12 @@ def walk(job: Walk) -> tuple[int, int, int, int]:  # noqa: PLR0912, PLR0915 - a 
             elif op == Op.NUMBERED_ENUM:
                 index = -1
                 if end - position >= 4:
-                    for case in range(at, at + _OP_SIZE * argument, _OP_SIZE):
+                    for case in range(at, at + OP_SIZE * argument, OP_SIZE):
                         if index < 0 and load_native_int(case + 4) == load_int(position):
                             index = load_native_int(case + 8)
                 store_int(values(column) + 4 * row, index)
                 position = position + 4 if index >= 0 else REFUSED
-                at += _OP_SIZE * argument
+                at += OP_SIZE * argument
             elif op == Op.JAVA_DATE:
                 position = read_java_date(column, row, position, end)
             elif op == Op.SQL_TIMESTAMP:
@@ -301,7 +300,7 @@ def walk(job: Walk) -> tuple[int, int, int, int]:  # noqa: PLR0912, PLR0915 - a 
                 count = -1
                 if is_array:
                     slot_size = load_native_int(at + 4)
-                    at += _OP_SIZE
+                    at += OP_SIZE
                     if section_end - section >= 4:
                         count = load_native_int(section)
                     next_slot = section + element_start(count)
@@ -393,11 +392,11 @@ def walk(job: Walk) -> tuple[int, int, int, int]:  # noqa: PLR0912, PLR0915 - a 
                 position += 1
                 case = at
                 while argument > 0 and load_native_int(case + 4) != tag:
-                    case += _OP_SIZE
+                    case += OP_SIZE
                     argument -= 1
                 if argument == 0:
                     position = REFUSED
-                at = ops + _OP_SIZE * load_native_int(case + 8)
+                at = ops + OP_SIZE * load_native_int(case + 8)
             elif op == Op.MARK:
                 store_long(kept, position)
             elif op == Op.LENGTH_SUFFIX:
