@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.state_piece import StatePiece, StoredSource
 
     Decode = Callable[[StoredEntries], None]
+    _Place = tuple[str, str, int | None]
 
 MOST_LISTED = 1000
 """Undecodable entries of a piece that are counted one by one; the rest goes with the last."""
@@ -119,14 +120,37 @@ class EntryChecks:
         try:
             return self._read(source, names, part, file)
         except SavepointError as error:
-            if len(part) > 1:
-                middle = (part.start + part.end) // 2
-                halves = KeyGroupRange(part.start, middle), KeyGroupRange(middle + 1, part.end)
-                checked = CheckedEntries()
-                for half in halves:
-                    checked.take(self.check(source, names, half, file))
-                return checked
-            return self._state_by_state(source, names, part, (file, error))
+            if self._is_everywhere(error, source, names, part):
+                return self._state_by_state(source, names, part, (file, error))
+            middle = (part.start + part.end) // 2
+            halves = KeyGroupRange(part.start, middle), KeyGroupRange(middle + 1, part.end)
+            checked = CheckedEntries()
+            for half in halves:
+                checked.take(self.check(source, names, half, file))
+            return checked
+
+    def _is_everywhere(
+        self,
+        error: SavepointError,
+        source: StoredSource,
+        names: frozenset[str],
+        part: KeyGroupRange,
+    ) -> bool:
+        """Whether all key groups of a range meet an error: the first and the last do.
+
+        Then a table does not open, or they share a block. That is one fault, and not one per key
+        group, for each of which all tables would be opened again.
+        """
+        if len(part) == 1:
+            return True
+        for end in (part.start, part.end):
+            try:
+                self._read(source, names, KeyGroupRange(end, end), "")
+            except SavepointError as other:
+                if _place(other) == _place(error):
+                    continue
+            return False
+        return True
 
     def _state_by_state(
         self,
@@ -135,19 +159,26 @@ class EntryChecks:
         part: KeyGroupRange,
         known: tuple[str, SavepointError],
     ) -> CheckedEntries:
-        """A key group with a fault: what is whole of it, and the fault of each state that is not."""
+        """Key groups with a fault: what is whole of them, and the fault of each other state."""
         file, first = known
         checked = CheckedEntries()
-        faults: dict[tuple[str, str, int | None], Fault] = {}
+        faults: dict[_Place, Fault] = {}
+        is_told = False
         for name in sorted(names) if len(names) > 1 else ():
             try:
                 checked.take(self._read(source, frozenset((name,)), part, file))
             except SavepointError as error:
+                if len(part) > 1 and _place(error) != _place(first):
+                    own = self.check(source, frozenset((name,)), part, file)
+                    own.faults = [replace(fault, state=name) for fault in own.faults]
+                    checked.take(own)
+                    is_told = True
+                    continue
                 fault = _section_fault(error.within(f"state {name!r}"), part, file)
                 # A fault between entries is met whichever state is wanted.
                 place = fault.problem, fault.file, fault.offset
                 faults[place] = replace(fault, state="") if place in faults else fault
-        if not faults:
+        if not faults and not is_told:
             checked.faults.append(_section_fault(first, part, file))
         checked.faults += faults.values()
         return checked
@@ -253,9 +284,15 @@ def _errors(read: Decode, entries: StoredEntries) -> Iterator[tuple[int, FormatE
 
 
 def _section_fault(error: SavepointError, part: KeyGroupRange, file: str) -> Fault:
-    error.within(f"key group {part}" if len(part) > 1 else f"key group {part.start}")
-    cost = "what the state has in this key group"
-    return Fault.of(Check.SECTIONS, error, file="" if _path(error) else file, cost=cost)
+    is_one = len(part) == 1
+    cost = f"what the state has in {'this key group' if is_one else 'these key groups'}"
+    fault = Fault.of(Check.SECTIONS, error, file="" if _path(error) else file, cost=cost)
+    return replace(fault, key_group=str(part.start) if is_one else str(part))
+
+
+def _place(error: SavepointError) -> _Place:
+    fault = Fault.of(Check.SECTIONS, error)
+    return fault.problem, fault.file, fault.offset
 
 
 def _path(error: SavepointError) -> str:
