@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -10,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from support.spark_processes import path_of_prepared_workers
 
-from round_trip.results import end_of, results
+from round_trip.results import end_of, keep, results
 from round_trip.trips import RoundTrip, round_trip
 from state_processor import local_session
 
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 )
 def main(folders: tuple[Path, ...], only: str, file: Path | None) -> None:
     """Writes every state of the savepoints below FOLDERS as rows, and compares them."""
+    # Jobs are many and small: code is compiled once, and workers do not look for garbage.
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    os.environ["PYTHONPATH"] = path_of_prepared_workers()
     spark = local_session(
         "local[2]", spark__sql__shuffle__partitions="1", spark__ui__enabled="false"
     )
@@ -40,7 +45,7 @@ def main(folders: tuple[Path, ...], only: str, file: Path | None) -> None:
     counts = ", ".join(f"{name} {count:,}" for name, count in sorted(ends.items()))
     click.echo(f"{len(trips):,} savepoints, {rows:,} rows, {ends.total():,} states: {counts}")
     if file:
-        file.write_text(json.dumps(results(trips), indent=1) + "\n", encoding="utf-8")
+        keep(results(trips), file, "name")
     if any(trip.differing for trip in trips.values()):
         raise SystemExit(1)
 

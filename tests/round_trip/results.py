@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import re
 from collections import Counter, defaultdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyspark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Mapping
 
     from round_trip.trips import Leg, RoundTrip
+
+KEPT_RESULTS = Path(__file__).with_name("results")
+"""What the page of compatibility is made of."""
 
 # Paths of files and hashes of operators say nothing of a reason.
 _OF_THIS_RUN = re.compile(r"/tmp/\S+|\b[0-9a-f]{32}\b")
 
 
-def results(trips: Mapping[Path, RoundTrip]) -> dict[str, Any]:
-    """All that the pages say of round trips."""
-    legs = [(leg, trip) for trip in trips.values() for leg in trip.legs]
-    return {
-        "run": stamp(),
-        "savepoints": [_of_savepoint(path, trip) for path, trip in sorted(trips.items())],
-        "kinds": _counted((leg.kind, leg, trip) for leg, trip in legs),
-        "types": _counted((name, leg, trip) for leg, trip in legs for name in leg.types),
-        "refusals": _counted_refusals(leg for leg, _ in legs),
-    }
+def results(trips: Mapping[Path, RoundTrip]) -> list[dict[str, Any]]:
+    """All that the pages say of round trips, by savepoint."""
+    return [_of_savepoint(path, trip) for path, trip in sorted(trips.items())]
+
+
+def keep(new: Iterable[dict[str, Any]], file: Path, *names: str) -> None:
+    """Puts results into a file, in the place of those that have the same facts of these names."""
+    kept = json.loads(file.read_text("utf-8")) if file.is_file() else []
+    rows = (*kept, *({**row, "run": stamp()} for row in new))
+    by_place = {tuple(row[name] for name in names): row for row in rows}
+    lines = ",\n".join(json.dumps(by_place[place]) for place in sorted(by_place))
+    file.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
 def stamp() -> dict[str, str]:
@@ -66,23 +72,22 @@ def _of_savepoint(path: Path, trip: RoundTrip) -> dict[str, Any]:
         "kind": told.kind,
         "formats": list(told.keyed_formats),
         "rows": trip.rows,
-        "states": dict(sorted(Counter(end_of(leg, trip) for leg in trip.legs).items())),
+        "states": _counted(trip, lambda leg: (leg.kind,)),
+        "types": _counted(trip, lambda leg: leg.types),
+        "refusals": [
+            f"{leg.kind} {leg.state}: {_OF_THIS_RUN.sub('…', leg.refusal)}"
+            for leg in trip.legs
+            if leg.refusal
+        ],
     }
 
 
-def _counted(named: Iterable[tuple[str, Leg, RoundTrip]]) -> dict[str, dict[str, int]]:
+def _counted(
+    trip: RoundTrip, names_of: Callable[[Leg], Iterable[str]]
+) -> dict[str, dict[str, int]]:
+    """How many states came to which end, by what they have."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for name, leg, trip in named:
-        counts[name][end_of(leg, trip)] += 1
+    for leg in trip.legs:
+        for name in names_of(leg):
+            counts[name][end_of(leg, trip)] += 1
     return {name: dict(sorted(counts[name].items())) for name in sorted(counts)}
-
-
-def _counted_refusals(legs: Iterable[Leg]) -> list[dict[str, Any]]:
-    reasons: Counter[tuple[str, str]] = Counter()
-    for leg in legs:
-        if leg.refusal:
-            reasons[leg.kind, _OF_THIS_RUN.sub("…", leg.refusal)] += 1
-    return [
-        {"kind": kind, "reason": reason, "states": count}
-        for (kind, reason), count in sorted(reasons.items())
-    ]

@@ -6,15 +6,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.layout import parts
+from savepoint_formats.layout import BinaryRow, LogicalType, parts
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
+    from savepoint_formats.layout import Layout
     from savepoint_formats.state_files.state import State
     from state_processor.savepoint.writer import SavepointWriter
     from state_processor.snapshot.description import SavepointDescription
@@ -116,7 +117,20 @@ def _legs(savepoint: Any) -> Iterator[Leg]:
 
 def _types(state: State) -> frozenset[str]:
     layouts = filter(None, (state.key, state.namespace, state.stored))
-    return frozenset(type(part).__name__ for layout in layouts for part in parts(layout))
+    return frozenset(name for layout in layouts for name in _names(layout))
+
+
+def _names(layout: Layout | LogicalType) -> Iterator[str]:
+    """The kind of a node and of those in it; fields of binary rows by their types of SQL."""
+    if isinstance(layout, LogicalType):
+        yield f"SQL {layout.root}"
+        within: Iterable[Layout | LogicalType] = layout.children
+    else:
+        yield type(layout).__name__
+        row = layout.types if isinstance(layout, BinaryRow) else ()
+        within = (*parts(layout), *row)
+    for part in within:
+        yield from _names(part)
 
 
 def _write(savepoint: Any, legs: Sequence[Leg], target: Path) -> None:
