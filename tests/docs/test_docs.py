@@ -59,6 +59,12 @@ def test_the_page_of_the_command_line_is_what_help_says() -> None:
     assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == generator["cli_page"]()
 
 
+def test_the_page_of_compatibility_is_what_runs_came_to() -> None:
+    generator = runpy.run_path(str(ROOT / "docs" / "generate_compatibility.py"))
+    page = (ROOT / "docs" / "compatibility.md").read_text(encoding="utf-8")
+    assert page == generator["compatibility_page"]()
+
+
 def test_the_tests_that_a_page_names_are_there() -> None:
     named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", (ROOT / "docs/security.md").read_text())
     assert len(named) > 20
