@@ -59,13 +59,8 @@ from savepoint_formats.tables.tables import (
     Column,
     column_type,
 )
-from savepoint_formats.tables.visible import (
-    joined_instances,
-    visible_elements,
-    visible_key,
-)
+from savepoint_formats.tables.visible import visible_key, visible_values
 from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_formats.values.time_to_live import without_times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -355,13 +350,8 @@ class TableScan(TableResults):
                 columns[KEY_GROUP] = pa.array(rows.key_groups)
             for column, state in self._columns():
                 if state is not None and state.name in rows.columns:
-                    values, instances = rows.columns[state.name], state.instances
-                    if instances != state.stored:
-                        values = joined_instances(values)
-                    if state.timed_value != instances:
-                        values = visible_elements(values, instances)
-                    if not self.options.with_times:
-                        values = without_times(values, instances)
+                    with_times = self.options.with_times
+                    values = visible_values(state, rows.columns[state.name], with_times=with_times)
                     values = self._merged.values_of(state, values)
                     if self.options.flat is None:
                         columns[column.name] = values

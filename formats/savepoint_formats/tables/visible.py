@@ -7,6 +7,8 @@ to live are hidden and shown by ``values/time_to_live.py``.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +17,29 @@ from savepoint_formats.errors import StateTypeError
 from savepoint_formats.layout import Layout, Repeated, stream_record
 from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 from savepoint_formats.values.collections import Collections
+from savepoint_formats.values.time_to_live import without_times
+
+if TYPE_CHECKING:
+    from savepoint_formats.state_files.state import State
+
+
+def visible_values(state: State, values: pa.Array, *, with_times: bool) -> pa.Array:
+    """Decoded values of a state as a reader sees them.
+
+    Args:
+        state: The state.
+        values: Its values, as they are stored.
+        with_times: Whether values with a time to live are shown with their times.
+
+    Raises:
+        StateTypeError: One could not be shown.
+    """
+    instances = state.instances
+    if instances != state.stored:
+        values = joined_instances(values)
+    if state.timed_value != instances:
+        values = visible_elements(values, instances)
+    return values if with_times else without_times(values, instances)
 
 
 def joined_instances(values: pa.ListArray) -> pa.ListArray:
