@@ -76,6 +76,35 @@ EMPTY = KeyGroupRange(0, -1)
 """No key groups at all."""
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One of several shares of a key group that is too large for a task."""
+
+    index: int = 0
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.index < self.count:
+            raise ValueError(f"share {self.index}, expected 0 to {self.count - 1}")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there is no other."""
+        return self.count == 1
+
+    def owner(self, position: int, size: int) -> int:
+        """The index of the share that has what begins at a position of so many bytes."""
+        return min(position * self.count // max(size, 1), self.count - 1)
+
+    def of_numbers(self, count: int) -> range:
+        """Those of so many numbers, from 0, that are in the share; they follow each other."""
+        return range(count * self.index // self.count, count * (self.index + 1) // self.count)
+
+
+WHOLE = Share()
+"""All of a key group."""
+
+
 def key_group(java_hash: int, max_parallelism: int) -> int:
     """The key group of a key with this hash code."""
     _check_max_parallelism(max_parallelism)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
+SLICE_SIZE = 16 << 20
+"""The bytes of the largest batch, about, if its rows are not larger."""
+
 
 class TableResults(ABC):
     """The whole table of a scan, in the forms that other libraries take.
@@ -133,3 +136,14 @@ def _package(name: str, method: str) -> Any:
         raise MissingPackageError(
             f"{method} needs the package {name}: python -m pip install {name}"
         ) from error
+
+
+def slices(batch: pa.RecordBatch, size: int = SLICE_SIZE) -> Iterator[pa.RecordBatch]:
+    """The rows of a batch, so many bytes at a time, about; a single row may be larger."""
+    count = min(-(-batch.nbytes // size), batch.num_rows)
+    if count <= 1:
+        yield batch
+        return
+    for index in range(count):
+        start, end = (batch.num_rows * number // count for number in (index, index + 1))
+        yield batch.slice(start, end - start)

@@ -23,6 +23,7 @@ from savepoint_formats.errors import (
 from savepoint_formats.metadata.references import COORDINATOR
 from savepoint_formats.printable import did_you_mean
 from savepoint_formats.scan.filter import KeyFilter
+from savepoint_formats.scan.keyed_plan import KeyedPlan
 from savepoint_formats.scan.merged_columns import MergedColumns, merge_of, mergeable_states
 from savepoint_formats.scan.operator_scan import OperatorStateSplit, read_operator_state
 from savepoint_formats.scan.raw_state import (
@@ -31,7 +32,7 @@ from savepoint_formats.scan.raw_state import (
     read_raw_state,
 )
 from savepoint_formats.scan.read_options import ReadOptions
-from savepoint_formats.scan.results import TableResults
+from savepoint_formats.scan.results import TableResults, slices
 from savepoint_formats.scan.splits import (
     SPLIT_SIZE,
     KeyedSplit,
@@ -39,16 +40,14 @@ from savepoint_formats.scan.splits import (
     has_changelogs,
     has_heap_files,
     operator_splits,
-    pieces_of,
     reasons,
     stream_of,
 )
 from savepoint_formats.scan.subtasks import check_subtasks
-from savepoint_formats.sources.entry_source import SourceSettings
+from savepoint_formats.sources.entry_source import BATCH_SIZE, SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
 from savepoint_formats.state_files.state import State, StateKind, key_layout
-from savepoint_formats.tables.catalog import raw_keyed_handle
 from savepoint_formats.tables.flat import flat_fields, flat_state, flattened
 from savepoint_formats.tables.tables import (
     KEY,
@@ -67,7 +66,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.file_io import SnapshotDirectory
-    from savepoint_formats.metadata import KeyedStateHandle, OperatorState
+    from savepoint_formats.metadata import OperatorState
     from savepoint_formats.sources.keyed_source import KeyedSource
     from savepoint_formats.tables.tables import Table
     from savepoint_formats.values.kryo.dialect import KryoDialect
@@ -171,7 +170,7 @@ class TableScan(TableResults):
         """
         self.check()
         if self.kind.is_keyed:
-            return list(self._keyed_splits(size))
+            return list(self._keyed_splits(size, None))
         if self.kind.is_raw:
             return list(raw_splits(self.operator, self.kind, self.options.key_groups))
         splits = list(operator_splits(self.operator))
@@ -181,6 +180,19 @@ class TableScan(TableResults):
             own = [part for part in splits if name in {state.name for state in part.handle.states}]
             splits = (own or splits)[:1]
         return list(splits)
+
+    def shared_splits(self, size: int = SPLIT_SIZE) -> list[Split]:
+        """The same for several tasks: key groups that are too large for one are in several splits.
+
+        Raises:
+            SavepointError: As ``splits`` does.
+        """
+        largest = self.options.portion_size
+        # Rows of a few keys are in one share.
+        if not self.kind.is_keyed or largest is None or self.options.keys is not None:
+            return self.splits(size)
+        self.check()
+        return list(self._keyed_splits(size, max(size, largest)))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All rows, batch by batch; errors are those of ``splits`` and ``read``."""
@@ -239,19 +251,10 @@ class TableScan(TableResults):
         # Both are wanted later, and tell now what is wrong with the options.
         _ = self.schema, self._key_filter
 
-    def _keyed_splits(self, size: int) -> Iterator[KeyedSplit | RawKeyedSplit]:
-        for subtask in self.operator.subtasks:
-            managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
-            if managed is not None:
-                for part in self._parts(managed, size):
-                    yield KeyedSplit(subtask.index, managed, part)
-            if raw is not None and self.kind is StateKind.TIMERS:
-                for part in self._parts(raw, size):
-                    yield RawKeyedSplit(subtask.index, raw, part)
-
-    def _parts(self, handle: KeyedStateHandle, size: int) -> Iterator[KeyGroupRange]:
-        for wanted in self._key_filter.parts(handle.key_groups):
-            yield from pieces_of(handle, wanted, size)
+    def _keyed_splits(self, size: int, largest: int | None) -> Iterator[Split]:
+        names = tuple(state.name for state in self.table.states)
+        plan = KeyedPlan(self.directory, self.operator, names, self._key_filter, size, largest)
+        yield from plan.splits(has_timers=self.kind is StateKind.TIMERS)
 
     @cached_property
     def _merged(self) -> MergedColumns:
@@ -288,7 +291,7 @@ class TableScan(TableResults):
             places.append(f"subtask {split.subtask}")
         with within(*places):
             for columns in self._read(split):
-                yield self._batch(columns, split)
+                yield from slices(self._batch(columns, split))
 
     def _read(self, split: Split) -> Iterator[dict[str, pa.Array]]:
         if isinstance(split, OperatorStateSplit):
@@ -315,12 +318,20 @@ class TableScan(TableResults):
             self._hidden_states(),
             self.options.undescribed_subclasses == "bytes",
             self.options.flat is None,
+            self._has_divided_rows,
+            split.share,
         )
         key = key_layout(self.table.states[0])
         source = keyed_source(self.directory, split.handle, key, settings)
         if self.kind is StateKind.TIMERS:
             return self._timers(source, split.key_groups)
         return self._rows(source, split.key_groups)
+
+    @property
+    def _has_divided_rows(self) -> bool:
+        """Whether each entry has rows of its own, so that a key's may come in several batches."""
+        is_flat = self.options.flat is not None and not self.options.merge
+        return is_flat and self._flat_state.instances == self._flat_state.stored
 
     def _hidden_states(self) -> frozenset[str]:
         """The states of which no column is wanted; they still tell which keys there are."""
@@ -342,6 +353,7 @@ class TableScan(TableResults):
         # All states are read, whatever columns are wanted: a row is there if any state has it.
         states = self.shown.states if self.options.flat is None else (self._flat_state,)
         types = {state.name: arrow_type(state.stored) for state in states}
+        shown, *_ = (column.name for column, state in self._columns() if state in states)
         for batch in source.batches(frozenset(types), key_groups):
             rows = batch.joined(types)
             key, namespace = rows.keys.field(KEY), rows.keys.field(NAMESPACE)
@@ -350,14 +362,11 @@ class TableScan(TableResults):
                 columns[KEY_GROUP] = pa.array(rows.key_groups)
             for column, state in self._columns():
                 if state is not None and state.name in rows.columns:
-                    with_times = self.options.with_times
-                    values = visible_values(state, rows.columns[state.name], with_times=with_times)
-                    values = self._merged.values_of(state, values)
-                    if self.options.flat is None:
-                        columns[column.name] = values
-                    else:
-                        columns = flattened(columns, values)
-            yield columns
+                    values = rows.columns[state.name]
+                    values = visible_values(state, values, with_times=self.options.with_times)
+                    columns[column.name] = self._merged.values_of(state, values)
+            is_flat = self.options.flat is not None and shown in columns
+            yield from flattened(columns, columns.pop(shown), BATCH_SIZE) if is_flat else [columns]
 
     def _timers(
         self, source: KeyedSource | RawKeyedSource, key_groups: KeyGroupRange

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
-from savepoint_formats.key_groups.ranges import KeyGroupRange
+import numpy as np
+
+from savepoint_formats.key_groups.ranges import WHOLE, KeyGroupRange, Share
 from savepoint_formats.metadata import ChangelogHandle, KeyedHandleType, KeyGroupsHandle
 from savepoint_formats.metadata.references import keyed_streams
 from savepoint_formats.scan.operator_scan import OperatorStateSplit
@@ -16,32 +18,41 @@ from savepoint_formats.scan.raw_state import (
     RawOperatorSplit,
     RawSplit,
 )
+from savepoint_formats.state_files.sections import NOTHING_WRITTEN
 from savepoint_formats.tables.catalog import base_handles
 from savepoint_formats.values.undecoded import notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from numpy.typing import NDArray
+
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import KeyedStateHandle, OperatorState, StreamHandle
+
+    Sizes = NDArray[np.int64]
 
 REASON = "reason"
 """Key of a column's metadata that says why something of it is shown as bytes."""
 
 SPLIT_SIZE = 64 << 20
-"""Bytes of state that one split has, unless a single key group is larger."""
+"""Bytes of state that one split has, about, unless a single key group is larger."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class KeyedSplit:
-    """Some key groups of a handle of keyed state."""
+    """Some key groups of a handle of keyed state, or a share of one that is large."""
 
     subtask: int
     handle: KeyedStateHandle
     key_groups: KeyGroupRange
+    share: Share = WHOLE
 
     def __repr__(self) -> str:
-        return f"KeyedSplit(subtask {self.subtask}, key groups {self.key_groups})"
+        place = f"subtask {self.subtask}, key groups {self.key_groups}"
+        if not self.share.is_whole:
+            place += f", share {self.share.index + 1} of {self.share.count}"
+        return f"KeyedSplit({place})"
 
 
 Split = KeyedSplit | OperatorStateSplit | RawSplit
@@ -73,12 +84,45 @@ def pieces_of(
     handle: KeyedStateHandle, wanted: KeyGroupRange, size: int
 ) -> Iterator[KeyGroupRange]:
     """Runs of the wanted key groups that have ``size`` bytes at most, about, and as many each."""
+    sizes = key_group_sizes(handle)
+    yield from even_pieces(wanted, sizes[wanted.start - handle.key_groups.start :], size)
+
+
+def key_group_sizes(handle: KeyedStateHandle) -> Sizes:
+    """The bytes of each key group of a handle: of its section, if the handle has sections.
+
+    Key groups have as many bytes each, as far as the handle tells nothing else.
+    """
     total = sum(max(stream.size, 0) for _, _, stream in keyed_streams(handle, ""))
-    share = total * len(wanted) // len(handle.key_groups)
-    count = min(max(1, -(-share // size)), len(wanted))
-    borders = [wanted.start + len(wanted) * piece // count for piece in range(count + 1)]
-    for start, end in pairwise(borders):
-        yield KeyGroupRange(start, end - 1)
+    count = len(handle.key_groups)
+    if isinstance(handle, KeyGroupsHandle):
+        offsets = np.array(handle.groups.offsets, np.int64)
+        starts = np.unique(offsets[(offsets > NOTHING_WRITTEN) & (offsets < total)])
+        if len(starts):
+            ends = np.append(starts[1:], total)[np.searchsorted(starts, offsets, "right") - 1]
+            return np.where(np.isin(offsets, starts), ends - offsets, 0)
+    borders = (np.arange(count + 1) * (total / max(count, 1))).astype(np.int64)
+    return borders[1:] - borders[:-1]
+
+
+def even_pieces(wanted: KeyGroupRange, sizes: Sizes, size: int) -> Iterator[KeyGroupRange]:
+    """Runs of about as many bytes each.
+
+    Args:
+        wanted: The key groups.
+        sizes: The bytes of each of them, and maybe of more behind them.
+        size: The most that a run has, if its key groups are not larger.
+    """
+    ends = np.cumsum(sizes[: len(wanted)])
+    total = int(ends[-1]) if len(ends) else 0
+    count = min(max(1, -(-total // size)), len(wanted))
+    # As many runs as key groups: each by itself, whatever it has.
+    inner = np.arange(1, count)
+    if count < len(wanted):
+        inner = np.searchsorted(ends, total * inner / count) + 1
+    borders = np.unique([0, *inner.tolist(), len(wanted)]) + wanted.start
+    for first, end in pairwise(borders.tolist()):
+        yield KeyGroupRange(first, end - 1)
 
 
 def operator_splits(operator: OperatorState) -> Iterator[OperatorStateSplit]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats.sources.entry_source import (
-    BATCH_SIZE,
     BLOCK_SIZE,
     JOINED_SIZE,
     EntrySource,
@@ -61,5 +60,5 @@ class CanonicalSource(EntrySource):
         yield from self.portions(content.section.size, blocks)
 
     def blocks(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
-        for block in self.entries.blocks(key_groups, BATCH_SIZE):
+        for block in self.entries.blocks(key_groups, self.block_size, self.settings.share):
             yield block.part(self._names, names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from savepoint_formats.key_groups.ranges import PORTION_SIZE
+from savepoint_formats.key_groups.ranges import PORTION_SIZE, WHOLE, Share
 from savepoint_formats.sources.entry_decoders import EntryDecoders
 from savepoint_formats.sources.large_key_groups import HELD_SIZE, portions
 from savepoint_formats.state_files.state import State, StateKind
@@ -43,6 +43,9 @@ class SourceSettings:
         has_open_pojos: Whether POJOs that cannot be decoded are their bytes and the reason.
         shows_undecided: Whether changes of a changelog whose key nobody can tell from what follows
             it are rows of their own, whose key has all bytes of the change.
+        has_divided_rows: Whether entries of a key may come in several batches, as those of a map may
+            where each is a row by itself.
+        share: What is read of a key group that several tasks read.
     """
 
     max_parallelism: int
@@ -51,6 +54,8 @@ class SourceSettings:
     hidden: frozenset[str] = frozenset()
     has_open_pojos: bool = False
     shows_undecided: bool = False
+    has_divided_rows: bool = False
+    share: Share = WHOLE
 
     def applied(self, state: State) -> State:
         """A state of a file as it is read."""
@@ -93,7 +98,8 @@ class EntrySource:
 
     def batches(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[KeyedBatch]:
         """The entries of these states and key groups, batch by batch."""
-        for part in self.parts(names, key_groups):
+        read = self.blocks if self.settings.has_divided_rows else self.parts
+        for part in read(names, key_groups):
             rows = self.decoders.rows(part)
             if rows:
                 yield self.decoders.batch(part[0], rows)
@@ -101,12 +107,19 @@ class EntrySource:
     def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
         """The timers of these key groups, some at a time."""
         names = frozenset(state.name for state in self.states if state.kind is StateKind.TIMERS)
-        for part in self.parts(names, key_groups):
+        for part in self.blocks(names, key_groups):
             yield from self.decoders.timers(part)
+
+    @property
+    def block_size(self) -> int:
+        """The bytes of a block, about."""
+        return min(BATCH_SIZE, self.settings.portion_size or BATCH_SIZE)
 
     def is_large(self, size: int) -> bool:
         """Whether a key group of so many bytes is to be read in portions."""
-        return self.settings.portion_size is not None and size > self.settings.portion_size
+        portion_size = self.settings.portion_size
+        is_shared = not self.settings.share.is_whole
+        return is_shared or (portion_size is not None and size > portion_size)
 
     def portions(self, size: int, blocks: Callable[[], Iterator[Part]]) -> Iterator[Part]:
         """A large key group in portions.
@@ -115,11 +128,14 @@ class EntrySource:
             size: The bytes of the key group.
             blocks: Reads it from its beginning, block by block.
         """
-        portion_size = self.settings.portion_size or size
+        portion_size = self.settings.portion_size or max(size, 1)
+        # The same number in all tasks, so that each portion is in one share.
+        count = max(-(-size // portion_size), self.settings.share.count)
         yield from portions(
             blocks,
             size,
-            -(-size // portion_size),
+            count,
+            self.settings.share.of_numbers(count),
             self.decoders.identities,
             self._path,
             held=max(1, HELD_SIZE // portion_size),

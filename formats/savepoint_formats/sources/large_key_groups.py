@@ -35,6 +35,7 @@ def portions(
     blocks: Callable[[], Iterator[Part]],
     size: int,
     count: int,
+    chosen: range,
     identities: Identities,
     path: str,
     *,
@@ -46,13 +47,14 @@ def portions(
         blocks: Reads the key group from its beginning, in blocks of any size.
         size: The bytes of the key group, about.
         count: How many portions.
+        chosen: The numbers of those that are wanted.
         identities: Where the identities of entries of a state begin and end.
         path: Where the entries come from; named in errors.
         held: How many portions are gathered in one pass.
     """
-    passes = -(-count // held)
-    for wanted in (range(count)[number::passes] for number in range(passes)):
-        gathered, memory = [_Portion() for _ in wanted], Memory(size // passes)
+    passes = -(-len(chosen) // held)
+    for wanted in (chosen[number::passes] for number in range(passes)):
+        gathered, memory = [_Portion() for _ in wanted], Memory(size * len(wanted) // count)
         for chunk, by_state in blocks():
             for name, spans in by_state.items():
                 own = identities(name, chunk, spans)

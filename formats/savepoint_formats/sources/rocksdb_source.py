@@ -12,6 +12,7 @@ import numpy as np
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_spans import EntrySpans
 from savepoint_formats.errors import within
+from savepoint_formats.key_groups.ranges import WHOLE
 from savepoint_formats.sources.entry_source import (
     BATCH_SIZE,
     BLOCK_SIZE,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from savepoint_formats.entries.entry_spans import Part
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.key_groups.ranges import KeyGroupRange, Share
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import IncrementalHandle
     from savepoint_formats.state_files.state import State
@@ -71,7 +72,10 @@ class RocksDbSource(EntrySource):
 
     def blocks(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
         with self._opened(key_groups) as files:
-            yield from self._blocks(files, self._wanted(names), key_groups, BATCH_SIZE)
+            share = self.settings.share
+            yield from self._blocks(
+                files, self._wanted(names), key_groups, self.block_size, share=share
+            )
 
     def _wanted(self, names: frozenset[str]) -> list[str]:
         return [state.name for state in self.states if state.name in names]
@@ -93,11 +97,13 @@ class RocksDbSource(EntrySource):
         key_groups: KeyGroupRange,
         size: int,
         room: Room | None = None,
+        share: Share = WHOLE,
     ) -> Iterator[Part]:
         """The entries of one state after the other."""
         for name in wanted:
             with within(f"state {name!r}"):
-                for chunk in files.chunks(name, key_groups, chunk_size=size, room=room):
+                chunks = files.chunks(name, key_groups, chunk_size=size, room=room, share=share)
+                for chunk in chunks:
                     yield Chunk(chunk.data, self._directory.uri), {name: chunk.spans}
 
 

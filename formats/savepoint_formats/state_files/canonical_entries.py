@@ -17,7 +17,7 @@ from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.entries.entry_spans import EntrySpans
 from savepoint_formats.entries.frames import FramesStart, section_frames
 from savepoint_formats.errors import FormatError, within
-from savepoint_formats.key_groups.ranges import prefix_size
+from savepoint_formats.key_groups.ranges import WHOLE, prefix_size
 from savepoint_formats.metadata import KeyedHandleType
 from savepoint_formats.program.kernel import NO_STATE
 from savepoint_formats.state_files.section_frames import SectionFrames
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.entries.entry_spans import Part
     from savepoint_formats.entries.frames import Frames
-    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.key_groups.ranges import KeyGroupRange, Share
     from savepoint_formats.locations.file_io import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.state_files.header import KeyedBackendHeader
@@ -132,16 +132,18 @@ class CanonicalEntries:
         """
         yield from batches_of(sections_of(self._handle.groups, self._file, key_groups), size)
 
-    def blocks(self, key_groups: KeyGroupRange, size: int) -> Iterator[EntryBlock]:
-        """All entries of these key groups, about ``size`` bytes at a time.
+    def blocks(
+        self, key_groups: KeyGroupRange, size: int, share: Share = WHOLE
+    ) -> Iterator[EntryBlock]:
+        """All entries of these key groups, or of a share of one, about ``size`` bytes at a time.
 
         Raises:
             FormatError: The file is damaged.
         """
         for batch in self.batches(key_groups, size):
             if batch[0].size > size:
-                yield from self.divided(self.content(batch[0]), size)
-            else:
+                yield from self.divided(self.content(batch[0]), size, share)
+            elif share.index == 0:
                 block = self.block(batch)
                 if len(block.frames):
                     yield block
@@ -177,8 +179,12 @@ class CanonicalEntries:
         place = replace(section, start=0, end=len(whole))
         return SectionContent(place, self._path_of(section), lambda start, end: whole[start:end])
 
-    def divided(self, content: SectionContent, size: int) -> Iterator[EntryBlock]:
+    def divided(
+        self, content: SectionContent, size: int, share: Share = WHOLE
+    ) -> Iterator[EntryBlock]:
         """A section from its beginning; a run that goes on in another block becomes two.
+
+        Only who walks over all entries before a share knows where it begins.
 
         Raises:
             FormatError: The section is damaged, or is that of another key group.
@@ -186,13 +192,16 @@ class CanonicalEntries:
         section = content.section
         position, state, least, is_end = section.start, NO_STATE, size, False
         while not is_end:
+            owner = share.owner(position - section.start, section.size)
+            if owner > share.index:
+                return
             stop = min(position + least, section.end)
             chunk = _continued(content, position, stop, state)
             block_frames = self._frames.of_block(chunk, FramesStart(ID_SIZE, state), section, stop)
             is_end = block_frames.is_end
             if block_frames.next.state != NO_STATE and len(block_frames):
                 chunk.data[block_frames.spans[0, -1]] |= _IS_LAST
-            if len(block_frames):
+            if len(block_frames) and owner == share.index:
                 groups = np.full(len(block_frames.run_states), section.key_group, np.uint16)
                 yield EntryBlock(chunk, block_frames, groups)
             position = chunk.base + block_frames.next.position

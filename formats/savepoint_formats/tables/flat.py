@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,10 @@ from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.printable import alternatives
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
 
@@ -50,18 +55,56 @@ def flat_fields(name: str, collection: pa.DataType) -> list[pa.Field]:
     raise StateNotFoundError(f"state {name!r} is no list or map, but {collection}")
 
 
-def flattened(columns: dict[str, pa.Array], collections: pa.Array) -> dict[str, pa.Array]:
-    """A row per element of ``collections``, with the other columns of its row beside it."""
+def flattened(
+    columns: dict[str, pa.Array], collections: pa.Array, size: int
+) -> Iterator[dict[str, pa.Array]]:
+    """A row per element of ``collections``, with the other columns of its row beside it.
+
+    Args:
+        columns: The other columns.
+        collections: Lists or maps.
+        size: About how many bytes of rows come at once. Those of one collection may come in several.
+    """
     lists = _as_lists(collections)
     sizes = np.asarray(pc.fill_null(pc.list_value_length(lists), 0), np.int64)
-    rows = pa.array(np.repeat(np.arange(len(lists)), sizes))
-    flat = {name: values.take(rows) for name, values in columns.items()}
-    elements = pc.list_flatten(lists)
-    if pa.types.is_map(collections.type):
-        return {**flat, MAP_KEY: elements.field(0), MAP_VALUE: elements.field(1)}
-    firsts = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    indexes = (np.arange(len(rows)) - firsts).astype(np.int32)
-    return {**flat, LIST_INDEX: pa.array(indexes), LIST_VALUE: elements}
+    ends, elements = np.cumsum(sizes), pc.list_flatten(lists)
+    borders = _borders(columns, ends, elements, size)
+    for start, end in pairwise(borders):
+        first, last = np.searchsorted(ends, [start, end - 1], "right").tolist()
+        own = np.minimum(ends[first : last + 1], end) - np.maximum(
+            ends[first : last + 1] - sizes[first : last + 1], start
+        )
+        rows = np.repeat(np.arange(first, last + 1), own)
+        flat = {name: values.take(pa.array(rows)) for name, values in columns.items()}
+        items = elements.slice(start, end - start)
+        if pa.types.is_map(collections.type):
+            yield {**flat, MAP_KEY: items.field(0), MAP_VALUE: items.field(1)}
+        else:
+            indexes = np.arange(start, end) - (ends - sizes)[rows]
+            yield {**flat, LIST_INDEX: pa.array(indexes.astype(np.int32)), LIST_VALUE: items}
+
+
+def _borders(
+    columns: dict[str, pa.Array], ends: NDArray[np.int64], elements: pa.Array, size: int
+) -> list[int]:
+    """Numbers of elements between which there are rows of about ``size`` bytes."""
+    count = int(ends[-1]) if len(ends) else 0
+    of_element = elements.nbytes / max(count, 1)
+    of_rows = sum(_row_sizes(values) for values in columns.values()) + of_element + 1
+    sizes = np.diff(ends, prepend=0)
+    bytes_before = np.cumsum(sizes * of_rows)
+    total = float(bytes_before[-1]) if count else 0.0
+    wanted = np.arange(size, total, size)
+    rows = np.searchsorted(bytes_before, wanted, "right")
+    inner = ends[rows] - np.ceil((bytes_before[rows] - wanted) / of_rows[rows]).astype(np.int64)
+    return np.unique([0, *inner.tolist(), count]).tolist() if count else []
+
+
+def _row_sizes(values: pa.Array) -> NDArray[np.float64]:
+    """About how many bytes each value has."""
+    if pa.types.is_string(values.type) or pa.types.is_binary(values.type):
+        return np.asarray(pc.fill_null(pc.binary_length(values), 0), np.float64)
+    return np.full(len(values), values.nbytes / max(len(values), 1))
 
 
 def _as_lists(collections: pa.Array) -> pa.ListArray:

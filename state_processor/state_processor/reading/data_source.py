@@ -49,7 +49,7 @@ from pyspark.sql.datasource import (
 
 from savepoint_formats.errors import TableNotFoundError
 from savepoint_formats.printable import printable
-from savepoint_formats.scan.splits import KeyedSplit, Split
+from savepoint_formats.scan.splits import SPLIT_SIZE, KeyedSplit, Split
 from savepoint_formats.values.kryo.descriptions import kryo_classes_of
 from state_processor.snapshot.key_types import key_types_of
 from state_processor.snapshot.snapshot import Snapshot
@@ -157,12 +157,10 @@ class SavepointReader(DataSourceReader):
         self._split_size = split_size
 
     def partitions(self) -> list[SplitPartition]:
-        splits = (
-            self._scan.splits() if self._split_size is None else self._scan.splits(self._split_size)
-        )
+        splits = self._scan.shared_splits(self._split_size or SPLIT_SIZE)
         keyed = [split for split in splits if isinstance(split, KeyedSplit)]
         if keyed:
-            read = sum(len(split.key_groups) for split in keyed)
+            read = sum(len(split.key_groups) for split in keyed if split.share.index == 0)
             total = self._scan.operator.max_parallelism
             name = printable(self._scan.table.name)
             logger.info("%s: read %d of %d key groups", name, read, total)

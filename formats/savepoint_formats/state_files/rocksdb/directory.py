@@ -116,7 +116,13 @@ class RocksDbDirectory:
         self._resources.close()
 
     def chunks(
-        self, state: str, lower: bytes, end_group: int, prefix_size: int, limit: int
+        self,
+        state: str,
+        lower: bytes,
+        end_group: int,
+        prefix_size: int,
+        limit: int,
+        upper: bytes | None = None,
     ) -> Iterator[EntryChunk]:
         """The entries of a state from the key ``lower`` on, to the end of a key group.
 
@@ -126,12 +132,14 @@ class RocksDbDirectory:
             end_group: The last key group.
             prefix_size: The bytes of the key-group prefix.
             limit: How many bytes a chunk has, about.
+            upper: The least key that is too great, if not all of the last key group is wanted.
 
         Raises:
             RocksDbError: RocksDB finds the files damaged.
         """
         pending = _PendingChunk(key_group_of(lower, prefix_size), prefix_size)
-        for key, value in self._entries(state, lower, key_group_prefix(end_group + 1, prefix_size)):
+        end = key_group_prefix(end_group + 1, prefix_size) if upper is None else upper
+        for key, value in self._entries(state, lower, end):
             pending.append(key, value)
             if pending.size >= limit:
                 yield pending.cut()

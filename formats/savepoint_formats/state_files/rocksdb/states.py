@@ -19,7 +19,7 @@ import numpy as np
 
 from savepoint_formats.entries.entry_chunk import EntryChunk, key_group_prefix
 from savepoint_formats.errors import FormatError
-from savepoint_formats.key_groups.ranges import KeyGroupRange, prefix_size
+from savepoint_formats.key_groups.ranges import WHOLE, KeyGroupRange, prefix_size
 from savepoint_formats.state_files.rocksdb.directory import RocksDbDirectory
 from savepoint_formats.state_files.rocksdb.sst import Sst
 from savepoint_formats.state_files.rocksdb.sst_blocks import UnsupportedSstError
@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from savepoint_formats.key_groups.ranges import Share
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import IncrementalHandle
     from savepoint_formats.state_files.rocksdb.room import Room
+    from savepoint_formats.state_files.rocksdb.sst_scan import ScanPiece
 
 DEFAULT_CHUNK_SIZE = 1 << 24
 """Bytes of keys and values; large enough that the cost of a chunk does not count."""
@@ -96,6 +98,7 @@ class RocksDbState:
         *,
         chunk_size: int = DEFAULT_CHUNK_SIZE,
         room: Room | None = None,
+        share: Share = WHOLE,
     ) -> Iterator[EntryChunk]:
         """The entries of a state, sorted by their key bytes.
 
@@ -104,6 +107,7 @@ class RocksDbState:
             key_groups: Only those of these key groups; the others of the handle do without.
             chunk_size: About how many bytes of keys and values a chunk has.
             room: Where the entries are to lie, as far as it suffices.
+            share: What of them, if several tasks read them; in chunks of the same size.
 
         Returns:
             Chunks whose key groups follow each other without a gap.
@@ -117,14 +121,23 @@ class RocksDbState:
         if not wanted:
             return
         lower = key_group_prefix(wanted.start, self._prefix_size)
+        pieces: list[ScanPiece] = []
         try:
             scan = self._scan(state)
-            for piece in scan.plan(wanted, chunk_size):
+            pieces = list(scan.plan(wanted, chunk_size))
+            pieces = [pieces[number] for number in share.of_numbers(len(pieces))]
+            for piece in pieces:
                 lower = piece.lower
                 yield scan.read(piece, room)
         except UnsupportedSstError as error:
+            # Tables of which nothing can be planned are read by one task.
+            if not pieces and share.index:
+                return
             self.fallback_reasons.append(str(error))
-            yield from self._rocksdb.chunks(state, lower, wanted.end, self._prefix_size, chunk_size)
+            upper = pieces[-1].upper if pieces else None
+            yield from self._rocksdb.chunks(
+                state, lower, wanted.end, self._prefix_size, chunk_size, upper
+            )
 
     def batches(
         self,
@@ -151,7 +164,13 @@ class RocksDbState:
 
     def size(self, states: Iterable[str], key_groups: KeyGroupRange) -> int:
         """About how many bytes of keys and values these states have in these key groups."""
-        return int(self._key_group_sizes(tuple(states), key_groups).sum())
+        return int(self.key_group_sizes(states, key_groups).sum())
+
+    def key_group_sizes(
+        self, states: Iterable[str], key_groups: KeyGroupRange
+    ) -> NDArray[np.int64]:
+        """About how many bytes of keys and values these states have in each key group."""
+        return self._key_group_sizes(tuple(states), key_groups).astype(np.int64)
 
     def _key_group_sizes(
         self, states: tuple[str, ...], key_groups: KeyGroupRange

@@ -13,11 +13,17 @@ from hypothesis import strategies as st
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_spans import EntrySpans
 from savepoint_formats.entries.portions import Memory, divided
+from savepoint_formats.scan import keyed_plan
+from savepoint_formats.scan.splits import KeyedSplit
 from savepoint_formats.sources.large_key_groups import portions
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    from savepoint_formats.scan.scan import TableScan
+    from savepoint_formats.scan.splits import Split
 
 SAMPLES = [
     ("states-1.20.5-hashmap-canonical", "stateful.keyed_state"),
@@ -32,8 +38,7 @@ SAMPLES = [
 
 def rows(savepoint: Savepoint, table: str, **options: Any) -> list[str]:
     scan = savepoint.scan(table, **options)
-    batches = (batch for split in scan.splits() for batch in scan.read(split))
-    return sorted(repr(row) for batch in batches for row in batch.to_pylist())
+    return of_splits(scan, scan.splits())
 
 
 @pytest.mark.parametrize(("sample", "table"), SAMPLES)
@@ -43,6 +48,58 @@ def test_portions_are_the_whole(samples: Path, sample: str, table: str, portion_
     whole = rows(savepoint, table)
     assert whole
     assert rows(savepoint, table, portion_size=portion_size) == whole
+
+
+FLAT = [
+    ("states-1.20.5-hashmap-canonical", "by_currency"),
+    ("states-1.20.5-hashmap-compressed", "by_currency"),
+    ("states-2.2.1-rocksdb-native", "by_currency"),
+    ("states-2.2.1-hashmap-native", "memos"),
+]
+
+
+@pytest.mark.parametrize(("sample", "table"), SAMPLES)
+def test_shares_of_large_key_groups_are_the_whole(
+    samples: Path, sample: str, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keyed_plan, "PORTION_SIZE", 0)
+    scan = Savepoint.open(str(samples / sample)).scan(table, portion_size=100)
+    splits = scan.shared_splits(300)
+    shared = [split for split in splits if isinstance(split, KeyedSplit) and split.share.count > 1]
+    assert {split.share.index for split in shared} >= {0, 1}
+    assert of_splits(scan, splits) == of_splits(scan, scan.splits())
+
+
+@pytest.mark.parametrize(("sample", "state"), FLAT)
+def test_rows_of_elements_come_in_batches_and_shares(
+    samples: Path, sample: str, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keyed_plan, "PORTION_SIZE", 0)
+    savepoint = Savepoint.open(str(samples / sample))
+    whole = savepoint.scan("stateful.keyed_state", flat=state)
+    expected = [row for row in unnested(savepoint, state) if row]
+    assert expected
+    assert of_splits(whole, whole.splits()) == sorted(expected)
+    scan = savepoint.scan("stateful.keyed_state", flat=state, portion_size=100)
+    assert of_splits(scan, scan.shared_splits(300)) == sorted(expected)
+
+
+def unnested(savepoint: Savepoint, state: str) -> Iterator[str]:
+    """The rows of a flat view, made of those of keys."""
+    for row in (
+        savepoint.scan("stateful.keyed_state", columns=["key", state]).to_arrow().to_pylist()
+    ):
+        items = row[state] or []
+        for index, item in enumerate(items):
+            if isinstance(item, tuple):
+                yield repr({"key": row["key"], "map_key": item[0], "map_value": item[1]})
+            else:
+                yield repr({"key": row["key"], "list_index": index, "list_value": item})
+
+
+def of_splits(scan: TableScan, splits: Iterable[Split]) -> list[str]:
+    batches = (batch for split in splits for batch in scan.read(split))
+    return sorted(repr(row) for batch in batches for row in batch.to_pylist())
 
 
 def spans_of(entries: list[tuple[bytes, bytes]]) -> tuple[Chunk, EntrySpans]:
@@ -69,6 +126,7 @@ def test_every_entry_is_in_one_portion_with_all_of_its_key(
         lambda: iter([(chunk, {"state": spans})]),
         len(chunk),
         count,
+        range(count),
         lambda _name, _chunk, one: (one.key_starts, one.key_ends),
         "file",
         held=held,

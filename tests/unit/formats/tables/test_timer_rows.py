@@ -13,7 +13,7 @@ from savepoint_formats.metadata import (
     KeyGroupsHandle,
     RelativeFile,
 )
-from savepoint_formats.scan.splits import pieces_of
+from savepoint_formats.scan.splits import key_group_sizes, pieces_of
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def test_a_timer_has_the_key_group_that_a_read_of_it_alone_finds_it_in(
     [
         (1000, [(0, 9)]),
         (999, [(0, 4), (5, 9)]),
-        (300, [(0, 1), (2, 4), (5, 6), (7, 9)]),
+        (300, [(0, 2), (3, 4), (5, 7), (8, 9)]),
         (1, [(group, group) for group in range(10)]),
     ],
 )
@@ -69,3 +69,15 @@ def test_pieces_have_as_many_key_groups_each(size: int, expected: list[tuple[int
     )
     found = pieces_of(handle, key_groups, size)
     assert [(piece.start, piece.end) for piece in found] == expected
+
+
+def test_pieces_have_as_many_bytes_each_where_a_handle_says_where_key_groups_begin() -> None:
+    key_groups = KeyGroupRange(0, 5)
+    handle = KeyGroupsHandle(
+        KeyedHandleType.CANONICAL_SAVEPOINT,
+        KeyGroupRangeOffsets(key_groups, (100, 0, 150, 950, 960, 0)),
+        RelativeFile("file", 1000),
+    )
+    assert key_group_sizes(handle).tolist() == [50, 0, 800, 10, 40, 0]
+    pieces = pieces_of(handle, key_groups, 450)
+    assert [(piece.start, piece.end) for piece in pieces] == [(0, 2), (3, 5)]

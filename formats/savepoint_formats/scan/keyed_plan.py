@@ -1,0 +1,108 @@
+"""How keyed state is divided among tasks.
+
+Key groups are whole in a split, so that each row is. One that is larger than a split is read by several
+tasks, if it is told so: each gives the rows of its share. Entries have to be found one behind the
+other; so each task walks over those of the others, and decodes its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from savepoint_formats.errors import SavepointError
+from savepoint_formats.key_groups.ranges import PORTION_SIZE, WHOLE, KeyGroupRange, Share
+from savepoint_formats.metadata import IncrementalHandle, KeyedHandleType, KeyGroupsHandle
+from savepoint_formats.scan.raw_state import RawKeyedSplit
+from savepoint_formats.scan.splits import KeyedSplit, even_pieces, key_group_sizes, pieces_of
+from savepoint_formats.state_files.rocksdb.states import RocksDbState
+from savepoint_formats.tables.catalog import raw_keyed_handle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.metadata import KeyedStateHandle, OperatorState
+    from savepoint_formats.scan.filter import KeyFilter
+    from savepoint_formats.scan.splits import Sizes
+
+MAX_SHARES = 16
+"""Of a key group. Each of those who read one walks over entries of the others."""
+
+# Tables of RocksDB are opened to see what key groups have, if they make more splits than this, and
+# are of the size at least from which on a key group is divided.
+_FEW_SPLITS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedPlan:
+    """What divides a table of keyed state.
+
+    Attributes:
+        directory: Where the savepoint is.
+        operator: Whose table it is.
+        states: The names of its states.
+        key_filter: Which keys are wanted.
+        size: About how many bytes a split has.
+        largest: The bytes of the largest key group that is read by one task; None for any.
+    """
+
+    directory: SnapshotDirectory
+    operator: OperatorState
+    states: Sequence[str]
+    key_filter: KeyFilter
+    size: int
+    largest: int | None = None
+
+    def splits(self, *, has_timers: bool) -> Iterator[KeyedSplit | RawKeyedSplit]:
+        """The splits, of raw keyed state too if that has timers."""
+        for subtask in self.operator.subtasks:
+            managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
+            if managed is not None:
+                for part, share in self._parts(managed):
+                    yield KeyedSplit(subtask.index, managed, part, share)
+            if raw is not None and has_timers:
+                for wanted in self.key_filter.parts(raw.key_groups):
+                    for part in pieces_of(raw, wanted, self.size):
+                        yield RawKeyedSplit(subtask.index, raw, part)
+
+    def _parts(self, handle: KeyedStateHandle) -> Iterator[tuple[KeyGroupRange, Share]]:
+        start = handle.key_groups.start
+        sizes, largest = self._sizes(handle)
+        for wanted in self.key_filter.parts(handle.key_groups):
+            for is_large, run in groupby(
+                wanted, lambda group: bool(sizes[group - start] > largest)
+            ):
+                groups = list(run)
+                if is_large:
+                    for group in groups:
+                        yield from self._shares(group, int(sizes[group - start]))
+                else:
+                    part = KeyGroupRange(groups[0], groups[-1])
+                    for piece in even_pieces(part, sizes[part.start - start :], self.size):
+                        yield piece, WHOLE
+
+    def _shares(self, group: int, size: int) -> Iterator[tuple[KeyGroupRange, Share]]:
+        count = min(max(1, -(-size // self.size)), MAX_SHARES)
+        for index in range(count):
+            yield KeyGroupRange(group, group), Share(index, count)
+
+    def _sizes(self, handle: KeyedStateHandle) -> tuple[Sizes, int]:
+        """The bytes of each key group of a handle, and those of the largest that is not divided."""
+        sizes = key_group_sizes(handle)
+        largest = sys.maxsize if self.largest is None else self.largest
+        if isinstance(handle, KeyGroupsHandle):
+            # Entries of heap files are found only by decoding them.
+            is_canonical = handle.type is KeyedHandleType.CANONICAL_SAVEPOINT
+            return sizes, largest if is_canonical else sys.maxsize
+        few = max(_FEW_SPLITS * self.size, PORTION_SIZE)
+        if not isinstance(handle, IncrementalHandle) or sizes.sum() <= few:
+            return sizes, sys.maxsize
+        try:
+            with RocksDbState(self.directory, handle, self.operator.max_parallelism) as files:
+                return files.key_group_sizes(self.states, handle.key_groups), largest
+        except SavepointError:
+            # Whoever reads the tables says what is wrong with them.
+            return sizes, sys.maxsize
