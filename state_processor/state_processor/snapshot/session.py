@@ -31,6 +31,8 @@ _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
+    # A Python worker is on the machine of its Java. Rows take the shorter way.
+    "spark.python.unix.domain.socket.enabled": "true",
     # What never leaves the machine is written faster than it is compressed.
     "spark.shuffle.compress": "false",
     # 200 by default, each of which starts workers: too many for one machine.
