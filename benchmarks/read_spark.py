@@ -18,12 +18,13 @@ import os
 import shutil
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from customers import NAME_SIZE, TABLE
 from make_savepoint import FORMS, BenchmarkSavepoint
-from measure import CORES, cpu_seconds, descendants, installed_flink, is_worker, options_parser
+from measure import CORES, cpu_seconds, descendants, installed_flink, options_parser
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from state_processor import Savepoint, local_session
@@ -31,7 +32,6 @@ from state_processor import Savepoint, local_session
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -90,7 +90,6 @@ class Source:
         format: Spark's name of the data source.
         path: The savepoint or file.
         options: Those of the data source.
-        prunes: Whether Spark prunes its columns and reads what a condition on the key needs.
     """
 
     name: str
@@ -191,11 +190,15 @@ class Parts:
 
 
 def cpu_times() -> tuple[float, float]:
-    """Of Java, and of all Python workers."""
-    own, java, *others = descendants(os.getpid())
-    assert own == os.getpid()
-    workers = [process for process in others if is_worker(process)]
-    return cpu_seconds(java), sum(map(cpu_seconds, workers))
+    """Of Java, and of all Python processes but this one."""
+    java = python = 0.0
+    for process in descendants(os.getpid()):
+        name = Path(f"/proc/{process}/comm").read_text(encoding="ascii", errors="replace").strip()
+        if name == "java":
+            java += cpu_seconds(process)
+        elif process != os.getpid():
+            python += cpu_seconds(process)
+    return java, python
 
 
 def sources(spark: SparkSession, options: argparse.Namespace, keys: int) -> list[Source]:
