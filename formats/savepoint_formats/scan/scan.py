@@ -6,7 +6,7 @@ other, so that any number of processes may read them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.metadata.references import COORDINATOR
 from savepoint_formats.printable import did_you_mean
+from savepoint_formats.scan.counting import rows_in
 from savepoint_formats.scan.filter import KeyFilter
 from savepoint_formats.scan.keyed_plan import KeyedPlan
 from savepoint_formats.scan.merged_columns import MergedColumns, merge_of, mergeable_states
@@ -209,15 +210,7 @@ class TableScan(TableResults):
         Example:
             >>> savepoint.scan("summarize.keyed_state").count()
         """
-        splits = self.splits()
-        if self.kind in {StateKind.OPERATOR_LIST, StateKind.UNION_LIST}:
-            (state,) = self.table.states
-            lists = [split for split in splits if isinstance(split, OperatorStateSplit)]
-            return sum(split.element_count(state.name) for split in lists)
-        names = [column.name for column in self.table.columns]
-        column = KEY if KEY in names else names[0]
-        scan = replace(self, options=replace(self.options.of_columns((column,)), merge=None))
-        return sum(batch.num_rows for split in splits for batch in scan.read(split))
+        return sum(rows_in(self, split) for split in self.splits())
 
     @property
     def full_name(self) -> str:

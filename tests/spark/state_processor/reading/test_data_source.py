@@ -5,16 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.errors import PySparkException
-from support.sample_rows import Sample, in_order, told, with_columns
+from support.sample_rows import Sample, copy_of, file_of, in_order, told, with_columns
 
-from state_processor import Savepoint
+from state_processor import Savepoint, StateFileNotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -238,3 +239,41 @@ class TestConditions:
         frame = keyed_state(spark, keys='["", " "]')
         assert [row.key for row in frame.where("key = ' '").collect()] == [" "]
         assert frame.where("key = '0'").collect() == []
+
+
+def test_a_limit_reads_no_more_than_the_first_rows(spark: SparkSession, tmp_path: Path) -> None:
+    damaged = copy_of(CURRENCY, tmp_path)
+    for subtask in range(2):
+        file = file_of(damaged, f"summarize {subtask}: keyed state")
+        file.write_bytes(file.read_bytes()[:-20] + b"\xff" * 20)
+    options = {"table": "summarize.keyed_state", "uids": "summarize", "portionSize": "64"}
+    frame = spark.read.format("savepoint").options(**options).load(damaged.path)
+    with pytest.raises(PySparkException, match="a key or value of -1 bytes"):
+        frame.collect()
+    assert len(frame.take(2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("table", "options"),
+    [
+        ("stateful.keyed_state", {}),
+        ("stateful.keyed_state", {"flat": "memos", "split_size": 5000}),
+        ("stateful.timers", {"key_groups": "0-149"}),
+        ("buffer.elements", {}),
+    ],
+)
+def test_tasks_count_the_rows_that_a_scan_gives(
+    spark: SparkSession, table: str, options: dict[str, Any]
+) -> None:
+    loaded = Savepoint.load(spark, STATES.path, uids=STATES.uids)
+    read = {name: value for name, value in options.items() if name != "split_size"}
+    expected = loaded.scan(table, **read).to_arrow().num_rows
+    assert loaded.count_rows(table, **options) == expected > 0
+
+
+def test_a_count_of_what_is_damaged_says_what_it_is(spark: SparkSession, tmp_path: Path) -> None:
+    damaged = copy_of(CURRENCY, tmp_path)
+    file_of(damaged, "summarize 1: keyed state").unlink()
+    loaded = Savepoint.load(spark, damaged.path)
+    with pytest.raises(StateFileNotFoundError, match="subtask 1"):
+        loaded.count_rows("summarize.keyed_state")
