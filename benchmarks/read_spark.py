@@ -119,6 +119,11 @@ def queries(keys: int) -> list[Query]:
         options = {"keys": f"[{key}]"} if source.format == "savepoint" else {}
         return list(source.frame(spark, **options).where(f"key = {key}").first() or ())
 
+    def counted(spark: SparkSession, source: Source) -> list[Any]:
+        if source.format != "savepoint":
+            return [source.frame(spark).count()]
+        return [Savepoint.load(spark, str(source.path)).count_rows(TABLE)]
+
     total = keys * (keys + 1) // 2
     return [
         (
@@ -127,6 +132,7 @@ def queries(keys: int) -> list[Query]:
             [keys, total, keys * NAME_SIZE],
         ),
         ("`count(*)`", lambda spark, source: [source.frame(spark).count()], [keys]),
+        ("the same, `count_rows`", counted, [keys]),
         (
             "sum of a column",
             lambda spark, source: list(source.frame(spark).selectExpr("sum(count)").first() or ()),
