@@ -32,6 +32,7 @@ from savepoint_formats.locations.file_io import METADATA_FILE, SnapshotDirectory
 from savepoint_formats.locations.location import Location
 from savepoint_formats.metadata import CheckpointMetadata, KeyGroupsStream, RelativeFile
 from savepoint_formats.metadata.references import stream_references
+from savepoint_formats.new_snapshot.multipart_file import assemble, is_copied_by_store
 from savepoint_formats.new_snapshot.new_file import NewFile, writing_errors
 from savepoint_formats.new_snapshot.signs_of_life import is_sign, living, sign_of_life
 from savepoint_formats.new_snapshot.synced import sync, sync_directories
@@ -200,7 +201,9 @@ class NewSnapshot:
 
     def copies_from(self, file: Location) -> bool:
         """Whether ``assembled`` takes ranges of a file."""
-        return self.is_local and bool(file.filesystem.type_name == "local")
+        if self.is_local:
+            return bool(file.filesystem.type_name == "local")
+        return is_copied_by_store(file.filesystem, self.location.filesystem)
 
     def assembled(self, name: str, head: bytes, ranges: Sequence[StoredRange]) -> str:
         """Writes a file of ranges of others, whose bytes the file system copies by itself.
@@ -217,6 +220,10 @@ class NewSnapshot:
             SavepointError: The file system does not let it.
             TruncatedError: A file has become shorter.
         """
+        if not self.is_local:
+            path = unused_name(name, self.write_id)
+            assemble(self._below(path), head, ranges)
+            return path
         with self.create(name) as file:
             file.write(head)
             for stored in ranges:

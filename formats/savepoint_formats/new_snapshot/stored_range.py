@@ -26,3 +26,11 @@ class StoredRange:
     def is_followed_by(self, other: StoredRange) -> bool:
         """Whether the other one begins where this one ends."""
         return self.location == other.location and self.start + self.size == other.start
+
+    def first(self, size: int) -> StoredRange:
+        """So many bytes from its beginning."""
+        return StoredRange(self.location, self.start, size)
+
+    def behind(self, size: int) -> StoredRange:
+        """What follows so many bytes of it."""
+        return StoredRange(self.location, self.start + size, self.size - size)

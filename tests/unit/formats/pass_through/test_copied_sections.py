@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.sample_rows import Sample, copy_of
 
-from savepoint_formats.errors import TruncatedError
+from savepoint_formats.errors import SavepointError, TruncatedError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.locations.location import Location
 from savepoint_formats.metadata import KeyGroupsHandle, RelativeFile
+from savepoint_formats.new_snapshot import multipart_file
 from savepoint_formats.new_snapshot.directory import NewSnapshot
+from savepoint_formats.new_snapshot.stored_range import StoredRange
 from savepoint_formats.pass_through.copied_sections import StoredSections
 from savepoint_formats.pass_through.stored_states import StoredStates
 from savepoint_formats.snapshots import SerializerEntry
 from savepoint_formats.state_files.canonical_file import CanonicalFile
 from savepoint_formats.state_files.header import KeyedBackendHeader
+from state_processor import Savepoint
 from state_processor.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
+    from pyarrow import fs
+    from support.s3_server import S3Server
+
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
     from state_processor.snapshot.operator import Operator
@@ -187,3 +196,83 @@ def test_a_file_that_is_cut_meanwhile_is_an_error_and_leaves_nothing(tmp_path: P
     with pytest.raises(TruncatedError, match="expected 1 bytes more"):
         sections.write(target, "keyed", header_of(operator), key_groups)
     assert list(Path(target.location.path).iterdir()) == []
+
+
+@pytest.fixture
+def requests(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """The requests by which files are put together."""
+    counted: Counter[str] = Counter()
+    make = multipart_file.client_of
+
+    def counting(filesystem: fs.S3FileSystem) -> Any:
+        client = make(filesystem)
+        client.meta.events.register(
+            "before-call.s3", lambda model, **_: counted.update([model.name])
+        )
+        return client
+
+    monkeypatch.setattr(multipart_file, "client_of", counting)
+    return counted
+
+
+@pytest.mark.parametrize(
+    ("sizes", "sent", "copied"),
+    [
+        ((1_000_000,), 1, 0),
+        ((12 << 20,), 1, 1),
+        ((12 << 20, 12 << 20), 1, 2),
+        ((12 << 20, 1000, 12 << 20), 2, 2),
+        ((12 << 20, 1000), 2, 1),
+    ],
+)
+def test_a_store_copies_long_ranges_by_itself(
+    s3_server: S3Server, requests: Counter[str], sizes: tuple[int, ...], sent: int, copied: int
+) -> None:
+    bucket, data = s3_server.bucket(f"ranges-{sent}-{copied}-{len(sizes)}"), random_bytes()
+    s3_server.put(bucket, "stored", data)
+    target = NewSnapshot.at(s3_server.uri(bucket, "out"))
+    stored = Location(target.location.filesystem, f"{bucket}/stored")
+    assert target.copies_from(stored)
+    ranges = [StoredRange(stored, 7 * place, size) for place, size in enumerate(sizes)]
+    path = target.assembled("keyed", b"head", ranges)
+    expected = b"head" + b"".join(data[of.start : of.start + of.size] for of in ranges)
+    with target.open(path) as file:
+        assert file.read() == expected
+    assert requests == {
+        "CreateMultipartUpload": 1,
+        "UploadPart": sent,
+        **({"UploadPartCopy": copied} if copied else {}),
+        "CompleteMultipartUpload": 1,
+    }
+
+
+def random_bytes() -> bytes:
+    return random.Random(7).randbytes(13 << 20)
+
+
+def test_a_store_has_the_sections_of_the_general_path(s3_server: S3Server, tmp_path: Path) -> None:
+    sample, bucket = SAMPLES[1], s3_server.bucket("sections")
+    folder = Path(sample.path)
+    for file in folder.iterdir():
+        s3_server.put(bucket, f"in/{file.name}", file.read_bytes())
+    operator = Savepoint.open(s3_server.uri(bucket, "in"), uids=sample.uids).operator("stateful")
+    sections, target = sections_in(operator), NewSnapshot.at(s3_server.uri(bucket, "out"))
+    assert sections is not None
+    assert sections.can_be_copied_to(target)
+    assert not sections.can_be_copied_to(NewSnapshot.at(str(tmp_path / "out")))
+    key_groups = KeyGroupRange.of_subtask(1, 3, operator.record.max_parallelism)
+    path, made = sections.write(target, "keyed", header_of(operator), key_groups)
+    with target.open(path) as stored:
+        assert (stored.read(), made) == by_general_path(operator, key_groups)
+
+
+def test_a_store_that_refuses_a_part_keeps_nothing(s3_server: S3Server) -> None:
+    bucket = s3_server.bucket("refused")
+    target = NewSnapshot.at(s3_server.uri(bucket, "out"))
+    gone = StoredRange(Location(target.location.filesystem, f"{bucket}/gone"), 0, 12 << 20)
+    with pytest.raises(
+        SavepointError, match=r"refused/out/keyed-.* can't be written: .*UploadPartCopy"
+    ):
+        target.assembled("keyed", b"x" * (6 << 20), [gone])
+    assert s3_server.keys(bucket) == set()
+    assert "Uploads" not in s3_server.client.list_multipart_uploads(Bucket=bucket)
