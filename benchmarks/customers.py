@@ -32,18 +32,45 @@ _STRIDE = 2**31 - 1
 
 _ROW_GROUP = 1 << 18
 
+KINDS = LONG, STRING, STRUCT = "long", "string", "struct"
+"""Of keys: the number, a text of 20 characters that ends with it, or a tuple of it and a short text."""
+
 Totals = tuple[int, int, int]
 
 
-def make_parquet(path: Path, keys: int) -> None:
+def make_parquet(path: Path, keys: int, kind: str = LONG) -> None:
     """Writes all rows to a Parquet file, if it is not there."""
     if path.exists():
         return
     numbers = pa.array(np.arange(keys) * _STRIDE % keys)
-    columns = {"key": numbers, "count": pc.add(numbers, 1), "name": names(numbers)}
+    columns = {**_key_columns(numbers, kind), "count": pc.add(numbers, 1), "name": names(numbers)}
     draft = path.with_suffix(".draft")
     pq.write_table(pa.table(columns), draft, row_group_size=_ROW_GROUP)
     draft.rename(path)
+
+
+def _key_columns(numbers: pa.Array, kind: str) -> dict[str, pa.Array]:
+    """The columns that keys of a kind are made of."""
+    if kind == STRING:
+        return {"key": names(numbers)}
+    regions = pc.binary_join_element_wise(
+        "region-", pc.utf8_slice_codeunits(names(numbers), 17), ""
+    )
+    return {"key": numbers, "region": regions} if kind == STRUCT else {"key": numbers}
+
+
+def key_columns(kind: str) -> tuple[str, ...]:
+    """Their names; a tuple of Flink's is made of several."""
+    return ("key", "region") if kind == STRUCT else ("key",)
+
+
+def _numbers_of(keys: pa.Array) -> pa.Array:
+    """The numbers that keys of any kind were made of."""
+    if pa.types.is_struct(keys.type):
+        return keys.field(0)
+    if pa.types.is_string(keys.type) or pa.types.is_large_string(keys.type):
+        return pc.utf8_slice_codeunits(keys, 9).cast(pa.int64())
+    return keys
 
 
 def names(keys: pa.Array) -> pa.Array:
@@ -82,7 +109,7 @@ def verify(path: Path, keys: int) -> None:
     numbers_of_splits = []
     for split in scan.splits():
         for batch in scan.read(split):
-            numbers = batch["key"]
+            numbers = _numbers_of(batch["key"])
             of_count = pc.all(pc.equal(batch["count"], pc.add(numbers, 1)), skip_nulls=False)
             of_name = pc.all(pc.equal(batch["name"], names(numbers)), skip_nulls=False)
             if not (of_count.as_py() and of_name.as_py()):

@@ -77,7 +77,9 @@ class Measurement:
         processes = {process: peak_memory(process) for process in descendants(os.getpid())}
         workers = [size for process, size in processes.items() if is_worker(process)]
         spark.stop()
-        return replace(measurement, task_memory=max(workers), all_memory=sum(processes.values()))
+        return replace(
+            measurement, task_memory=max(workers, default=0), all_memory=sum(processes.values())
+        )
 
     def least(self, other: Measurement) -> Measurement:
         """The less of each; of memory the more."""
@@ -198,9 +200,14 @@ def measuring_parser(description: str | None, who: list[str]) -> argparse.Argume
     return parser
 
 
+def pin() -> None:
+    """Has this process, and all that it starts, take two cores."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
+
+
 def installed_flink(options: argparse.Namespace) -> Flink:
     """Flink, fetched and compiled against if it is not there; pins all to the same cores."""
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
+    pin()
     flink = Flink(options.folder / f"flink-{VERSION}", CORES, options.heap)
     flink.install()
     return flink

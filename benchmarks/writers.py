@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from state_processor import Savepoint
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from peer.flink import Backend
@@ -39,6 +39,7 @@ class Task:
         java: The class of ``peer`` that writes savepoints to folders.
         arguments: The arguments of that class, for folders separated by commas.
         write: Writes one to a path; picklable.
+        floors: What else is done with the same rows by Spark, by name, to compare with; as ``write``.
     """
 
     keys: int
@@ -47,18 +48,24 @@ class Task:
     java: str
     arguments: Callable[[str], list[str]]
     write: Callable[[SparkSession, str], object]
+    floors: Mapping[str, Callable[[SparkSession, str], object]] = field(default_factory=dict)
 
     def by_flink(self, flink: Flink, backend: Backend, paths: Sequence[Path]) -> Measurement:
         """Writes all savepoints in one JVM, a job each."""
         folders = ",".join(path.as_uri() for path in paths)
         peer = replace(flink, parallelism=self.parallelism)
-        return Measurement.of_flink(peer.run(self.java, self.arguments(folders), backend))
+        run = peer.run(self.java, self.arguments(folders), backend)
+        for path in paths:
+            self.verify(path)
+        return Measurement.of_flink(run)
 
-    def by_spark(self, flink: Flink, paths: Sequence[Path]) -> Measurement:
-        """Writes all savepoints in one session; has Flink read the last one."""
-        write = partial(_write, self.write, [str(path) for path in paths])
-        measurement = in_fresh_process(Measurement.of_spark, write, len(paths) - 1)
-        read_by_flink(flink, paths[-1], self.keys, HASHMAP, runs=1)
+    def by_spark(self, flink: Flink | None, paths: Sequence[Path]) -> Measurement:
+        """Writes all savepoints in one session; has Flink read the last one, if it is there."""
+        measurement = _in_one_session(self.write, paths)
+        if flink is not None:
+            read_by_flink(flink, paths[-1], self.keys, HASHMAP, runs=1)
+        for path in paths:
+            self.verify(path)
         return measurement
 
     def verify(self, path: Path) -> None:
@@ -70,6 +77,13 @@ class Task:
         verify(path, self.keys)
 
 
+def _in_one_session(
+    write: Callable[[SparkSession, str], object], paths: Sequence[Path]
+) -> Measurement:
+    task = partial(_write, write, [str(path) for path in paths])
+    return in_fresh_process(Measurement.of_spark, task, len(paths) - 1)
+
+
 def _write(
     write: Callable[[SparkSession, str], object],
     paths: Sequence[str],
@@ -79,30 +93,42 @@ def _write(
     write(spark, paths[run])
 
 
-def report(title: str, task: Task, flink: Flink, options: argparse.Namespace) -> None:
-    """Measures one task, prints its table."""
-    measures = {
-        **{name: partial(task.by_flink, flink, backend) for name, backend in BACKENDS.items()},
-        SPARK: partial(task.by_spark, flink),
-    }
-    checked = {
-        name: partial(_checked, task, measures[name], options.folder, 1 + options.runs)
+def report(
+    title: str, task: Task, flink: Flink | None, options: argparse.Namespace
+) -> dict[str, Measurement]:
+    """Measures one task, prints its table.
+
+    Args:
+        title: What the table is called.
+        task: The task.
+        flink: Flink; None if it is not asked.
+        options: How often, and who.
+    """
+    measures: dict[str, Callable[[Sequence[Path]], Measurement]] = {}
+    if flink is not None:
+        for name, backend in BACKENDS.items():
+            measures[name] = partial(task.by_flink, flink, backend)
+    measures[SPARK] = partial(task.by_spark, flink)
+    for name, write in task.floors.items():
+        measures[name] = partial(_in_one_session, write)
+    chosen = {
+        name: partial(_measured, measures[name], options.folder, 1 + options.runs)
         for name in options.only
+        if name in measures
     }
-    measurements = alternating(checked, options.rounds)
+    measurements = alternating(chosen, options.rounds)
     sizes = " ".join(megabytes(measurement.size) for measurement in measurements.values())
     print_table(f"{title}: {task.keys:,} keys, {sizes} MB written", measurements, task.keys)
+    return measurements
 
 
-def _checked(
-    task: Task, measure: Callable[[Sequence[Path]], Measurement], folder: Path, count: int
+def _measured(
+    measure: Callable[[Sequence[Path]], Measurement], folder: Path, count: int
 ) -> Measurement:
-    """What it took to write savepoints, all of which were right."""
+    """What it took to write to so many new paths, with the size of what was written."""
     with _new_folder(folder / "written") as written:
         paths = [written / str(number) for number in range(count)]
         measurement = measure(paths)
-        for path in paths:
-            task.verify(path)
         return replace(measurement, size=size_of(paths[-1]))
 
 

@@ -45,6 +45,10 @@ PLOTS = (
         *(("ours s", "Flink s"), "seconds"),
     ),
     Plot(
+        *("scale", "More and more keys", ("savepoint", "keys", "what")),
+        *(("seconds of CPU",), "seconds of CPU"),
+    ),
+    Plot(
         *("commands", "Commands as whole processes", ("process",)),
         *(("canonical, cold", "RocksDB, cold"), "seconds of CPU"),
     ),
