@@ -1,8 +1,8 @@
 """The process that Spark's Python daemons are forked from, with all imported that workers need.
 
-It imports Spark's workers, Pandas, Arrow and what this package does in tasks, loads the machine
-code that this machine has kept, and waits for what ``daemon`` asks. It runs nothing else, and ends
-when the process that started it does.
+It imports Spark's workers, Arrow and what this package does in tasks, and waits for what ``daemon``
+asks. It runs nothing else, and ends when the process that started it does. Machine code that this
+machine has kept is loaded once Java has started, for until then each keeps the other waiting.
 
 ::
 
@@ -24,7 +24,6 @@ import time
 from state_processor.workers.daemon import NUMBER_SIZE, receive_request
 
 _MODULES = (
-    "pandas",
     "pyspark.daemon",
     "pyspark.worker",
     "pyspark.sql.worker.create_data_source",
@@ -36,6 +35,9 @@ _MODULES = (
     "state_processor.writing.run_encoding",
 )
 """What workers import sooner or later. It is of rooms that stand on this one, so it has names here."""
+
+# The daemons that look for data sources and make ours; rows are read by later ones.
+_DAEMONS_BEFORE_ROWS = 2
 
 # What Python and its libraries ask once, when they begin; the others are Spark's, for its processes.
 _ASKED = (b"PYTHON", b"LANG", b"LC_", b"NUMBA_", b"ARROW_", b"OMP_", b"OPENBLAS_", b"MKL_")
@@ -63,7 +65,6 @@ def _prepare() -> None:
     """Imports what workers need, and sets it apart from what they look through for garbage."""
     for name in _MODULES:
         importlib.import_module(name)
-    importlib.import_module("savepoint_formats.program.kernel.machine_code").load_kernels()
     gc.collect()
     gc.freeze()
 
@@ -75,6 +76,7 @@ def _request(listener: socket.socket, end: int) -> socket.socket | None:
     poller = select.poll()
     poller.register(listener, select.POLLIN)
     poller.register(end, select.POLLIN)
+    daemons = 0
     with listener:
         while end not in [descriptor for descriptor, _ in poller.poll()]:
             sender, _ = listener.accept()
@@ -83,7 +85,17 @@ def _request(listener: socket.socket, end: int) -> socket.socket | None:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 return sender
             sender.close()
+            daemons += 1
+            if daemons == _DAEMONS_BEFORE_ROWS:
+                _load_machine_code()
     return None
+
+
+def _load_machine_code() -> None:
+    """Loads what this machine has kept, with numba, and sets that apart, too."""
+    importlib.import_module("savepoint_formats.program.kernel.machine_code").load_kernels()
+    gc.collect()
+    gc.freeze()
 
 
 def _become_a_daemon(sender: socket.socket) -> None:

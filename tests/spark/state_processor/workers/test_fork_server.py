@@ -156,7 +156,8 @@ def test_spark_has_its_own_daemon_when_the_server_is_gone() -> None:
 def test_workers_of_a_session_find_all_imported(spark: SparkSession) -> None:
     def seen(_: object) -> Iterator[tuple[bool, bool, str]]:
         lines = Path(f"/proc/{os.getppid()}/cmdline").read_text(encoding="utf-8")
-        yield "fork_server" in lines, "numba" in sys.modules, os.environ["PYTHONHASHSEED"]
+        name = "state_processor.reading.data_source"
+        yield "fork_server" in lines, name in sys.modules, os.environ["PYTHONHASHSEED"]
 
     rows = spark.sparkContext.parallelize([1], 1).mapPartitions(seen).collect()
     assert rows == [(True, True, "0")]
