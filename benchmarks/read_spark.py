@@ -191,7 +191,8 @@ class Parts:
             planned - loaded,
             end - start,
             java_after - java,
-            python_after - python,
+            # A worker that has ended while nothing was asked of it took its time with it.
+            max(0.0, python_after - python),
         )
 
 
