@@ -82,8 +82,8 @@ No savepoint at hand has {unmet}. Tests of bytes hold these types; this page cla
 
 ## Python and PySpark
 
-`.ci/matrix` runs a selection of the tests on each pair, over Spark and Spark Connect; `.ci/matrix --small` a few of them, which
-CI does with the newest of both. Each pair has an environment of its own:
+`.ci/matrix` runs a selection of the tests on each pair, over Spark and Spark Connect; `.ci/matrix --small` runs a
+few tests without Spark, which CI does with the newest of both. Each pair has an environment of its own:
 
 ```bash
 .ci/matrix 3.11/4.1 3.11/4.2

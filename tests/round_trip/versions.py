@@ -30,7 +30,7 @@ def main(report: Path, kept: Path, tests_run: str) -> None:
         "failed": failed + errors,
         "skipped": skipped,
     }
-    keep([run], kept, "python", "pyspark")
+    keep([run], kept, "python", "pyspark", "tests")
 
 
 if __name__ == "__main__":
