@@ -68,7 +68,6 @@ class KeyRows:
         ends = np.ascontiguousarray(ends, np.int64)
         if starts.shape != ends.shape:
             raise ValueError(f"{len(starts)} starts and {len(ends)} ends")
-        self._make_room(len(starts))
         rows = np.empty(len(starts), np.int32)
         # Of many keys it does not matter how large they are: that is much work in any case.
         key_bytes = max(0, int((ends - starts).sum())) if len(starts) < _MANY_KEYS else 0
@@ -87,6 +86,7 @@ class KeyRows:
                 row_starts=self._starts.ctypes.data,
                 row_ends=self._ends.ctypes.data,
                 row_count=self._count,
+                row_room=len(self._starts),
                 table=self._table.ctypes.data,
                 places=len(self._table),
                 tabled=self._tabled,
@@ -96,17 +96,17 @@ class KeyRows:
             if status == REFUSED:
                 span = f"key {done} from {starts[done]} to {ends[done]}"
                 raise ValueError(f"{span}, outside of the chunk of {len(self._chunk)} bytes")
-            if status == FULL:
+            if status == FULL and self._count == len(self._starts):
+                self._make_room(len(starts) - done)
+            elif status == FULL:
                 self._enlarge_table(self._count + len(starts) - done)
         return rows
 
     def _make_room(self, count: int) -> None:
-        """For so many new rows."""
-        size = self._count + count
-        if size > len(self._starts):
-            size = max(size, 2 * self._count)
-            self._starts = _enlarged(self.key_starts, size)
-            self._ends = _enlarged(self.key_ends, size)
+        """For so many new rows; most states have the keys of the first, and need none."""
+        size = max(self._count + count, 2 * self._count)
+        self._starts = _enlarged(self.key_starts, size)
+        self._ends = _enlarged(self.key_ends, size)
 
     def _enlarge_table(self, rows: int) -> None:
         places = max(_LEAST_PLACES, 1 << (2 * rows).bit_length())

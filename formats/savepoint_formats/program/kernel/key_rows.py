@@ -47,7 +47,7 @@ class KeyRowsJob(NamedTuple):
     | key_bytes            | how many bytes their keys have, all together                  |
     | rows                 | i32 per entry, to fill                                        |
     | row_starts, row_ends | i64 per row: its key, to append to                            |
-    | row_count            | rows so far                                                   |
+    | row_count, row_room  | rows so far, and how many there is room for                   |
     | table, places        | i64 each: hash << 32 and row, or EMPTY; a power of two of     |
     |                      | them, or 0 if there is no table yet                           |
     | tabled               | how many rows are in the table                                |
@@ -66,6 +66,7 @@ class KeyRowsJob(NamedTuple):
     row_starts: int
     row_ends: int
     row_count: int
+    row_room: int
     table: int
     places: int
     tabled: int
@@ -82,8 +83,8 @@ def assign_rows(job: KeyRowsJob) -> tuple[int, int, int, int, int]:
     """Gives each entry its row.
 
     Returns:
-        The status (FULL if the table is too small, REFUSED if a key is not within the data), the
-        next entry, how many rows there are, how many of them are in the table, and whether they
+        The status (FULL if there is no room for another row, or the table is too small; REFUSED if
+        a key is not within the data), the next entry, how many rows there are, how many of them are in the table, and whether they
         are sorted.
     """
     row_count, tabled, are_sorted = job.row_count, job.tabled, job.are_sorted
@@ -98,6 +99,8 @@ def assign_rows(job: KeyRowsJob) -> tuple[int, int, int, int, int]:
         if row >= row_count or not _is_key_of(job, row, start, size):
             row = last
             if last == EMPTY or not _is_key_of(job, row, start, size):
+                if row_count == job.row_room:
+                    return FULL, index, row_count, tabled, are_sorted
                 if are_sorted and (row_count == 0 or _is_above(job, row_count - 1, start, size)):
                     row = row_count
                 else:
