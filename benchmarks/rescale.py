@@ -54,13 +54,19 @@ def read_and_write(source: str, size: int, _: SparkSession, path: str) -> None:
     """Reads into Arrow, and writes as many bytes as a canonical savepoint has."""
     Path(path).mkdir()
     places = [f"{path}/{number}" for number in range(CORES)]
-    tuple(_readers().map(partial(_read_half, source), range(CORES)))
-    tuple(_readers().map(partial(_write_bytes, size // CORES), places))
+    _load(source)
+    # Processes that are kept would outlive this one, which waits for them.
+    with ProcessPoolExecutor(CORES, mp_context=get_context("fork")) as pool:
+        tuple(pool.map(partial(_read_half, source), range(CORES)))
+        tuple(pool.map(partial(_write_bytes, size // CORES), places))
 
 
 @cache
-def _readers() -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(CORES, mp_context=get_context("spawn"))
+def _load(source: str) -> None:
+    """Has machine code be loaded, which processes that are forked have then."""
+    scan = Savepoint.open(source).scan(TABLE)
+    for _ in scan.read(scan.splits()[0]):
+        pass
 
 
 def _read_half(source: str, number: int) -> None:
