@@ -24,6 +24,7 @@ from savepoint_formats.errors import (
     UnreachableError,
 )
 from savepoint_formats.locations.location import Location, is_local
+from savepoint_formats.locations.opened_files import OpenedFile
 from savepoint_formats.locations.own_directories import OwnDirectories, is_below, real_path
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.locations.stores import (
@@ -69,6 +70,7 @@ class StateFile:
         is_own: Whether it lies in a directory of the savepoint's own, or one that is allowed.
         problem: Why it was not followed, if that is why there is no location.
         declared_size: Bytes of the whole file as its handle says; None if the handle does not say.
+        opened: What reads it.
     """
 
     path: str
@@ -79,6 +81,7 @@ class StateFile:
     is_own: bool = True
     problem: str = ""
     declared_size: int | None = None
+    opened: OpenedFile = field(default_factory=OpenedFile, compare=False, repr=False)
 
     @property
     def local_path(self) -> str | None:
@@ -119,12 +122,12 @@ class StateFile:
         if self.data is not None:
             return self.data[start:end]
         limit = self.size if end is None else end if self.size is None else min(end, self.size)
-        with self._opened() as file:
+        with self._opened(self.opened) as file:
             # A damaged handle may lead anywhere, and memory is taken for all that is asked for.
             first = min(self.start + start, file.size())
             left = file.size() - first
-            file.seek(first)
-            return bytes(file.read(left if limit is None else min(max(limit - start, 0), left)))
+            size = left if limit is None else min(max(limit - start, 0), left)
+            return bytes(file.read_at(size, first))
 
     def chunks(self, size: int) -> Iterator[pa.Buffer]:
         """The bytes of a file, so many at a time, for who is to pass them on.
@@ -134,7 +137,7 @@ class StateFile:
             UnreachableError: It can't be read.
             TruncatedError: It ends before the piece does.
         """
-        with self._opened() as file:
+        with self._opened(OpenedFile()) as file:
             end = file.size() if self.size is None else self.start + self.size
             file.seek(self.start)
             while file.tell() < end:
@@ -144,13 +147,13 @@ class StateFile:
                 yield chunk
 
     @contextmanager
-    def _opened(self) -> Iterator[pa.NativeFile]:
+    def _opened(self, opened: OpenedFile) -> Iterator[pa.NativeFile]:
         """The whole file, whatever piece of it is meant."""
         if self.location is None:
             raise self._missing()
         with reading_errors(self.path):
             try:
-                with self.location.filesystem.open_input_file(self.location.path) as file:
+                with opened.reading(self.location) as file:
                     yield file
             except FileNotFoundError as error:
                 raise self._missing() from error

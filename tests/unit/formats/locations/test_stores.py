@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import pickle
 import socket
 import subprocess
 import sys
@@ -11,7 +13,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from savepoint_formats.errors import NotASavepointError, SavepointError, UnreachableError
+from savepoint_formats.errors import (
+    NotASavepointError,
+    SavepointError,
+    StateFileNotFoundError,
+    UnreachableError,
+)
 from savepoint_formats.locations import stores
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.location import Location
@@ -128,3 +135,21 @@ def test_a_store_is_asked_by_the_path_that_is_meant(s3_server: S3Server) -> None
 )
 def test_schemes_of_the_same_store_are_the_same(uri: str, scheme: str) -> None:
     assert scheme_of(uri) == scheme
+
+
+def test_a_file_of_a_store_is_opened_once_for_all_of_its_ranges(
+    s3_server: S3Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    bucket = s3_server.bucket("ranges")
+    s3_server.put(bucket, "sp/_metadata", b"")
+    s3_server.put(bucket, "sp/state", bytes(range(100)))
+    file = SnapshotDirectory.of(s3_server.uri(bucket, "sp")).file(RelativeFile("state", 100))
+    caplog.clear()
+    with caplog.at_level(logging.INFO, "werkzeug"):
+        assert [file.read(start, start + 2) for start in (0, 50, 99)] == [b"\0\1", b"23", b"c"]
+    requests = [record.getMessage() for record in caplog.records]
+    assert [sum(method in line for line in requests) for method in ("HEAD", "GET")] == [1, 3]
+    assert pickle.loads(pickle.dumps(file)).read(98) == b"bc"
+    s3_server.client.delete_object(Bucket=bucket, Key="sp/state")
+    with pytest.raises(StateFileNotFoundError):
+        file.read(0, 2)
