@@ -126,9 +126,15 @@ def sample(name: str) -> Original:
 
 
 def samples() -> Iterator[Original]:
-    """All of them."""
+    """Those that a Flink restores from where they lie.
+
+    Checkpoints name files by absolute paths. Kryo 2 can't read lists that Java does not let it
+    fill, which the objects of Flink 1 have.
+    """
     for path in sorted(SAMPLES.glob("*-*-*-*")):
-        yield sample(path.name)
+        is_checkpoint = not (path / "_metadata").is_file()
+        if not is_checkpoint and not path.name.startswith("objects-1."):
+            yield sample(path.name)
 
 
 def of_corpus(corpus: Path) -> Iterator[Original]:
