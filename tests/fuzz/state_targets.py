@@ -16,7 +16,7 @@ from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.checks.rocksdb_manifest import live_tables
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.ranges import prefix_size
-from savepoint_formats.locations.file_io import StateFile
+from savepoint_formats.locations.state_file import StateFile
 from savepoint_formats.metadata import (
     ChangelogHandle,
     CheckpointMetadata,

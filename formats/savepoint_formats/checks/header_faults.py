@@ -28,7 +28,8 @@ from savepoint_formats.tables.catalog import base_handles, raw_keyed_handle
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle, OperatorStateHandle, SubtaskState
     from savepoint_formats.metadata.keyed_handles import BaseHandle
 

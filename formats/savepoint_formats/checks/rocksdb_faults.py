@@ -20,7 +20,8 @@ from savepoint_formats.state_files.rocksdb.sst_blocks import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import IncrementalHandle
     from savepoint_formats.state_files.rocksdb.sst import BlockIndex
 

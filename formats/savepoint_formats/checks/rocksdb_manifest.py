@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.locations.file_io import StateFile
+    from savepoint_formats.locations.state_file import StateFile
 
 _BLOCK_SIZE = 32 << 10
 _RECORD_HEAD = 7

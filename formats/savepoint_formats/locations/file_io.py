@@ -8,25 +8,16 @@ where the same tail of its path lies beside, or above, the directory.
 from __future__ import annotations
 
 import posixpath
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
-import pyarrow as pa
 from pyarrow import fs
 
-from savepoint_formats.errors import (
-    FormatError,
-    NotASavepointError,
-    SavepointNotFoundError,
-    StateFileNotFoundError,
-    TruncatedError,
-    UnreachableError,
-)
+from savepoint_formats.errors import NotASavepointError, SavepointNotFoundError, UnreachableError
 from savepoint_formats.locations.location import Location, is_local
-from savepoint_formats.locations.opened_files import OpenedFile
 from savepoint_formats.locations.own_directories import OwnDirectories, is_below, real_path
 from savepoint_formats.locations.path_rules import PathRules
+from savepoint_formats.locations.state_file import StateFile
 from savepoint_formats.locations.stores import (
     path_in_store,
     path_of,
@@ -55,117 +46,6 @@ MAX_METADATA_SIZE = 1 << 30
 # A checkpoint is <base>/<job>/chk-<n>; its files lie in <job>/shared, <job>/taskowned, or in a
 # sibling of <job>. Higher up, a file of the same tail would be another job's.
 _ANCESTORS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class StateFile:
-    """A file, or a piece of one, that a handle leads to.
-
-    Attributes:
-        path: Its path, or the name of inline bytes; what errors and listings show.
-        data: The bytes, if they lie in ``_metadata``.
-        location: Where it is, if it is a file that is there.
-        start: First byte of the piece.
-        size: Bytes of the piece; None = to the end of the file.
-        is_own: Whether it lies in a directory of the savepoint's own, or one that is allowed.
-        problem: Why it was not followed, if that is why there is no location.
-        declared_size: Bytes of the whole file as its handle says; None if the handle does not say.
-        opened: What reads it.
-    """
-
-    path: str
-    data: bytes | None = None
-    location: Location | None = None
-    start: int = 0
-    size: int | None = None
-    is_own: bool = True
-    problem: str = ""
-    declared_size: int | None = None
-    opened: OpenedFile = field(default_factory=OpenedFile, compare=False, repr=False)
-
-    @property
-    def local_path(self) -> str | None:
-        """Where it is on this machine, if it is a whole file there."""
-        if self.location is None or self.start or self.data is not None:
-            return None
-        is_here = isinstance(self.location.filesystem, fs.LocalFileSystem)
-        return self.location.path if is_here else None
-
-    def length(self) -> int:
-        """The number of bytes that there have to be; a file may be cut, which reading tells.
-
-        Raises:
-            StateFileNotFoundError: The file is gone.
-            FormatError: It is longer than its handle says.
-        """
-        if self.data is not None:
-            return len(self.data)
-        if self.size is not None:
-            return self.size
-        size = None if self.location is None else self.location.file_size()
-        if size is None:
-            raise self._missing()
-        if self.declared_size is None:
-            return size
-        if size > self.declared_size:
-            message = f"{size} bytes in the file, expected {self.declared_size} as its handle says"
-            raise FormatError(message, self.path, self.declared_size)
-        return self.declared_size
-
-    def read(self, start: int = 0, end: int | None = None) -> bytes:
-        """The bytes from ``start`` to ``end``, or as many as there are.
-
-        Raises:
-            StateFileNotFoundError: The file is gone.
-            UnreachableError: It can't be read.
-        """
-        if self.data is not None:
-            return self.data[start:end]
-        limit = self.size if end is None else end if self.size is None else min(end, self.size)
-        with self._opened(self.opened) as file:
-            # A damaged handle may lead anywhere, and memory is taken for all that is asked for.
-            first = min(self.start + start, file.size())
-            left = file.size() - first
-            size = left if limit is None else min(max(limit - start, 0), left)
-            return bytes(file.read_at(size, first))
-
-    def chunks(self, size: int) -> Iterator[pa.Buffer]:
-        """The bytes of a file, so many at a time, for who is to pass them on.
-
-        Raises:
-            StateFileNotFoundError: The file is gone.
-            UnreachableError: It can't be read.
-            TruncatedError: It ends before the piece does.
-        """
-        with self._opened(OpenedFile()) as file:
-            end = file.size() if self.size is None else self.start + self.size
-            file.seek(self.start)
-            while file.tell() < end:
-                chunk = file.read_buffer(min(size, end - file.tell()))
-                if not chunk.size:
-                    raise TruncatedError("the file ends here", self.path, file.tell())
-                yield chunk
-
-    @contextmanager
-    def _opened(self, opened: OpenedFile) -> Iterator[pa.NativeFile]:
-        """The whole file, whatever piece of it is meant."""
-        if self.location is None:
-            raise self._missing()
-        with reading_errors(self.path):
-            try:
-                with opened.reading(self.location) as file:
-                    yield file
-            except FileNotFoundError as error:
-                raise self._missing() from error
-
-    def _missing(self) -> StateFileNotFoundError:
-        if self.problem:
-            message = f"{self.path} is not read: {self.problem}; or copy it beside _metadata"
-            return StateFileNotFoundError(message)
-        return StateFileNotFoundError(
-            f"{self.path} does not exist, nor does a file of its name beside _metadata;"
-            " copy it there, or restore it where it was"
-        )
 
 
 @dataclass(slots=True)

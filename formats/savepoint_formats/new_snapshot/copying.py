@@ -30,8 +30,9 @@ from savepoint_formats.state_files.recognition import expect_kind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
+    from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.locations.location import Location
+    from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import OperatorState, PlainStream
     from savepoint_formats.new_snapshot.directory import NewSnapshot
 

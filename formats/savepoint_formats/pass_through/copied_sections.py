@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from savepoint_formats.key_groups.ranges import KeyGroupRange
-    from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.new_snapshot.directory import NewSnapshot
     from savepoint_formats.state_files.sections import Section

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from savepoint_formats.entries.entry_spans import Part
     from savepoint_formats.entries.frames import Frames
     from savepoint_formats.key_groups.ranges import KeyGroupRange, Share
-    from savepoint_formats.locations.file_io import StateFile
+    from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.state_files.header import KeyedBackendHeader
 

@@ -49,7 +49,8 @@ from savepoint_formats.values.values import ValueReader
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata.changes_handles import ChangesHandle, InMemoryChanges
     from savepoint_formats.metadata.keyed_handles import ChangelogHandle
     from savepoint_formats.metadata.stream_handles import PlainStream

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from savepoint_formats.bytes.data_view import DataOutputView
     from savepoint_formats.layout import Layout
-    from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata.keyed_handles import BaseHandle
     from savepoint_formats.metadata.operator_handles import OperatorStateHandle
     from savepoint_formats.snapshots import TypeSerializerSnapshot

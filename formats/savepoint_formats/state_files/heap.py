@@ -26,7 +26,7 @@ from savepoint_formats.errors import TruncatedError
 from savepoint_formats.state_files.sections import read_sections
 
 if TYPE_CHECKING:
-    from savepoint_formats.locations.file_io import StateFile
+    from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.state_files.sections import Section
 
 _KEY_GROUP_SIZE = 4

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.key_groups.ranges import KeyGroupRange
-    from savepoint_formats.locations.file_io import StateFile
+    from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.state_files.heap_borders import HeapState
     from savepoint_formats.state_files.sections import Section

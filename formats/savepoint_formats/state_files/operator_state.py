@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.locations.file_io import StateFile
+    from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import PlainStream
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.canonical_file import Output

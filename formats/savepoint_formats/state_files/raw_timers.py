@@ -52,7 +52,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from savepoint_formats.layout import KryoClass
-    from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle, PlainStream
     from savepoint_formats.state_files.sections import Section
     from savepoint_formats.values.kryo.dialect import KryoDialect

@@ -38,7 +38,7 @@ from savepoint_formats.state_files.header import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_formats.locations.file_io import StateFile
+    from savepoint_formats.locations.state_file import StateFile
 
 # A name of a class or of a state, which is all that is looked at, may have 64 KiB.
 _HEAD_SIZE = 1 << 17

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from savepoint_formats.key_groups.ranges import KeyGroupRange
-    from savepoint_formats.locations.file_io import StateFile
+    from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import KeyGroupRangeOffsets
 
 NOTHING_WRITTEN = 0

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from savepoint_formats.layout import Layout
-    from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import CheckpointMetadata
     from savepoint_formats.metadata.references import StreamReference
     from savepoint_formats.state_files.state import State, StateKind

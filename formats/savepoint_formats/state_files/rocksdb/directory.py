@@ -33,7 +33,8 @@ from savepoint_formats.state_files.recognition import expect_kind
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import IncrementalHandle
 
 _OPTIONS = """\

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.locations.file_io import StateFile
+    from savepoint_formats.locations.state_file import StateFile
 
 FOOTER_SIZE = 53
 MAGIC = bytes.fromhex("f7cff485b741e288")

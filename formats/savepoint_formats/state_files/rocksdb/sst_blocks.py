@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.locations.file_io import StateFile
+    from savepoint_formats.locations.state_file import StateFile
 
 # Blocks are of some KiB; only a single value can make one greater.
 _MAX_CONTENT_SIZE = 1 << 31

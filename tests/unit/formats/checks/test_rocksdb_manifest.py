@@ -15,7 +15,7 @@ from savepoint_formats.errors import FormatError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from savepoint_formats.locations.file_io import StateFile
+    from savepoint_formats.locations.state_file import StateFile
 
 FAMILIES = ("merged", "moved", "dropped")
 # Keys are in version edits, so that these do not all fit into a block of the log.

@@ -13,9 +13,10 @@ from support.sample_rows import SAMPLES
 from savepoint_cli.main import main
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import FormatError, WrongFileError
-from savepoint_formats.locations.file_io import SnapshotDirectory, StateFile
+from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.location import Location
 from savepoint_formats.locations.own_directories import OwnDirectories
+from savepoint_formats.locations.state_file import StateFile
 from savepoint_formats.metadata import (
     CheckpointMetadata,
     FileStream,

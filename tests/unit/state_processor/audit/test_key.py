@@ -9,7 +9,7 @@ import pytest
 from support.sample_rows import Sample
 
 from savepoint_formats.errors import KeyTypeError, OperatorNotFoundError
-from savepoint_formats.locations.file_io import StateFile
+from savepoint_formats.locations.state_file import StateFile
 from savepoint_formats.metadata import KeyGroupsHandle
 from state_processor import Savepoint
 

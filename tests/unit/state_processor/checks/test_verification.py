@@ -22,7 +22,7 @@ from state_processor import Savepoint
 
 if TYPE_CHECKING:
     from savepoint_formats.checks.faults import Fault
-    from savepoint_formats.locations.file_io import StateFile
+    from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import OperatorState
     from state_processor.checks.verification import Verification
 
