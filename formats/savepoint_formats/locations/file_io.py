@@ -15,6 +15,7 @@ from pyarrow import fs
 
 from savepoint_formats.errors import NotASavepointError, SavepointNotFoundError, UnreachableError
 from savepoint_formats.locations.location import Location, is_local
+from savepoint_formats.locations.opened_files import OpenedFile
 from savepoint_formats.locations.own_directories import OwnDirectories, is_below, real_path
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.locations.state_file import StateFile
@@ -48,6 +49,24 @@ MAX_METADATA_SIZE = 1 << 30
 _ANCESTORS = 3
 
 
+class _Metadata:
+    """The ``_metadata`` file of a directory of an object store; where it is, the directory is."""
+
+    def __init__(self) -> None:
+        self.opened = OpenedFile()
+
+    def is_below(self, filesystem: fs.FileSystem, path: str) -> bool:
+        """Whether the file is there and has bytes; other file systems are not asked."""
+        if filesystem.type_name != "s3" or posixpath.basename(path) == METADATA_FILE:
+            return False
+        try:
+            location = Location(filesystem, posixpath.join(path, METADATA_FILE))
+            with self.opened.reading(location) as file:
+                return bool(file.size())
+        except FileNotFoundError:
+            return False
+
+
 @dataclass(slots=True)
 class SnapshotDirectory:
     """The directory that holds ``_metadata``, and how handles lead from it to files.
@@ -61,6 +80,7 @@ class SnapshotDirectory:
     location: Location
     uri: str
     rules: PathRules = field(default_factory=PathRules)
+    _metadata: OpenedFile = field(default_factory=OpenedFile)
     _found: dict[str, StateFile] = field(default_factory=dict)
     _folders: dict[str, bool] = field(default_factory=dict)
     _unreachable: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -75,8 +95,11 @@ class SnapshotDirectory:
             UnreachableError: Its file system is not known, refuses, or does not answer.
         """
         uri, rules = path.rstrip("/") or "/", rules or PathRules()
-        location = Location.of(uri)
+        metadata = _Metadata()
+        location = Location.of(uri, metadata.is_below)
         with reading_errors(path):
+            if metadata.is_below(location.filesystem, location.path):
+                return cls(location, uri, rules, metadata.opened)
             info = location.filesystem.get_file_info(location.path)
         if info.type == fs.FileType.NotFound:
             raise SavepointNotFoundError(f"{path} does not exist")
@@ -107,7 +130,8 @@ class SnapshotDirectory:
             NotASavepointError: It is larger than any that Flink writes.
         """
         location = self._below(METADATA_FILE)
-        size = location.file_size()
+        opened, self._metadata = self._metadata, OpenedFile()
+        size = opened.size_of(location)
         if size is None:
             raise SavepointNotFoundError(
                 f"{self.uri} has no {METADATA_FILE} file: it is no savepoint or checkpoint,"
@@ -118,7 +142,8 @@ class SnapshotDirectory:
                 f"{self.metadata_path} has {size:,} bytes, and {MAX_METADATA_SIZE:,} are read at most:"
                 " Flink keeps all of it in memory, so that this is damaged or none of Flink's"
             )
-        return StateFile(self.metadata_path, location=location).read(0, MAX_METADATA_SIZE)
+        file = StateFile(self.metadata_path, location=location, opened=opened)
+        return file.read(0, MAX_METADATA_SIZE)
 
     def _hint(self) -> str:
         """Where a ``_metadata`` file is one level below, as in the folder of a job."""
@@ -179,13 +204,15 @@ class SnapshotDirectory:
             if self.rules.is_strict and not self._is_own(candidate):
                 problem = problem or _STRICT
                 continue
+            opened = OpenedFile()
             try:
-                size = self._size_of(candidate)
+                size = self._size_of(candidate, opened)
             except UnreachableError as error:
                 problem = problem or str(error)
                 continue
             if size is not None:
-                return StateFile(path, location=candidate, is_own=self._is_own(candidate))
+                is_own = self._is_own(candidate)
+                return StateFile(path, location=candidate, is_own=is_own, opened=opened)
         try:
             allowed = self._allowed(path)
         except UnreachableError as error:
@@ -196,12 +223,12 @@ class SnapshotDirectory:
             problem = problem or _elsewhere(path)
         return StateFile(path, problem=problem)
 
-    def _size_of(self, candidate: Location) -> int | None:
+    def _size_of(self, candidate: Location, opened: OpenedFile) -> int | None:
         """The size of a file of the savepoint's store; None if there is none."""
         folder = Location(candidate.filesystem, posixpath.dirname(candidate.path))
         if not self._folders.get(folder.path, True):
             return None
-        size = candidate.file_size()
+        size = opened.size_of(candidate)
         if size is None and folder.path not in self._folders:
             # Files of a savepoint that was moved are many, and were in few folders.
             self._folders[folder.path] = folder.is_directory()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from pyarrow import fs
@@ -15,6 +15,9 @@ from savepoint_formats.locations.stores import (
     scheme_of,
 )
 
+if TYPE_CHECKING:
+    from savepoint_formats.locations.stores import First
+
 
 @dataclass(frozen=True, slots=True)
 class Location:
@@ -24,8 +27,12 @@ class Location:
     path: str
 
     @classmethod
-    def of(cls, uri: str) -> Self:
+    def of(cls, uri: str, first: First | None = None) -> Self:
         """The location of a local path or a URI (``file:``, ``s3:``, ``hdfs:``, ``gs:``...).
+
+        Args:
+            uri: The path or URI.
+            first: Asks a store that has not answered yet, as in ``remote_file_system``.
 
         Raises:
             UnreachableError: The file system of this scheme is not known, or does not answer.
@@ -33,7 +40,7 @@ class Location:
         if scheme_of(uri) == "file":
             path = urlsplit(uri).path if uri.startswith("file:") else uri
             return cls(fs.LocalFileSystem(), os.path.abspath(path))
-        return cls(*remote_file_system(uri))
+        return cls(*remote_file_system(uri, first))
 
     def file_size(self) -> int | None:
         """The size in bytes of the file that is there; None if there is none.

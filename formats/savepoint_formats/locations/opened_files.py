@@ -1,7 +1,8 @@
 """Files of a store that stay open.
 
 Whoever opens a file of a store asks how long it is: a request, and a wait, before the first byte. A
-state file is read piece by piece, so it is opened once in a process.
+state file is read piece by piece, so it is opened once in a process. To open it is also how an object
+store is asked whether it is there: it answers that and the size at once.
 """
 
 from __future__ import annotations
@@ -24,9 +25,31 @@ class OpenedFile:
 
     def __init__(self) -> None:
         self._file: pa.NativeFile | None = None
+        self.head: bytes | None = None
+        """The first bytes, if they were read and are few: a header is read by more than one."""
+        self.head_limit = 0
+        """How many of them were asked for."""
 
     def __reduce__(self) -> tuple[type[OpenedFile], tuple[()]]:
         return OpenedFile, ()
+
+    def size_of(self, location: Location) -> int | None:
+        """The bytes of the file; None if there is none.
+
+        Raises:
+            UnreachableError: The file system does not tell.
+        """
+        if location.filesystem.type_name != "s3" or "\0" in location.path:
+            return location.file_size()
+        try:
+            with self.reading(location) as file:
+                size = int(file.size())
+        except FileNotFoundError:
+            return None
+        except OSError:
+            size = 0
+        # Objects without bytes may stand for directories; and a bucket is no file.
+        return size or location.file_size()
 
     @contextmanager
     def reading(self, location: Location) -> Iterator[pa.NativeFile]:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from savepoint_formats.locations.location import Location
 
+_MAX_HEAD_SIZE = 64 << 10
+"""Of what stays in memory; there may be a thousand files."""
+
 
 @dataclass(frozen=True, slots=True)
 class StateFile:
@@ -65,7 +68,7 @@ class StateFile:
             return len(self.data)
         if self.size is not None:
             return self.size
-        size = None if self.location is None else self.location.file_size()
+        size = None if self.location is None else self.opened.size_of(self.location)
         if size is None:
             raise self._missing()
         if self.declared_size is None:
@@ -91,6 +94,23 @@ class StateFile:
             left = file.size() - first
             size = left if limit is None else min(max(limit - start, 0), left)
             return bytes(file.read_at(size, first))
+
+    def head(self, limit: int) -> bytes:
+        """The bytes before ``limit``, or as many as there are; of a store they are asked for once.
+
+        Raises:
+            StateFileNotFoundError: The file is gone.
+            UnreachableError: It can't be read.
+        """
+        is_piece = self.start or self.size is not None
+        if self.location is None or self.local_path or is_piece:
+            return self.read(0, limit)
+        if self.opened.head is None or self.opened.head_limit < limit:
+            data = self.read(0, limit)
+            if len(data) > _MAX_HEAD_SIZE:
+                return data
+            self.opened.head, self.opened.head_limit = data, limit
+        return self.opened.head[:limit]
 
     def chunks(self, size: int) -> Iterator[pa.Buffer]:
         """The bytes of a file, so many at a time, for who is to pass them on.

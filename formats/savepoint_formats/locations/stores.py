@@ -23,6 +23,8 @@ from savepoint_formats.errors import UnreachableError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    First = Callable[[fs.FileSystem, str], bool]
+
 AnswerT = TypeVar("AnswerT")
 
 CONTACT_SECONDS = 30.0
@@ -85,8 +87,12 @@ def _host_and_path(uri: str) -> tuple[str, str]:
     return host.partition("?")[0], slash + path
 
 
-def remote_file_system(uri: str) -> tuple[fs.FileSystem, str]:
+def remote_file_system(uri: str, first: First | None = None) -> tuple[fs.FileSystem, str]:
     """The file system of a URI that is not local, and the path in it.
+
+    Args:
+        uri: The URI.
+        first: Asks a store that has not answered yet; if it finds nothing, the path is asked about.
 
     Raises:
         UnreachableError: It is not known, refuses, or does not answer in time.
@@ -94,7 +100,7 @@ def remote_file_system(uri: str) -> tuple[fs.FileSystem, str]:
     base, path = _parts(uri)
     if base not in _answered:
         with reading_errors(uri):
-            _answered[base] = _in_time(lambda: _contacted(base, path), uri)
+            _answered[base] = _in_time(lambda: _contacted(base, path, first), uri)
     filesystem, root = _answered[base]
     return filesystem, _joined(root, path)
 
@@ -125,11 +131,12 @@ def _parts(uri: str) -> tuple[str, str]:
     return f"{scheme}://{quote(host, ':@[]')}/{question}{query}", rest.strip("/")
 
 
-def _contacted(base: str, path: str) -> tuple[fs.FileSystem, str]:
+def _contacted(base: str, path: str, first: First | None) -> tuple[fs.FileSystem, str]:
     filesystem, root = fs.FileSystem.from_uri(base)
     where = _joined(root, path)
-    is_bucket = "/" not in where.strip("/")
-    filesystem.get_file_info(posixpath.join(where, _ANY_NAME) if is_bucket else where)
+    if first is None or not first(filesystem, where):
+        is_bucket = "/" not in where.strip("/")
+        filesystem.get_file_info(posixpath.join(where, _ANY_NAME) if is_bucket else where)
     return filesystem, root
 
 

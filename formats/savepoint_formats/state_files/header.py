@@ -104,7 +104,7 @@ class HeaderBytes:
 def _read_head(file: StateFile, end: int | None) -> bytes:
     """The bytes of a file up to where a handle says that its header ends."""
     limit = MAX_HEADER_SIZE + 1
-    data = file.read(0, limit if end is None else min(end, limit))
+    data = file.head(limit if end is None else min(end, limit))
     if len(data) > MAX_HEADER_SIZE:
         message = f"a header of more than {MAX_HEADER_SIZE:,} bytes, which no Flink writes"
         raise FormatError(message, file.path, MAX_HEADER_SIZE)

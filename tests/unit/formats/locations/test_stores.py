@@ -143,12 +143,15 @@ def test_a_file_of_a_store_is_opened_once_for_all_of_its_ranges(
     bucket = s3_server.bucket("ranges")
     s3_server.put(bucket, "sp/_metadata", b"")
     s3_server.put(bucket, "sp/state", bytes(range(100)))
-    file = SnapshotDirectory.of(s3_server.uri(bucket, "sp")).file(RelativeFile("state", 100))
+    directory = SnapshotDirectory.of(s3_server.uri(bucket, "sp"))
     caplog.clear()
     with caplog.at_level(logging.INFO, "werkzeug"):
+        file = directory.file(RelativeFile("state", 100))
+        assert file.length() == 100
+        assert file.head(2) == file.head(2) == b"\0\1"
         assert [file.read(start, start + 2) for start in (0, 50, 99)] == [b"\0\1", b"23", b"c"]
     requests = [record.getMessage() for record in caplog.records]
-    assert [sum(method in line for line in requests) for method in ("HEAD", "GET")] == [1, 3]
+    assert [sum(method in line for line in requests) for method in ("HEAD", "GET")] == [1, 4]
     assert pickle.loads(pickle.dumps(file)).read(98) == b"bc"
     s3_server.client.delete_object(Bucket=bucket, Key="sp/state")
     with pytest.raises(StateFileNotFoundError):
