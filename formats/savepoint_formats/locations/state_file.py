@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pyarrow import fs
 
 from savepoint_formats.errors import FormatError, StateFileNotFoundError, TruncatedError
 from savepoint_formats.locations.opened_files import OpenedFile
+from savepoint_formats.locations.read_ahead import ReadAhead
 from savepoint_formats.locations.stores import reading_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
 
@@ -37,6 +38,7 @@ class StateFile:
         problem: Why it was not followed, if that is why there is no location.
         declared_size: Bytes of the whole file as its handle says; None if the handle does not say.
         opened: What reads it.
+        ahead: What is read of it in large pieces, before it is asked for.
     """
 
     path: str
@@ -48,6 +50,7 @@ class StateFile:
     problem: str = ""
     declared_size: int | None = None
     opened: OpenedFile = field(default_factory=OpenedFile, compare=False, repr=False)
+    ahead: ReadAhead | None = field(default=None, compare=False, repr=False)
 
     @property
     def local_path(self) -> str | None:
@@ -87,6 +90,10 @@ class StateFile:
         """
         if self.data is not None:
             return self.data[start:end]
+        if self.ahead is not None and end is not None:
+            ready = self.ahead.read(start, end)
+            if ready is not None:
+                return ready
         limit = self.size if end is None else end if self.size is None else min(end, self.size)
         with self._opened(self.opened) as file:
             # A damaged handle may lead anywhere, and memory is taken for all that is asked for.
@@ -94,6 +101,15 @@ class StateFile:
             left = file.size() - first
             size = left if limit is None else min(max(limit - start, 0), left)
             return bytes(file.read_at(size, first))
+
+    def read_ahead(self, ranges: Iterable[tuple[int, int]]) -> StateFile:
+        """The file for who reads these ranges, first byte and end, in this order.
+
+        Of a store they are read in large pieces, and the next piece while one is decoded.
+        """
+        if self.location is None or isinstance(self.location.filesystem, fs.LocalFileSystem):
+            return self
+        return replace(self, ahead=ReadAhead(ranges, replace(self, ahead=None).read))
 
     def head(self, limit: int) -> bytes:
         """The bytes before ``limit``, or as many as there are; of a store they are asked for once.

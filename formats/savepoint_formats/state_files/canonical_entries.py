@@ -25,6 +25,7 @@ from savepoint_formats.state_files.sections import (
     NOTHING_WRITTEN,
     Section,
     batches_of,
+    read_ahead,
     read_sections,
     sections_of,
 )
@@ -130,7 +131,9 @@ class CanonicalEntries:
         Raises:
             FormatError: An offset lies outside of the file.
         """
-        yield from batches_of(sections_of(self._handle.groups, self._file, key_groups), size)
+        sections = sections_of(self._handle.groups, self._file, key_groups)
+        self._file = read_ahead(self._file, sections)
+        yield from batches_of(sections, size)
 
     def blocks(
         self, key_groups: KeyGroupRange, size: int, share: Share = WHOLE

@@ -19,7 +19,7 @@ from savepoint_formats.program.spans import Spans
 from savepoint_formats.state_files.doubtful_states import DoubtfulStates, identity_parts
 from savepoint_formats.state_files.heap import HeapSection
 from savepoint_formats.state_files.heap_records import BackToBack
-from savepoint_formats.state_files.sections import sections_of
+from savepoint_formats.state_files.sections import read_ahead, sections_of
 from savepoint_formats.state_files.state import StateKind, key_layout
 
 if TYPE_CHECKING:
@@ -148,10 +148,12 @@ class HeapFile:
             UndecodableError: It is not known where a state ends.
             FormatError: The file is damaged.
         """
-        for section in sections_of(self._handle.groups, self._file, key_groups):
+        sections = sections_of(self._handle.groups, self._file, key_groups)
+        file = read_ahead(self._file, sections)
+        for section in sections:
             with within(f"key group {section.key_group}"):
                 states, is_compressed = len(self._states), self._is_compressed
-                part = HeapSection.of(self._file, section, states, is_compressed=is_compressed)
+                part = HeapSection.of(file, section, states, is_compressed=is_compressed)
                 entries = self._entries(part, section, wanted)
             yield section.key_group, entries
 

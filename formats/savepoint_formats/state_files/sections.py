@@ -8,6 +8,7 @@ group was displaced, and whoever reads it says so.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -93,6 +94,12 @@ def batches_of(sections: Iterable[Section], size: int) -> Iterator[tuple[Section
         batch.append(section)
     if batch:
         yield tuple(batch)
+
+
+def read_ahead(file: StateFile, sections: tuple[Section, ...]) -> StateFile:
+    """The file for who reads the sections in this order."""
+    runs = batches_of(sections, sys.maxsize)
+    return file.read_ahead((run[0].start, run[-1].end) for run in runs)
 
 
 def read_sections(file: StateFile, sections: tuple[Section, ...]) -> bytes:

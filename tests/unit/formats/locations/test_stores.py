@@ -19,7 +19,7 @@ from savepoint_formats.errors import (
     StateFileNotFoundError,
     UnreachableError,
 )
-from savepoint_formats.locations import stores
+from savepoint_formats.locations import read_ahead, stores
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.location import Location
 from savepoint_formats.locations.stores import scheme_of
@@ -156,3 +156,24 @@ def test_a_file_of_a_store_is_opened_once_for_all_of_its_ranges(
     s3_server.client.delete_object(Bucket=bucket, Key="sp/state")
     with pytest.raises(StateFileNotFoundError):
         file.read(0, 2)
+
+
+def test_ranges_of_a_store_are_read_in_large_pieces(
+    s3_server: S3Server, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read_ahead, "PIECE_SIZE", 30)
+    bucket, data = s3_server.bucket("pieces"), bytes(range(100))
+    s3_server.put(bucket, "sp/_metadata", b"metadata")
+    s3_server.put(bucket, "sp/state", data)
+    whole = SnapshotDirectory.of(s3_server.uri(bucket, "sp")).file(RelativeFile("state", 100))
+    file = whole.read_ahead([(10, 60), (70, 100), (100, 130)])
+    caplog.clear()
+    with caplog.at_level(logging.INFO, "werkzeug"):
+        for start, end in ((10, 20), (18, 50), (50, 60), (70, 90), (90, 100), (100, 130)):
+            assert file.read(start, end) == data[start:end]
+    # Two halves of the first range, the second range, and nothing of what is behind the file.
+    assert [record.getMessage().count("GET") for record in caplog.records] == [1, 1, 1]
+    assert file.read(0, 5) == data[:5]
+    s3_server.client.delete_object(Bucket=bucket, Key="sp/state")
+    with pytest.raises(StateFileNotFoundError):
+        whole.read_ahead([(0, 100)]).read(0, 10)
