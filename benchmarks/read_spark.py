@@ -115,6 +115,11 @@ def queries(keys: int) -> list[Query]:
     def sums(frame: DataFrame) -> list[Any]:
         return list(frame.selectExpr(*SUMS).first() or ())
 
+    def where(spark: SparkSession, source: Source, condition: str) -> DataFrame:
+        if source.format == "savepoint":
+            return source.frame(spark, where=condition)
+        return source.frame(spark).where(condition)
+
     def look_up(spark: SparkSession, source: Source) -> list[Any]:
         options = {"keys": f"[{key}]"} if source.format == "savepoint" else {}
         return list(source.frame(spark, **options).where(f"key = {key}").first() or ())
@@ -148,6 +153,11 @@ def queries(keys: int) -> list[Query]:
         (
             "sums where a value keeps 1 %",
             lambda spark, source: sums(source.frame(spark).where(f"count <= {few}")),
+            [few, few * (few + 1) // 2, few * NAME_SIZE],
+        ),
+        (
+            "the same, `where=`",
+            lambda spark, source: sums(where(spark, source, f"count <= {few}")),
             [few, few * (few + 1) // 2, few * NAME_SIZE],
         ),
         ("one key", look_up, [key, key + 1, f"customer-{key:011}"]),

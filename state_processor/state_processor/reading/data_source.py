@@ -17,6 +17,7 @@
 | strictPaths     | ``true`` follows nothing else out of the savepoint's own directories      |
 | columns         | names of columns, as a list of uids is written; all by default            |
 | keys            | a JSON list: only rows of these keys, and only their key groups           |
+| where           | a condition in DuckDB's SQL: only rows that fulfil it are sent to Spark   |
 | keyGroups       | ``3`` or ``0-15``: only rows of these key groups                          |
 | flat            | a list or map state: a row per element or entry instead of one per key    |
 | withKeyGroup    | ``true`` adds the column ``key_group``                                    |
@@ -51,6 +52,7 @@ from savepoint_formats.errors import TableNotFoundError
 from savepoint_formats.printable import printable
 from savepoint_formats.scan.splits import SPLIT_SIZE, KeyedSplit, Split
 from savepoint_formats.values.kryo.descriptions import kryo_classes_of
+from state_processor.reading.filtered_scan import FilteredScan
 from state_processor.snapshot.key_types import key_types_of
 from state_processor.snapshot.snapshot import Snapshot
 from state_processor.snapshot.worker_garbage import keep_what_is_imported
@@ -88,12 +90,16 @@ class SavepointDataSource(DataSource):
 
     def schema(self) -> StructType:
         scan = self._scan()
+        if (where := SourceOptions.parse(self.options).where) is not None:
+            FilteredScan.of(scan, where)
         return spark_schema(scan.schema, scan.options.nanoseconds)
 
     def reader(self, schema: StructType) -> SavepointReader:
         """The reader; a user's ``schema`` is a choice of columns."""
-        scan = self._scan()
+        scan, asked = self._scan(), SourceOptions.parse(self.options)
         names = tuple(schema.fieldNames())
+        # Before columns are left out, which the condition may be about.
+        rows = None if asked.where is None else FilteredScan.of(scan, asked.where, names)
         if names != tuple(scan.schema.names):
             scan = replace(scan, options=scan.options.of_columns(names))
         known = spark_schema(scan.schema, scan.options.nanoseconds)
@@ -101,7 +107,7 @@ class SavepointDataSource(DataSource):
             if wanted.dataType.simpleString() != field.dataType.simpleString():
                 type_name = field.dataType.simpleString()
                 raise ValueError(f"column {field.name!r} is {type_name}: cast it after reading")
-        return SavepointReader(scan, SourceOptions.parse(self.options).split_size)
+        return SavepointReader(scan, asked.split_size, rows)
 
     def _scan(self) -> TableScan:
         """The scan that the options ask for."""
@@ -152,8 +158,10 @@ def _table_name(savepoint: Snapshot, options: Mapping[str, str]) -> str:
 class SavepointReader(DataSourceReader):
     """Plans on the driver, reads on executors."""
 
-    def __init__(self, scan: TableScan, split_size: int | None) -> None:
-        self._scan = scan
+    def __init__(
+        self, scan: TableScan, split_size: int | None, rows: FilteredScan | None = None
+    ) -> None:
+        self._scan, self._rows = scan, rows or scan
         self._split_size = split_size
 
     def partitions(self) -> list[SplitPartition]:
@@ -170,6 +178,6 @@ class SavepointReader(DataSourceReader):
         # Spark asks for the rows of no partition where there are none.
         if isinstance(partition, SplitPartition):
             nanoseconds = self._scan.options.nanoseconds
-            for batch in self._scan.read(partition.split):
+            for batch in self._rows.read(partition.split):
                 yield to_spark(batch, nanoseconds)
         keep_what_is_imported()

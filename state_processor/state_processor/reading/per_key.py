@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
 from contextlib import closing
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from state_processor.reading.place import Place
     from state_processor.snapshot.operator import Operator
     from state_processor.snapshot.snapshot import Snapshot
+    from state_processor.types.source_options import SourceOptions
 
     TimersOf = Callable[[str], list[int]]
 
@@ -236,21 +237,18 @@ class ReaderPlan:
         )
 
 
-def keys_of_function(options: ReadOptions) -> tuple[Any, ...] | None:
+def keys_of_function(asked: SourceOptions) -> tuple[Any, ...] | None:
     """The keys that a function is called for; None for all.
 
     Raises:
         ValueError: More was asked for, which a function decides itself, or does not see.
     """
-    others = replace(options, keys=None)
-    default = ReadOptions()
-    names = [field.name for field in fields(options)]
-    if refused := [name for name in names if getattr(others, name) != getattr(default, name)]:
+    if refused := [name for name in asked.given() if name != "keys"]:
         raise ValueError(
             "a reader function takes no arguments but 'schema' and 'keys';"
             f" leave {', '.join(refused)} to reads without a function"
         )
-    return options.keys
+    return asked.read.keys
 
 
 def row_types(schema: StructType | str | None, function: object) -> tuple[StructType, pa.Schema]:

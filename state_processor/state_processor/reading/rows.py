@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.errors import ConditionError
+from state_processor.reading.row_condition import RowCondition
 from state_processor.types.access_times import with_raw_times
-from state_processor.types.spark_values import printable_rows, to_comparable
+from state_processor.types.spark_values import printable_rows
 from state_processor.types.sql_names import distinct
 from state_processor.types.timer_dates import are_dates, with_dates
 
@@ -52,8 +52,16 @@ def first_rows(
         batches = map(with_dates, batches)
     if scan.options.with_times and times == "numbers":
         batches = map(with_raw_times, batches)
-    chosen = (batch if where is None else _filtered(batch, where) for batch in batches)
-    return list(islice(_rows(batch.select(names) for batch in chosen), limit))
+    if where is not None:
+        batches = _filtered(batches, where)
+    return list(islice(_rows(batch.select(names) for batch in batches), limit))
+
+
+def _filtered(batches: Iterator[pa.RecordBatch], where: str) -> Iterator[pa.RecordBatch]:
+    condition = None
+    for batch in batches:
+        condition = condition or RowCondition.of(where, batch.schema)
+        yield condition.filtered(batch)
 
 
 def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
@@ -96,27 +104,3 @@ def result_rows(
     names = distinct(schema.names)
     renamed = (pa.RecordBatch.from_arrays(batch.columns, names=names) for batch in batches)
     return names, _rows(renamed)
-
-
-def _filtered(batch: pa.RecordBatch, where: str) -> pa.RecordBatch:
-    """The rows that fulfil a condition, which DuckDB evaluates."""
-    import duckdb  # noqa: PLC0415  # for those who have a condition
-
-    number = _unused("$row", batch.schema.names)
-    numbered = to_comparable(batch).append_column(number, pa.array(range(batch.num_rows)))
-    try:
-        chosen = duckdb.from_arrow(pa.Table.from_batches([numbered])).filter(where)
-        rows = chosen.project(f'"{number}"').fetchnumpy()[number]
-    except duckdb.Error as error:
-        # Behind it comes the place in a statement that the user did not write.
-        reason = " ".join(str(error).partition("LINE ")[0].split())
-        raise ConditionError(f"condition {where!r}: {reason}") from error
-    return batch.take(pa.array(rows))
-
-
-def _unused(name: str, names: list[str]) -> str:
-    """The name, or it with as much in front as it takes to be none of those, in any case."""
-    taken = {other.casefold() for other in names}
-    while name.casefold() in taken:
-        name = f"${name}"
-    return name

@@ -9,18 +9,18 @@ from pyspark.sql import Column
 
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.scan.merged_columns import mergeable_states
-from savepoint_formats.scan.read_options import ReadOptions
 from state_processor.changing.table_rows import TableRows
 from state_processor.local_state.local_merges import merge_instances
+from state_processor.types.source_options import SourceOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark.sql import DataFrame
 
-    from savepoint_formats.scan.read_options import ReadArguments
     from state_processor.local_state.local_merges import Merge
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
+    from state_processor.types.source_options import RowArguments
 
     ReadMerge = Merge | Column
 
@@ -29,7 +29,7 @@ def read_merged(
     savepoint: SparkSavepoint,
     name: str,
     merge: Mapping[str, ReadMerge],
-    options: ReadArguments,
+    options: RowArguments,
 ) -> DataFrame:
     """The rows of a table of local state; see ``SparkSavepoint.read_local_state``.
 
@@ -39,7 +39,7 @@ def read_merged(
         merge: State -> how its instances become one.
         options: What of the table is wanted.
     """
-    asked = ReadOptions.of(options)
+    asked = SourceOptions.of(options)
     operator, table = savepoint.table(name)
     states = mergeable_states(table.states, merge, name)
     expressions = {state: value for state, value in merge.items() if isinstance(value, Column)}
@@ -49,7 +49,9 @@ def read_merged(
     if len(rules) == len(functions):
         rows = savepoint.read_table(name, **options, merge=rules or None)
     else:
-        scan = operator.scan(table, replace(asked, merge=merges))
+        if asked.where is not None:
+            raise ValueError("where goes with rules that merge, not with functions: leave it out")
+        scan = operator.scan(table, replace(asked.read, merge=merges))
         rows = TableRows.to_dataframe(savepoint.spark, scan, frozenset())
     return _with_expressions(rows, expressions)
 

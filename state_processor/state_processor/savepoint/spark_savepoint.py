@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
 from savepoint_formats.errors import StateNotFoundError
-from savepoint_formats.scan.read_options import ReadArguments, ReadOptions
+from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.tables import KEYED_STATE, TIMERS, WINDOW_STATE
 from savepoint_formats.values.kryo.descriptions import kryo_classes_json
 from state_processor.reading.data_source import FORMAT, SavepointDataSource, path_options
+from state_processor.reading.filtered_scan import FilteredScan
 from state_processor.reading.keyed_reader import KeyedReaderJob
 from state_processor.reading.metadata_function import register_metadata_function
 from state_processor.reading.per_key import ReaderPlan, keys_of_function, row_types, to_dataframe
@@ -23,7 +24,7 @@ from state_processor.savepoint.spark_verbs import SparkAuditVerbs
 from state_processor.savepoint.writer import SavepointWriter
 from state_processor.snapshot.key_types import key_types_json
 from state_processor.types.listed_options import lists
-from state_processor.types.source_options import SourceOptions, TableArguments
+from state_processor.types.source_options import RowArguments, SourceOptions, TableArguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -89,13 +90,16 @@ class SparkSavepoint(SparkAuditVerbs, Savepoint):
         Args:
             table: ``<operator>.<table>``, the operator by its uid or hash.
             options: What of it is read, by the names of ``ReadOptions``, or by those of the data
-                source, which are the same in camel case; and ``split_size``, about how many bytes
-                a Spark partition has.
+                source, which are the same in camel case; ``split_size``, about how many bytes a
+                Spark partition has; and ``where``, a condition in DuckDB's SQL, by which the tasks
+                choose rows before these go to Java. It may be about columns that are not wanted.
+                To it, times are timestamps, whatever ``nanoseconds`` says.
 
         Raises:
             OperatorNotFoundError: There is no such operator; the message lists those there are.
             StateNotFoundError: The operator has no such table; the message lists its tables.
             ColumnNotFoundError: A column is wanted that there is not.
+            ConditionError: ``where`` can't be understood, or is about a column that there is not.
             KeyTypeError: A key is none of the table's.
             TypeError: There is no such option, or it has a wrong type.
             ValueError: An option has a value that it can't have.
@@ -106,12 +110,15 @@ class SparkSavepoint(SparkAuditVerbs, Savepoint):
         asked = SourceOptions.of(options)
         operator, shown = self.table(table)
         # Raised here, an error is what it is; from the data source it comes as one of Spark's.
-        operator.scan(shown, asked.read).check()
+        scan = operator.scan(shown, asked.read)
+        scan.check()
+        if asked.where is not None:
+            FilteredScan.of(scan, asked.where)
         given = self.source_options(table, asked)
         return self.spark.read.format(FORMAT).options(**given).load(self.directory.absolute_uri)
 
-    @lists(ReadArguments)
-    def read_list_state(self, uid: str, name: str, **options: Unpack[ReadArguments]) -> DataFrame:
+    @lists(RowArguments)
+    def read_list_state(self, uid: str, name: str, **options: Unpack[RowArguments]) -> DataFrame:
         """A list state of an operator, a row per element.
 
         Args:
@@ -132,8 +139,8 @@ class SparkSavepoint(SparkAuditVerbs, Savepoint):
         """
         return self._operator_state(uid, name, StateKind.OPERATOR_LIST, options)
 
-    @lists(ReadArguments)
-    def read_union_state(self, uid: str, name: str, **options: Unpack[ReadArguments]) -> DataFrame:
+    @lists(RowArguments)
+    def read_union_state(self, uid: str, name: str, **options: Unpack[RowArguments]) -> DataFrame:
         """A union list state of an operator, a row per element, each once.
 
         Arguments, columns and errors are those of ``read_list_state``.
@@ -143,9 +150,9 @@ class SparkSavepoint(SparkAuditVerbs, Savepoint):
         """
         return self._operator_state(uid, name, StateKind.UNION_LIST, options)
 
-    @lists(ReadArguments)
+    @lists(RowArguments)
     def read_broadcast_state(
-        self, uid: str, name: str, **options: Unpack[ReadArguments]
+        self, uid: str, name: str, **options: Unpack[RowArguments]
     ) -> DataFrame:
         """A broadcast state of an operator, a row per entry.
 
@@ -161,7 +168,7 @@ class SparkSavepoint(SparkAuditVerbs, Savepoint):
         return self._operator_state(uid, name, StateKind.BROADCAST, options)
 
     def _operator_state(
-        self, uid: str, name: str, kind: StateKind, options: ReadArguments
+        self, uid: str, name: str, kind: StateKind, options: RowArguments
     ) -> DataFrame:
         operator = self.operator(uid)
         states = [state for state in operator.catalog.states if not state.kind.is_keyed]
@@ -175,14 +182,14 @@ class SparkSavepoint(SparkAuditVerbs, Savepoint):
         table = next(t.name for t in operator.tables if t.states == (wanted,))
         return self.read_table(f"{operator.name}.{table}", **options)
 
-    @lists(ReadArguments)
+    @lists(RowArguments)
     def read_keyed_state(
         self,
         uid: str,
         reader: KeyedStateReaderFunction | None = None,
         *,
         schema: StructType | str | None = None,
-        **options: Unpack[ReadArguments],
+        **options: Unpack[RowArguments],
     ) -> DataFrame:
         """All keyed state of an operator as one table, a row per key; or what a function makes of it.
 
@@ -194,7 +201,8 @@ class SparkSavepoint(SparkAuditVerbs, Savepoint):
                 alone: what it reads it says itself.
             schema: The columns that the function gives, as DDL or a ``StructType``.
             options: As for ``read_table``: ``columns``, in the order wanted; ``keys``, which reads
-                no key groups but theirs; ``key_groups``; ``flat``, a list or map state of which
+                no key groups but theirs; ``where``, a condition in SQL, by which rows are chosen
+                before they go to Java; ``key_groups``; ``flat``, a list or map state of which
                 there is a row per element (``list_index``, ``list_value``) or entry (``map_key``,
                 ``map_value``) instead of one per key; ``with_key_group`` adds the column
                 ``key_group``; ``with_times`` makes values with TTL a struct of ``timestamp``, the
@@ -215,23 +223,24 @@ class SparkSavepoint(SparkAuditVerbs, Savepoint):
             OperatorNotFoundError: No operator has this uid; the message lists those there are.
             StateNotFoundError: The operator has no keyed state, or none that the function asks for.
             KeyTypeError: A key is none of the operator's.
+            ConditionError: ``where`` can't be understood, or is about a column that there is not.
             ValueError: A function without a schema, or with arguments that it does not take.
             TypeError: There is no such option, or it has a wrong type: one key instead of a list.
 
         Example:
-            >>> savepoint.read_keyed_state("summarize").where("total > 100").show()
+            >>> savepoint.read_keyed_state("summarize", where="total > 100").show()
             >>> savepoint.read_keyed_state("summarize", Totals(), schema="key INT, total DOUBLE")
         """
         if reader is not None or schema is not None:
             return self._by_function(KeyedReaderJob, uid, reader, schema, options)
         return self.read_table(f"{self.operator(uid).name}.{KEYED_STATE}", **options)
 
-    @lists(ReadArguments)
+    @lists(RowArguments)
     def read_local_state(
         self,
         uid: str,
         merge: Mapping[str, ReadMerge] | None = None,
-        **options: Unpack[ReadArguments],
+        **options: Unpack[RowArguments],
     ) -> DataFrame:
         """All local keyed state of an operator as one table, a row per subtask and key.
 
@@ -259,14 +268,14 @@ class SparkSavepoint(SparkAuditVerbs, Savepoint):
         """
         return read_merged(self, f"{self.operator(uid).name}.{KEYED_STATE}", merge or {}, options)
 
-    @lists(ReadArguments)
+    @lists(RowArguments)
     def read_window_state(
         self,
         uid: str,
         reader: WindowReaderFunction | None = None,
         *,
         schema: StructType | str | None = None,
-        **options: Unpack[ReadArguments],
+        **options: Unpack[RowArguments],
     ) -> DataFrame:
         """Keyed state that has a namespace, as that of windows: a row per key and namespace.
 
@@ -302,17 +311,17 @@ class SparkSavepoint(SparkAuditVerbs, Savepoint):
         uid: str,
         reader: ReaderFunction | None,
         schema: StructType | str | None,
-        options: ReadArguments,
+        options: RowArguments,
     ) -> DataFrame:
         if reader is None:
             raise ValueError("a schema is that of the rows a reader function gives: add the reader")
-        keys = keys_of_function(ReadOptions.of(options))
+        keys = keys_of_function(SourceOptions.of(options))
         row_type, arrow_schema = row_types(schema, reader)
         plan = ReaderPlan(self, self.operator(uid), reader, keys)
         return to_dataframe(self.spark, job.of(plan, arrow_schema), row_type)
 
-    @lists(ReadArguments)
-    def read_timers(self, uid: str, **options: Unpack[ReadArguments]) -> DataFrame:
+    @lists(RowArguments)
+    def read_timers(self, uid: str, **options: Unpack[RowArguments]) -> DataFrame:
         """The timers of an operator.
 
         Args:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 from savepoint_formats.scan.counting import rows_in
 from state_processor.audit.weighing import statistics_of
 from state_processor.checks.verification import Verification
+from state_processor.reading.filtered_scan import FilteredScan, matching_rows
 from state_processor.savepoint.audit_verbs import AuditVerbs
 from state_processor.savepoint.spark_checks import SparkChecks
 from state_processor.savepoint.spark_counts import SparkCounts
@@ -41,7 +42,8 @@ class SparkAuditVerbs(AuditVerbs):
 
         Args:
             table: ``<operator>.<table>``, the operator by its uid or hash.
-            options: As for ``read_table``; ``keys``, ``key_groups`` and ``flat`` choose rows.
+            options: As for ``read_table``; ``keys``, ``where``, ``key_groups`` and ``flat`` choose
+                rows.
 
         Raises:
             SavepointError: As ``read_table``, and as a read of the rows.
@@ -54,7 +56,12 @@ class SparkAuditVerbs(AuditVerbs):
         operator, shown = self.table(table)
         scan = operator.scan(shown, asked.read)
         splits = scan.splits() if asked.split_size is None else scan.splits(asked.split_size)
-        return sum(done_by_tasks(self.spark, partial(rows_in, scan), splits))
+        count = (
+            partial(rows_in, scan)
+            if asked.where is None
+            else partial(matching_rows, FilteredScan.of(scan, asked.where, ()))
+        )
+        return sum(done_by_tasks(self.spark, count, splits))
 
     def verify(self, depth: Depth = "deep") -> Verification:
         """As ``Savepoint.verify``; tasks look at what lies behind the headers of files.

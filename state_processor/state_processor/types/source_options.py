@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.scan.read_options import (
+    ReadArguments,
     ReadOptions,
     ScanArguments,
     UndescribedSubclasses,
@@ -21,9 +22,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+class RowArguments(ReadArguments, total=False):
+    """``ReadArguments``, with a condition on rows."""
+
+    where: str | None
+
+
 class TableArguments(ScanArguments, total=False):
     """``SourceOptions`` as the arguments of a call, by either of their names."""
 
+    where: str | None
     split_size: int | None
     keyGroups: KeyGroupRange | int | str | None  # noqa: N815  # as the data source has it
     withKeyGroup: bool  # noqa: N815
@@ -41,13 +49,17 @@ class SourceOptions:
 
     Attributes:
         read: What is read.
+        where: A condition in SQL: only rows that fulfil it are sent to Spark; all by default.
         split_size: About how many bytes a Spark partition has; None for what a scan chooses.
     """
 
     read: ReadOptions = field(default_factory=ReadOptions)
+    where: str | None = None
     split_size: int | None = None
 
     def __post_init__(self) -> None:
+        if self.where is not None and not isinstance(self.where, str):
+            raise TypeError(f"where is {self.where!r}, expected a condition in SQL")
         size = self.split_size
         if size is not None and (isinstance(size, bool) or not isinstance(size, int)):
             raise TypeError(f"split_size is {size!r}, expected a number of bytes")
@@ -87,20 +99,20 @@ class SourceOptions:
         Raises:
             TypeError: State is to be merged by a function, which is no text.
         """
+        return {camel_case(name): _text(value) for name, value in self.given().items()}
+
+    def given(self) -> dict[str, Any]:
+        """The options that are not as by default."""
         default = SourceOptions()
-        given = {name: (getattr(self, name), getattr(default, name)) for name in _OWN}
-        given |= {
+        pairs = {name: (getattr(self, name), getattr(default, name)) for name in _OWN}
+        pairs |= {
             name: (getattr(self.read, name), getattr(default.read, name)) for name in _OF_READ
         }
-        return {
-            camel_case(name): _text(value)
-            for name, (value, before) in given.items()
-            if value != before
-        }
+        return {name: value for name, (value, before) in pairs.items() if value != before}
 
 
 _OF_READ = tuple(field.name for field in fields(ReadOptions))
-_OWN = ("split_size",)
+_OWN = ("where", "split_size")
 _NAMES = (*_OF_READ, *_OWN)
 _SHOWN = (
     "table",
@@ -145,7 +157,7 @@ def _parsed(name: str, text: str) -> Any:
             return _json_list(name, text)
         case "key_groups":
             return _key_groups(text)
-        case "flat" | "nanoseconds" | "undescribed_subclasses":
+        case "flat" | "where" | "nanoseconds" | "undescribed_subclasses":
             return text
         case "merge":
             return _rules(text)

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from support.sample_rows import Sample, copy_of, file_of, in_order, told, with_columns
 
 from state_processor import Savepoint, StateFileNotFoundError
+from state_processor.reading.data_source import SavepointDataSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,6 +155,7 @@ class TestWrongOptions:
             ({"splitSize": "0"}, "option 'splitSize' is '0', expected a number of bytes"),
             ({"splitSize": "1 MB"}, "option 'splitSize' is '1 MB', expected a number of bytes"),
             ({"flat": "last_id"}, "'last_id' is no list or map"),
+            ({"where": "memo = 'a'"}, "no column 'memo'; there are: key, last_id, .*did you mean"),
             ({"kyes": '["a"]'}, "no option 'kyes': did you mean 'keys'"),
             ({"filterPushdown": "true"}, "no option 'filterpushdown'"),
         ],
@@ -239,6 +241,46 @@ class TestConditions:
         frame = keyed_state(spark, keys='["", " "]')
         assert [row.key for row in frame.where("key = ' '").collect()] == [" "]
         assert frame.where("key = '0'").collect() == []
+
+
+class TestWhere:
+    """Tasks choose rows by the option; it means what Spark's own condition means."""
+
+    def test_gives_the_rows_that_spark_would_keep(self, spark: SparkSession) -> None:
+        rows = keyed_state(spark).cache()
+        for condition in (
+            "last_id > 220 AND NOT last_kind = 'TRANSFER'",
+            "customer.address.city = 'Köln' OR recent_memo IS NULL",
+            "average.f0 / average.f1 > 400000 AND key <> ''",
+        ):
+            expected = told(rows.where(condition).toArrow())
+            assert 0 < len(expected) < 20
+            given = keyed_state(spark, where=condition)
+            assert in_order(told(given.toArrow())) == in_order(expected)
+        rows.unpersist()
+
+    def test_beside_keys_and_columns(self, spark: SparkSession) -> None:
+        keys = '["", " ", "nobody"]'
+        condition = "key <> '' AND key_group >= 0 AND last_seen > '2024-03-01'"
+        frame = keyed_state(spark, keys=keys, columns="last_id", where=condition, withKeyGroup=True)
+        assert frame.columns == ["last_id", "key_group"]
+        assert [row.last_id for row in frame.select("last_id").collect()] == [226]
+
+    def test_no_other_row_leaves_the_reader(self) -> None:
+        options = {"path": CURRENCY.path, "table": "summarize.keyed_state", "where": "count > 13"}
+        source = SavepointDataSource({**options, "columns": "total"})
+        reader = source.reader(source.schema())
+        batches = [batch for part in reader.partitions() for batch in reader.read(part)]
+        assert sum(batch.num_rows for batch in batches) == 4
+        assert {*batches[0].schema.names} == {"total"}
+
+    def test_of_rows_that_are_counted_flat_or_merged(self, spark: SparkSession) -> None:
+        loaded = Savepoint.load(spark, STATES.path)
+        flat: dict[str, Any] = {"flat": "memos", "where": "list_value = 'rent; March'"}
+        rows = loaded.read_table("stateful.keyed_state", **flat).collect()
+        assert {row.list_value for row in rows} == {"rent; March"}
+        assert loaded.count_rows("stateful.keyed_state", **flat) == len(rows) > 2
+        assert loaded.count_rows("stateful.keyed_state", where="1 = 0") == 0
 
 
 def test_a_limit_reads_no_more_than_the_first_rows(spark: SparkSession, tmp_path: Path) -> None:

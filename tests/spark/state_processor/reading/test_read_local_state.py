@@ -79,6 +79,13 @@ def test_rules_functions_and_expressions_merge_them(local: SparkSavepoint) -> No
     assert "key_group" in found.columns
 
 
+def test_a_condition_is_about_what_rules_have_merged(local: SparkSavepoint) -> None:
+    found = local.read_local_state("counts", {"count": "sum"}, where="count > 12")
+    assert of_words(found, "count") == [33]
+    with pytest.raises(ValueError, match="where goes with rules that merge, not with functions"):
+        local.read_local_state("counts", {"count": operator.mul}, where="count > 12")
+
+
 def test_flat_views_show_instances_or_what_they_make(local: SparkSavepoint) -> None:
     found = local.read_local_state("counts", {"by_subtask": "sum"}, flat="by_subtask")
     entries = {(row.key, row.map_key): row.map_value for row in found.collect()}

@@ -108,7 +108,13 @@ class TestCondition:
     @pytest.mark.parametrize(
         ("condition", "reason"),
         [
-            ("totl > 5", 'Referenced column "totl" not found'),
+            ("totl > 5", "no column 'totl'; there are: key, total, count; did you mean 'total'"),
+            ("key IN (SELECT 1003)", "it holds a query"),
+            ("EXISTS (FROM read_csv('/etc/passwd'))", "it holds a query"),
+            ("key IN (SELECT key FROM scan)", "it holds a query"),
+            ("key > 5 LIMIT 1", "Parser Error"),
+            ("key > 5, total > 5", "single expression"),
+            ("count(*) > 1", "aggregates"),
             ("total >", "syntax error"),
             ("total = 'much'", "Could not convert string 'much'"),
             ("1 = 1; DROP TABLE x", "Parser Error"),

@@ -13,6 +13,7 @@ from support.sample_rows import Rows, Sample, copy_of, file_of, in_order, told, 
 
 from savepoint_formats.errors import (
     ColumnNotFoundError,
+    ConditionError,
     NewestSnapshotWarning,
     OperatorNotFoundError,
     SavepointError,
@@ -220,6 +221,8 @@ class TestOptions:
             ({"keys": "customer-001"}, TypeError, r"expected a list: keys=\['customer-001'\]"),
             ({"columns": ["totl"]}, ColumnNotFoundError, "no column 'totl'; it has: "),
             ({"keys": [[1]]}, SavepointError, "no key of type string|has no column 'key'"),
+            ({"where": "totl > 1"}, ConditionError, "no column 'totl'; there are: "),
+            ({"where": 5}, TypeError, "where is 5, expected a condition in SQL"),
             ({"splitSize": 0}, ValueError, "split_size is 0, expected a number of bytes"),
         ],
     )

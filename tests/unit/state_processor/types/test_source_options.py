@@ -25,6 +25,7 @@ EVERYTHING = SourceOptions(
         undescribed_subclasses="bytes",
         portion_size=512,
     ),
+    where="total > 5 AND name = 'a, b'",
     split_size=1,
 )
 
@@ -76,15 +77,22 @@ def test_a_size_is_a_number(split_size: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [{"columns": ["a"]}, {"flat": "a"}, {"with_key_group": True}, {"with_times": True}]
+    "asked",
+    [
+        {"columns": ["a"]},
+        {"flat": "a"},
+        {"with_key_group": True},
+        {"with_times": True},
+        {"where": "a > 1"},
+    ],
 )
 def test_what_a_function_does_not_take_is_named(asked: dict[str, Any]) -> None:
     (name,) = asked
     with pytest.raises(ValueError, match=rf"no arguments but 'schema' and 'keys'; leave {name} to"):
-        keys_of_function(ReadOptions.of(asked))
+        keys_of_function(SourceOptions.of(asked))
 
 
 def test_a_function_takes_keys() -> None:
-    assert keys_of_function(ReadOptions()) is None
-    assert keys_of_function(ReadOptions.of({"keys": [1, 2]})) == (1, 2)
-    assert keys_of_function(ReadOptions.of({"keys": []})) == ()
+    assert keys_of_function(SourceOptions()) is None
+    assert keys_of_function(SourceOptions.of({"keys": [1, 2]})) == (1, 2)
+    assert keys_of_function(SourceOptions.of({"keys": []})) == ()
