@@ -48,11 +48,15 @@ def main() -> int:
     end = time.monotonic() + options.minutes * 60
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         rounds = Rounds(Path(folder), _CLUSTER if options.cluster else _MASTER, options.seed)
+        done: list[Round] = []
         try:
-            done = [_told(rounds.run(*pair)) for pair in drawn if time.monotonic() < end]
+            for pair in drawn:
+                if time.monotonic() < end:
+                    done.append(_told(rounds.run(*pair)))
         finally:
+            # Also of rounds that were interrupted.
+            _summarize(done)
             rounds.close()
-    _summarize(done)
     return min(100, sum(bool(ended.faults) for ended in done))
 
 
