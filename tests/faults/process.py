@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from faults.ways import Place
 
+# What answers of the driver tell.
+_ANSWERS = {"ready", "pid", "ended", "idle"}
+
 _PATIENCE = 300.0
 
 
@@ -99,6 +102,9 @@ class Driver:
     def _listen(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            # Spark itself prints lines, too.
-            if line.startswith("{"):
-                self._answers.append(json.loads(line))
+            # Spark itself prints lines, too, and some of them are JSON.
+            answer = json.loads(line) if line.startswith("{") else {}
+            if answer.keys() & _ANSWERS:
+                self._answers.append(answer)
+            else:
+                print(f"the driver prints: {line.rstrip()}", file=sys.stderr)
