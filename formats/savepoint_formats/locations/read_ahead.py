@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import pairwise
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,8 @@ class ReadAhead:
         if not self._pieces or not self._pieces[0].start <= start < end <= self._pieces[-1].end:
             return None
         needed = [piece for piece in self._pieces if piece.start < end]
+        if any(piece.end != following.start for piece, following in pairwise(needed)):
+            return None  # nobody reads the bytes between two ranges ahead
         parts = [
             piece.data.result()[max(start - piece.start, 0) : end - piece.start] for piece in needed
         ]
