@@ -1,8 +1,8 @@
 """Ranges of a file of a store, read in large pieces, and the next of them while one is decoded.
 
 Each request takes as long as some megabytes do. So those who read a range from its beginning to its
-end, some megabytes at a time, are given them out of a piece that is read at once. At most two pieces
-are in memory.
+end, some megabytes at a time, are given them out of a piece that is read at once. Those pieces are in
+memory that a read needs, and one more.
 """
 
 from __future__ import annotations
