@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _CHUNK_SIZE = 8 << 20
 
+# The largest row: a file without ends of lines is not one object of so many gigabytes.
+_LONGEST_LINE = 256 << 20
+
 
 def write_json_lines(file: pa.NativeFile, _schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
     """Writes tables as lines."""
@@ -75,13 +78,19 @@ def _chunks(split: FileSplit) -> Iterator[pa.Array]:
     location = split.location
     try:
         with location.filesystem.open_input_file(location.path) as file:
-            rest = b""
+            rest: list[bytes] = []
             while chunk := file.read(_CHUNK_SIZE):
-                whole, newline, rest = (rest + chunk).rpartition(b"\n")
+                whole, newline, end = chunk.rpartition(b"\n")
                 if newline:
-                    yield _lines(whole)
-            if rest:
-                yield _lines(rest)
+                    yield _lines(b"".join([*rest, whole]))
+                    rest = []
+                rest.append(end)
+                if sum(map(len, rest)) > _LONGEST_LINE:
+                    raise split.error(
+                        f"it has a line of more than {_LONGEST_LINE:,} bytes: write an object a line"
+                    )
+            if any(rest):
+                yield _lines(b"".join(rest))
     except (OSError, pa.ArrowException) as error:
         raise split.error(f"it can't be read as JSON lines: {error}") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -128,6 +129,25 @@ class TestEachFormat:
             write_table_file(str(path), form, ROWS.schema, failing(), is_overwritten=True)
         assert [file.name for file in tmp_path.iterdir()] == ["rows"]
         assert path.read_text() == "mine"
+
+
+def test_a_line_without_an_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    with path.open("wb") as file:
+        file.write(b'{"text": "')
+        file.truncate(1 << 40)
+    with pytest.raises(TableFileError, match=r"a line of more than 268,435,456 bytes"):
+        read(TableFiles.at(str(path)), pa.schema({"text": pa.utf8()}))
+
+
+def test_files_of_gzip_are_not_expanded(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv.gz"
+    path.write_bytes(gzip.compress(b"text\n" + b"7" * (1 << 20)))
+    with pytest.raises(TableFileError, match="do not say one format"):
+        TableFiles.at(str(path))
+    for form in (TableFormat.CSV, TableFormat.JSONL):
+        with pytest.raises(TableFileError, match="can't be read as"):
+            read(TableFiles.at(str(path), form), pa.schema({"text": pa.utf8()}))
 
 
 def meanwhile(path: str, *, is_overwritten: bool) -> Iterator[pa.RecordBatch]:
