@@ -142,7 +142,8 @@ def _left(values: pa.BinaryArray, file: NewFile) -> pa.BinaryArray:
         return values
     offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset :][: len(values) + 1]
     places = np.empty((len(values), 2), "<i8")
-    places[:, 0] = file.size + offsets[:-1] - offsets[0]
+    # Offsets of Arrow have 32 bits, and a file of runs may have more than 2 GiB.
+    places[:, 0] = offsets[:-1].astype(np.int64) - int(offsets[0]) + file.size
     places[:, 1] = np.diff(offsets)
     file.write(values.buffers()[2].slice(offsets[0], offsets[-1] - offsets[0]))
     width = pa.binary(_PLACE.size)
