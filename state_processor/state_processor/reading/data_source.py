@@ -55,10 +55,10 @@ from savepoint_formats.values.kryo.descriptions import kryo_classes_of
 from state_processor.reading.filtered_scan import FilteredScan
 from state_processor.snapshot.key_types import key_types_of
 from state_processor.snapshot.snapshot import Snapshot
-from state_processor.snapshot.worker_garbage import keep_what_is_imported
 from state_processor.types.source_options import SourceOptions, flag_of, names_of
 from state_processor.types.spark_types import spark_schema
 from state_processor.types.spark_values import to_spark
+from state_processor.workers.worker_garbage import keep_what_is_imported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -36,8 +36,8 @@ from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.visible import stream_elements
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.time_to_live import with_times
-from state_processor.snapshot.worker_garbage import keep_what_is_imported
 from state_processor.types.spark_values import from_spark
+from state_processor.workers.worker_garbage import keep_what_is_imported
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,7 +11,7 @@ import pytest
 from support.sample_rows import Sample
 
 from state_processor.reading.data_source import SavepointReader
-from state_processor.snapshot.worker_garbage import keep_what_is_imported
+from state_processor.workers.worker_garbage import keep_what_is_imported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """A module that is imported after all that was set apart before."""
     gc.freeze()
-    monkeypatch.setattr("state_processor.snapshot.worker_garbage._Kept.modules", 0)
+    monkeypatch.setattr("state_processor.workers.worker_garbage._Kept.modules", 0)
     keep_what_is_imported()
     new = ModuleType("imported_by_a_task")
     monkeypatch.setitem(sys.modules, new.__name__, new)
