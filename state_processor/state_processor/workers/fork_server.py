@@ -11,7 +11,6 @@ machine has kept is loaded once Java has started, for until then each keeps the 
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 import select
@@ -22,6 +21,7 @@ import sys
 import time
 
 from state_processor.workers.daemon import NUMBER_SIZE, receive_request
+from state_processor.workers.worker_garbage import keep_what_is_imported
 
 _MODULES = (
     "pyspark.daemon",
@@ -65,8 +65,7 @@ def _prepare() -> None:
     """Imports what workers need, and sets it apart from what they look through for garbage."""
     for name in _MODULES:
         importlib.import_module(name)
-    gc.collect()
-    gc.freeze()
+    keep_what_is_imported()
 
 
 def _request(listener: socket.socket, end: int) -> socket.socket | None:
@@ -94,8 +93,7 @@ def _request(listener: socket.socket, end: int) -> socket.socket | None:
 def _load_machine_code() -> None:
     """Loads what this machine has kept, with numba, and sets that apart, too."""
     importlib.import_module("savepoint_formats.program.kernel.machine_code").load_kernels()
-    gc.collect()
-    gc.freeze()
+    keep_what_is_imported()
 
 
 def _become_a_daemon(sender: socket.socket) -> None:
