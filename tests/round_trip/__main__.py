@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from support.spark_processes import path_of_prepared_workers
 
 from round_trip.results import end_of, keep, results
 from round_trip.trips import RoundTrip, round_trip
@@ -29,9 +28,8 @@ if TYPE_CHECKING:
 )
 def main(folders: tuple[Path, ...], only: str, file: Path | None) -> None:
     """Writes every state of the savepoints below FOLDERS as rows, and compares them."""
-    # Jobs are many and small: code is compiled once, and workers do not look for garbage.
+    # Jobs are many and small: code is compiled once.
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-    os.environ["PYTHONPATH"] = path_of_prepared_workers()
     spark = local_session(
         "local[2]", spark__sql__shuffle__partitions="1", spark__ui__enabled="false"
     )

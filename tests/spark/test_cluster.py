@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from support.spark_processes import path_of_prepared_workers, spark_home
+from support.spark_processes import spark_home
 from support.standalone_cluster import SAMPLE, expected, submitted
 
 if TYPE_CHECKING:
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
 
 def test_executors_read_write_and_run_what_one_process_does(tmp_path: Path) -> None:
-    places = [path_of_prepared_workers(), *sys.path]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     arguments = [str(SAMPLE), str(tmp_path / "target")]
     home, master = spark_home(tmp_path), "local-cluster[2,1,1024]"
     quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,15 +9,6 @@ import pyspark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-
-def path_of_prepared_workers() -> str:
-    """The ``PYTHONPATH`` of a Java whose Python workers begin with what they need.
-
-    They have what Java has when it starts.
-    """
-    places = [str(Path(__file__).parent / "worker_start"), os.environ.get("PYTHONPATH", "")]
-    return os.pathsep.join(filter(None, places))
 
 
 def spark_home(folder: Path) -> Path:
