@@ -87,6 +87,16 @@ def test_a_file_that_lost_its_end_is_told(target: NewSnapshot, size: int) -> Non
         taken(batches, target)
 
 
+def test_a_file_of_runs_may_have_more_than_2_gib(target: NewSnapshot) -> None:
+    names = [b"%d" % number for number in range(34)]
+    large = bytes(64 << 20)
+    batches = (batch_of([(0, large, None), (1, name, None)]) for name in names)
+    placed = left(batches, target)
+    assert taken([places.slice(1) for places in placed], target) == [
+        Piece(1, name, None) for name in names
+    ]
+
+
 def test_a_file_that_is_gone_is_told(target: NewSnapshot) -> None:
     batches = left([batch_of([(0, b"12345", None)])], target)
     target.abort()
