@@ -57,7 +57,8 @@ def client_of(filesystem: fs.S3FileSystem) -> Any:
     endpoint = options["endpoint_override"]
     if endpoint and "://" not in endpoint:
         endpoint = f"{options['scheme']}://{endpoint}"
-    return boto3.client(
+    # Tasks of one process have threads of their own, which a session must not be shared by.
+    return boto3.Session().client(
         "s3",
         region_name=options["region"] or None,
         endpoint_url=endpoint or None,
