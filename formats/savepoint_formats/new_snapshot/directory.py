@@ -32,7 +32,7 @@ from savepoint_formats.locations.file_io import METADATA_FILE, SnapshotDirectory
 from savepoint_formats.locations.location import Location
 from savepoint_formats.metadata import CheckpointMetadata, KeyGroupsStream, RelativeFile
 from savepoint_formats.metadata.references import stream_references
-from savepoint_formats.new_snapshot.multipart_file import assemble, is_copied_by_store
+from savepoint_formats.new_snapshot.multipart_file import are_copied_by_store, assemble
 from savepoint_formats.new_snapshot.new_file import NewFile, writing_errors
 from savepoint_formats.new_snapshot.signs_of_life import is_sign, living, sign_of_life
 from savepoint_formats.new_snapshot.synced import sync, sync_directories
@@ -199,11 +199,12 @@ class NewSnapshot:
                 sync(copy)
         return path
 
-    def copies_from(self, file: Location) -> bool:
-        """Whether ``assembled`` takes ranges of a file."""
+    def copies_from(self, files: Iterable[Location]) -> bool:
+        """Whether ``assembled`` takes ranges of all of these files."""
+        sources = (file.filesystem for file in files)
         if self.is_local:
-            return bool(file.filesystem.type_name == "local")
-        return is_copied_by_store(file.filesystem, self.location.filesystem)
+            return all(source.type_name == "local" for source in sources)
+        return are_copied_by_store(sources, self.location.filesystem)
 
     def assembled(self, name: str, head: bytes, ranges: Sequence[StoredRange]) -> str:
         """Writes a file of ranges of others, whose bytes the file system copies by itself.

@@ -30,9 +30,9 @@ MOST_PART = 1 << 30
 """S3 copies 5 GiB at once; parts of a GiB are of a number that it allows, and fail one by one."""
 
 
-def is_copied_by_store(source: fs.FileSystem, target: fs.FileSystem) -> bool:
-    """Whether ``assemble`` makes files of one out of ranges of the other."""
-    if not isinstance(target, fs.S3FileSystem) or not source.equals(target):
+def are_copied_by_store(sources: Iterable[fs.FileSystem], target: fs.FileSystem) -> bool:
+    """Whether ``assemble`` makes files of one out of ranges of the others."""
+    if not isinstance(target, fs.S3FileSystem) or not all(map(target.equals, sources)):
         return False
     options = _options(target)
     # Whose role it is, boto3 would have to ask as well; who is nobody, writes nothing.

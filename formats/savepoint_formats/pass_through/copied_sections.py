@@ -82,7 +82,7 @@ class StoredSections:
 
     def can_be_copied_to(self, target: NewSnapshot) -> bool:
         """Whether its file system copies them by itself."""
-        return all(target.copies_from(of.location) for of in self.ranges.values())
+        return target.copies_from(of.location for of in self.ranges.values())
 
     def write(
         self, target: NewSnapshot, name: str, header: KeyedBackendHeader, key_groups: KeyGroupRange

@@ -232,7 +232,7 @@ def test_a_store_copies_long_ranges_by_itself(
     s3_server.put(bucket, "stored", data)
     target = NewSnapshot.at(s3_server.uri(bucket, "out"))
     stored = Location(target.location.filesystem, f"{bucket}/stored")
-    assert target.copies_from(stored)
+    assert target.copies_from([stored])
     ranges = [StoredRange(stored, 7 * place, size) for place, size in enumerate(sizes)]
     path = target.assembled("keyed", b"head", ranges)
     expected = b"head" + b"".join(data[of.start : of.start + of.size] for of in ranges)
