@@ -168,7 +168,8 @@ class EntryChecks:
             try:
                 checked.take(self._read(source, frozenset((name,)), part, file))
             except SavepointError as error:
-                if len(part) > 1 and _place(error) != _place(first):
+                place = _place(error)
+                if len(part) > 1 and place != _place(first):
                     own = self.check(source, frozenset((name,)), part, file)
                     own.faults = [replace(fault, state=name) for fault in own.faults]
                     checked.take(own)
@@ -176,7 +177,6 @@ class EntryChecks:
                     continue
                 fault = _section_fault(error.within(f"state {name!r}"), part, file)
                 # A fault between entries is met whichever state is wanted.
-                place = fault.problem, fault.file, fault.offset
                 faults[place] = replace(fault, state="") if place in faults else fault
         if not faults and not is_told:
             checked.faults.append(_section_fault(first, part, file))
