@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from savepoint_formats.scan.counting import rows_in
+from savepoint_formats.scan.splits import SPLIT_SIZE
 from state_processor.audit.weighing import statistics_of
 from state_processor.checks.verification import Verification
 from state_processor.reading.filtered_scan import FilteredScan, matching_rows
@@ -55,7 +56,7 @@ class SparkAuditVerbs(AuditVerbs):
         asked = SourceOptions.of(options)
         operator, shown = self.table(table)
         scan = operator.scan(shown, asked.read)
-        splits = scan.splits() if asked.split_size is None else scan.splits(asked.split_size)
+        splits = scan.splits(asked.split_size or SPLIT_SIZE)
         count = (
             partial(rows_in, scan)
             if asked.where is None
