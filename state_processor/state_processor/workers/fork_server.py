@@ -19,9 +19,14 @@ import signal
 import socket
 import sys
 import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from state_processor.workers.daemon import NUMBER_SIZE, receive_request
 from state_processor.workers.worker_garbage import keep_what_is_imported
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _MODULES = (
     "pyspark.daemon",
@@ -108,7 +113,21 @@ def _become_a_daemon(sender: socket.socket) -> None:
             os.dup2(stream, number)
             os.close(stream)
         sender.sendall(os.getpid().to_bytes(NUMBER_SIZE, "big"))
-    importlib.import_module("pyspark.daemon").manager()
+    daemon: Any = importlib.import_module("pyspark.daemon")
+    daemon.worker = partial(_end_when_unheard, daemon.worker)
+    daemon.manager()
+
+
+def _end_when_unheard(worker: Callable[..., int], *arguments: object) -> int:
+    """Runs a worker, which ends without a word when Java does not listen any more.
+
+    That is so with each LIMIT and ``show()``, and Spark's daemon prints the error with its traceback.
+    What goes wrong in a task is told to Java, and is not raised here.
+    """
+    try:
+        return worker(*arguments)
+    except ConnectionError:
+        os._exit(1)
 
 
 def _is_as_begun(variables: dict[bytes, bytes]) -> bool:

@@ -8,16 +8,17 @@ from __future__ import annotations
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -32,6 +33,7 @@ assert os.environ["PYSPARK_PYTHON"] == sys.executable
 sys.stdin.read()
 """
 WORKER = "pyspark.sql.worker.lookup_data_sources"
+SECRET = b"secret"
 WAIT = 60
 
 
@@ -54,13 +56,23 @@ def python() -> Iterator[str]:
 @contextmanager
 def daemon_of(python: str, **variables: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """What Java starts, once it tells the port of a daemon, and the process of that daemon."""
-    command = [python, "-m", "pyspark.daemon", WORKER]
-    environment = {**os.environ, "PYTHON_WORKER_FACTORY_SECRET": "secret", **variables}
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe) as process:
-        assert process.stdout is not None
-        port = int.from_bytes(process.stdout.read(4), "big")
+    with daemon_at(python, variables) as (process, port):
         yield process, owner(port)
+
+
+@contextmanager
+def daemon_at(
+    python: str, variables: Mapping[str, str], errors: BinaryIO | None = None
+) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """What Java starts, and the port of the daemon."""
+    command = [python, "-m", "pyspark.daemon", WORKER]
+    environment = {**os.environ, "PYTHON_WORKER_FACTORY_SECRET": SECRET.decode(), **variables}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, env=environment, stdin=pipe, stdout=pipe, stderr=errors
+    ) as process:
+        assert process.stdout is not None
+        yield process, int.from_bytes(process.stdout.read(4), "big")
         process.kill()
 
 
@@ -120,6 +132,19 @@ def test_a_daemon_ends_when_java_ends_it_or_is_gone(python: str, way: str) -> No
 def test_java_notices_a_daemon_that_died(python: str) -> None:
     with daemon_of(python) as (process, daemon), ending(process.pid):
         os.kill(daemon, signal.SIGKILL)
+
+
+def test_a_worker_ends_without_a_word_when_java_has_enough(python: str, tmp_path: Path) -> None:
+    errors = tmp_path / "errors"
+    # As Java has it: the daemon does not go on with a worker whose output nobody took.
+    settings = {"PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE": "1"}
+    with errors.open("wb") as file, daemon_at(python, settings, file) as (_, port):
+        java = socket.create_connection(("127.0.0.1", port))
+        worker = int.from_bytes(java.recv(4), "big")
+        with ending(worker):
+            java.sendall(len(SECRET).to_bytes(4, "big") + SECRET)
+            java.close()
+    assert errors.read_bytes() == b""
 
 
 @pytest.mark.parametrize("variable", ["PYTHONHASHSEED", "NUMBA_DISABLE_JIT", "OMP_NUM_THREADS"])
