@@ -18,6 +18,7 @@
     │   ├── FormatError                   the bytes are not what the format says
     │   │   ├── TruncatedError            they end too early
     │   │   ├── WrongFileError            a file is not at all what the savepoint says that it is
+    │   │   ├── FileReplacedError         a file became another one while it was read
     │   │   ├── UnsupportedVersionError   a version that this release does not know
     │   │   ├── UnknownSnapshotError      a serializer snapshot of a class that is not known
     │   │   └── UndecodableError          a value is right, but no column can hold it
@@ -56,8 +57,7 @@
         ├── KeyGroupError                 a key group that the operator does not have
         └── SubtaskError                  a subtask that the operator does not have
 
-A wrong call is a ``ValueError`` or a ``TypeError``, as anywhere in Python. What does not stop a call
-but should be known is a warning::
+A wrong call is a ``ValueError`` or a ``TypeError``. What does not stop a call is a warning::
 
     SavepointWarning
     ├── UnreadTableWarning        a table is left out, as its files are missing or damaged
@@ -343,7 +343,6 @@ class FormatError(DamagedError):
     message: str
     path: str
     offset: int
-
     record = -1
     state = -1
 
@@ -364,6 +363,10 @@ class TruncatedError(FormatError):
 
 class WrongFileError(FormatError):
     """A file is not what the savepoint says that it is; it is neither read nor copied."""
+
+
+class FileReplacedError(FormatError):
+    """A file of an object store became another one while it was read."""
 
 
 class UnsupportedVersionError(FormatError):
@@ -390,10 +393,7 @@ class UnknownSnapshotError(FormatError):
 
 
 class UndecodableError(FormatError):
-    """A value is as Flink wrote it, but it is of a kind that its column cannot hold.
-
-    Whoever knows where the value ends may hand on its bytes, with this error as the reason.
-    """
+    """A value is as Flink wrote it, but its column cannot hold it; its bytes may be shown instead."""
 
 
 class ValueOutOfRangeError(UndecodableError):

@@ -15,7 +15,7 @@ from pyarrow import fs
 
 from savepoint_formats.errors import NotASavepointError, SavepointNotFoundError, UnreachableError
 from savepoint_formats.locations.location import Location, is_local
-from savepoint_formats.locations.opened_files import OpenedFile
+from savepoint_formats.locations.opened_files import MAX_KEPT_SIZE, OpenedFile
 from savepoint_formats.locations.own_directories import OwnDirectories, is_below, real_path
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.locations.state_file import StateFile
@@ -28,7 +28,6 @@ from savepoint_formats.locations.stores import (
 )
 from savepoint_formats.metadata.stream_handles import (
     EmptySegment,
-    FileStream,
     InlineStream,
     KeyGroupsStream,
     RelativeFile,
@@ -39,10 +38,15 @@ from savepoint_formats.metadata.stream_handles import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    _Range = tuple[int, int] | None
+
 METADATA_FILE = "_metadata"
 
 MAX_METADATA_SIZE = 1 << 30
 """More than any job manager wrote: it has state inline of at most 1 MiB for each handle."""
+
+_FIRST_METADATA = 8 << 20
+"""What is asked for before it is known how long it is: all of it, but for the largest jobs."""
 
 # A checkpoint is <base>/<job>/chk-<n>; its files lie in <job>/shared, <job>/taskowned, or in a
 # sibling of <job>. Higher up, a file of the same tail would be another job's.
@@ -53,18 +57,13 @@ class _Metadata:
     """The ``_metadata`` file of a directory of an object store; where it is, the directory is."""
 
     def __init__(self) -> None:
-        self.opened = OpenedFile()
+        self.opened = OpenedFile((0, _FIRST_METADATA))
 
     def is_below(self, filesystem: fs.FileSystem, path: str) -> bool:
         """Whether the file is there and has bytes; other file systems are not asked."""
         if filesystem.type_name != "s3" or posixpath.basename(path) == METADATA_FILE:
             return False
-        try:
-            location = Location(filesystem, posixpath.join(path, METADATA_FILE))
-            with self.opened.reading(location) as file:
-                return bool(file.size())
-        except FileNotFoundError:
-            return False
+        return self.opened.has_bytes(Location(filesystem, posixpath.join(path, METADATA_FILE)))
 
 
 @dataclass(slots=True)
@@ -172,39 +171,50 @@ class SnapshotDirectory:
         below = posixpath.relpath(location.path, self.location.path)
         return location.path if below.startswith("..") else below
 
-    def file(self, handle: StreamHandle) -> StateFile:
-        """What ``handle`` leads to; its ``location`` is None if that file is missing."""
-        match handle:
-            case InlineStream(name, data):
-                return StateFile(name, data=data)
-            case EmptySegment():
-                return StateFile("(empty)", data=b"")
-            case KeyGroupsStream(_, stream):
-                return self.file(stream)
-            case RelativeFile(path, size):
-                return replace(self._existing(path, [self._below(path)]), declared_size=size)
-            case FileStream(size, path):
-                return replace(self._existing(path, self._candidates(path)), declared_size=size)
-            case SegmentStream(start, size, _, path):
-                whole = self._existing(path, self._candidates(path))
-                return replace(whole, start=start, size=size)
+    def file(self, handle: StreamHandle, *, head: int = 0, tail: int = 0) -> StateFile:
+        """What a handle leads to.
+
+        Args:
+            handle: The handle.
+            head: How many of the first bytes the caller is going to read, if it knows that.
+            tail: How many of the last bytes, if not the first.
+
+        Returns:
+            Its ``location`` is None if that file is missing.
+        """
+        if isinstance(handle, InlineStream):
+            return StateFile(handle.name, data=handle.data)
+        if isinstance(handle, EmptySegment):
+            return StateFile("(empty)", data=b"")
+        if isinstance(handle, KeyGroupsStream):
+            return self.file(handle.stream, head=head, tail=tail)
+        start = handle.start if isinstance(handle, SegmentStream) else 0
+        first = _first_range(start, handle.size, head, tail)
+        path = handle.path
+        if isinstance(handle, RelativeFile):
+            whole = self._existing(path, [self._below(path)], first)
+        else:
+            whole = self._existing(path, self._candidates(path), first)
+        if isinstance(handle, SegmentStream):
+            return replace(whole, start=start, size=handle.size)
+        return replace(whole, declared_size=handle.size)
 
     def _below(self, path: str) -> Location:
         return Location(self.location.filesystem, posixpath.join(self.location.path, path))
 
-    def _existing(self, path: str, candidates: Iterable[Location]) -> StateFile:
+    def _existing(self, path: str, candidates: Iterable[Location], first: _Range) -> StateFile:
         """The first of the candidates that is a file, and may be followed."""
         if path not in self._found:
-            self._found[path] = self._looked_for(path, candidates)
+            self._found[path] = self._looked_for(path, candidates, first)
         return self._found[path]
 
-    def _looked_for(self, path: str, candidates: Iterable[Location]) -> StateFile:
+    def _looked_for(self, path: str, candidates: Iterable[Location], first: _Range) -> StateFile:
         problem = ""
         for candidate in candidates:
             if self.rules.is_strict and not self._is_own(candidate):
                 problem = problem or _STRICT
                 continue
-            opened = OpenedFile()
+            opened = OpenedFile(first)
             try:
                 size = self._size_of(candidate, opened)
             except UnreachableError as error:
@@ -287,6 +297,18 @@ class SnapshotDirectory:
             for start in range(len(parts)):
                 yield Location(self.location.filesystem, posixpath.join(ancestor, *parts[start:]))
             ancestor = posixpath.dirname(ancestor)
+
+
+def _first_range(start: int, size: int, head: int, tail: int) -> _Range:
+    """The bytes of a piece of a file that are asked for first: all of it if it is small."""
+    if max(head, tail) <= 0 or size <= 0:
+        return None
+    if size <= max(tail, MAX_KEPT_SIZE):
+        return start, start + size
+    # A header that is longer is read by a second request.
+    return (
+        (start, start + min(head, MAX_KEPT_SIZE)) if head else (start + size - tail, start + size)
+    )
 
 
 _STRICT = (

@@ -2,7 +2,8 @@
 
 Whoever opens a file of a store asks how long it is: a request, and a wait, before the first byte. A
 state file is read piece by piece, so it is opened once in a process. To open it is also how an object
-store is asked whether it is there: it answers that and the size at once.
+store is asked whether it is there: it answers that and the size at once, and where boto3 is installed
+an S3 store gives the first bytes that are wanted besides.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from pyarrow import fs
 
+from savepoint_formats.locations.stored_object import StoredObject
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -19,37 +22,86 @@ if TYPE_CHECKING:
 
     from savepoint_formats.locations.location import Location
 
+MAX_KEPT_SIZE = 64 << 10
+"""Of what stays in memory; there may be a thousand files."""
+
 
 class OpenedFile:
-    """A file that stays open in this process if it is in a store; another process opens it anew."""
+    """A file that stays open in this process if it is in a store; another process opens it anew.
 
-    def __init__(self) -> None:
+    Args:
+        first: Which bytes of it are wanted first, if any are known to be: an S3 store gives them with
+            its answer whether the file is there.
+    """
+
+    def __init__(self, first: tuple[int, int] | None = None) -> None:
+        self._first = first
         self._file: pa.NativeFile | None = None
+        self._object: StoredObject | None = None
         self.head: bytes | None = None
         """The first bytes, if they were read and are few: a header is read by more than one."""
         self.head_limit = 0
         """How many of them were asked for."""
 
-    def __reduce__(self) -> tuple[type[OpenedFile], tuple[()]]:
-        return OpenedFile, ()
+    def __reduce__(self) -> tuple[type[OpenedFile], tuple[tuple[int, int] | None]]:
+        return OpenedFile, (self._first,)
 
     def size_of(self, location: Location) -> int | None:
         """The bytes of the file; None if there is none.
 
         Raises:
             UnreachableError: The file system does not tell.
+            FileReplacedError: It has become another file since it was first read.
         """
         if location.filesystem.type_name != "s3" or "\0" in location.path:
             return location.file_size()
         try:
-            with self.reading(location) as file:
-                size = int(file.size())
+            size = self._size_of(location)
         except FileNotFoundError:
             return None
         except OSError:
             size = 0
         # Objects without bytes may stand for directories; and a bucket is no file.
         return size or location.file_size()
+
+    def has_bytes(self, location: Location) -> bool:
+        """Whether there is such a file in a store, and it is not empty.
+
+        Raises:
+            OSError: The store does not tell.
+        """
+        try:
+            return bool(self._size_of(location))
+        except FileNotFoundError:
+            return False
+
+    def _size_of(self, location: Location) -> int:
+        if (stored := self._stored(location)) is not None:
+            return stored.size()
+        with self.reading(location) as file:
+            return int(file.size())
+
+    def read(self, location: Location, start: int, end: int | None) -> bytes:
+        """The bytes between two positions, or as many as there are; to the end by default.
+
+        Raises:
+            FileNotFoundError: The file is gone.
+            FileReplacedError: It has become another one since it was first read.
+            OSError: It can't be read.
+        """
+        if (stored := self._stored(location)) is not None:
+            data = stored.read(start, end)
+            stored.forget(MAX_KEPT_SIZE)
+            return data
+        with self.reading(location) as file:
+            # A damaged handle may lead anywhere, and memory is taken for all that is asked for.
+            end = file.size() if end is None else min(end, file.size())
+            return bytes(file.read_at(max(end - start, 0), min(start, end)))
+
+    def _stored(self, location: Location) -> StoredObject | None:
+        if self._object is None:
+            self._object = StoredObject.at(location, self._first)
+        return self._object
 
     @contextmanager
     def reading(self, location: Location) -> Iterator[pa.NativeFile]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyarrow import fs
 
 from savepoint_formats.errors import FormatError, StateFileNotFoundError, TruncatedError
-from savepoint_formats.locations.opened_files import OpenedFile
+from savepoint_formats.locations.opened_files import MAX_KEPT_SIZE, OpenedFile
 from savepoint_formats.locations.read_ahead import ReadAhead
 from savepoint_formats.locations.stores import reading_errors
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from savepoint_formats.locations.location import Location
-
-_MAX_HEAD_SIZE = 64 << 10
-"""Of what stays in memory; there may be a thousand files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +84,7 @@ class StateFile:
         Raises:
             StateFileNotFoundError: The file is gone.
             UnreachableError: It can't be read.
+            FileReplacedError: It has become another file since it was first read.
         """
         if self.data is not None:
             return self.data[start:end]
@@ -95,12 +93,9 @@ class StateFile:
             if ready is not None:
                 return ready
         limit = self.size if end is None else end if self.size is None else min(end, self.size)
-        with self._opened(self.opened) as file:
-            # A damaged handle may lead anywhere, and memory is taken for all that is asked for.
-            first = min(self.start + start, file.size())
-            left = file.size() - first
-            size = left if limit is None else min(max(limit - start, 0), left)
-            return bytes(file.read_at(size, first))
+        last = None if limit is None else self.start + max(limit, start)
+        with self._reading() as location:
+            return self.opened.read(location, self.start + start, last)
 
     def read_ahead(self, ranges: Iterable[tuple[int, int]]) -> StateFile:
         """The file for who reads these ranges, first byte and end, in this order.
@@ -123,7 +118,7 @@ class StateFile:
             return self.read(0, limit)
         if self.opened.head is None or self.opened.head_limit < limit:
             data = self.read(0, limit)
-            if len(data) > _MAX_HEAD_SIZE:
+            if len(data) > MAX_KEPT_SIZE:
                 return data
             self.opened.head, self.opened.head_limit = data, limit
         return self.opened.head[:limit]
@@ -136,7 +131,7 @@ class StateFile:
             UnreachableError: It can't be read.
             TruncatedError: It ends before the piece does.
         """
-        with self._opened(OpenedFile()) as file:
+        with self._reading() as location, OpenedFile().reading(location) as file:
             end = file.size() if self.size is None else self.start + self.size
             file.seek(self.start)
             while file.tell() < end:
@@ -146,14 +141,13 @@ class StateFile:
                 yield chunk
 
     @contextmanager
-    def _opened(self, opened: OpenedFile) -> Iterator[pa.NativeFile]:
-        """The whole file, whatever piece of it is meant."""
+    def _reading(self) -> Iterator[Location]:
+        """Where the whole file is; whoever reads it there gets errors that name the piece."""
         if self.location is None:
             raise self._missing()
         with reading_errors(self.path):
             try:
-                with opened.reading(self.location) as file:
-                    yield file
+                yield self.location
             except FileNotFoundError as error:
                 raise self._missing() from error
 

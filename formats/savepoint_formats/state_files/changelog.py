@@ -319,7 +319,7 @@ class _ChangelogFiles:
 
     def _head(self, stream: PlainStream, offset: int) -> DataInputView:
         """The first bytes of a change set."""
-        file = self._directory.file(stream)
+        file = self._directory.file(stream, head=_HEAD_SIZE)
         expect_kind(file, FileKind.CHANGELOG)
         is_read = stream == self._stream
         if is_read or offset < 0 or file.read(0, _FLAG_SIZE) != b"\0":

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from savepoint_formats.errors import FormatError, UnsupportedVersionError
 from savepoint_formats.layout import Opaque
+from savepoint_formats.locations.opened_files import MAX_KEPT_SIZE
 from savepoint_formats.metadata.keyed_handles import IncrementalHandle
 from savepoint_formats.metadata.operator_handles import DistributionMode
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView, read_resynchronised
@@ -79,7 +80,7 @@ class HeaderBytes:
             # 0 is no position, but says that the key group is empty.
             starts = [offset for offset in handle.groups.offsets if offset > 0]
             stream, end = handle.stream, min(starts, default=None)
-        file = directory.file(stream)
+        file = directory.file(stream, head=end or MAX_KEPT_SIZE)
         return cls(_read_head(file, end), file.path)
 
     @classmethod
@@ -89,9 +90,9 @@ class HeaderBytes:
         Raises:
             StateFileNotFoundError: The file is gone.
         """
-        starts = [offset for state in handle.states for offset in state.offsets]
-        file = directory.file(handle.stream)
-        data = _read_head(file, min(starts, default=None))
+        end = min((offset for state in handle.states for offset in state.offsets), default=None)
+        file = directory.file(handle.stream, head=end or MAX_KEPT_SIZE)
+        data = _read_head(file, end)
         if data.startswith(_COMPRESSED_START):
             data = data.removesuffix(SNAPPY_IDENTIFIER)
         return cls(data, file.path)

@@ -40,6 +40,7 @@ from savepoint_formats.layout import (
     timer_namespace,
     with_kryo_classes,
 )
+from savepoint_formats.locations.opened_files import MAX_KEPT_SIZE
 from savepoint_formats.metadata.references import FileKind
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, constructed
 from savepoint_formats.state_files.header import StateMetaInfo
@@ -111,7 +112,7 @@ def raw_file(directory: SnapshotDirectory, stream: PlainStream) -> StateFile:
     Raises:
         WrongFileError: It may be any file of the machine; see ``recognition``.
     """
-    file = directory.file(stream)
+    file = directory.file(stream, head=MAX_KEPT_SIZE)
     expect_kind(file, FileKind.RAW)
     return file
 

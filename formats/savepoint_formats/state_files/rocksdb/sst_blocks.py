@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _MAX_CONTENT_SIZE = 1 << 31
 
 # The footer, the metaindex and the properties of most tables, and small indexes too.
-_TAIL_SIZE = 1 << 15
+TAIL_SIZE = 1 << 15
 
 
 class UnsupportedSstError(FormatError):
@@ -91,7 +91,7 @@ class TableBytes:
             StateFileNotFoundError: The file is gone.
             TruncatedError: It is smaller.
         """
-        start = max(size - _TAIL_SIZE, 0)
+        start = max(size - TAIL_SIZE, 0)
         tail = file.read(start, size)
         if len(tail) < size - start:
             missing = size - start - len(tail)

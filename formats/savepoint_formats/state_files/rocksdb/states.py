@@ -22,7 +22,7 @@ from savepoint_formats.errors import FormatError
 from savepoint_formats.key_groups.ranges import WHOLE, KeyGroupRange, prefix_size
 from savepoint_formats.state_files.rocksdb.directory import RocksDbDirectory
 from savepoint_formats.state_files.rocksdb.sst import Sst
-from savepoint_formats.state_files.rocksdb.sst_blocks import UnsupportedSstError
+from savepoint_formats.state_files.rocksdb.sst_blocks import TAIL_SIZE, UnsupportedSstError
 from savepoint_formats.state_files.rocksdb.sst_scan import SstScan
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ class RocksDbState:
                 message = f"a file of the name {file.name!r}, which RocksDB gives to none"
                 raise FormatError(message, self._directory.file(file.stream).path, -1)
         tables = tuple(
-            Sst.open(self._directory.file(file.stream), file.stream.size)
+            Sst.open(self._directory.file(file.stream, tail=TAIL_SIZE), file.stream.size)
             for file in files
             if file.name.endswith(_SST_SUFFIX)
         )

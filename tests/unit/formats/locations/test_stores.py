@@ -9,17 +9,21 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pytest
 
 from savepoint_formats.errors import (
+    FileReplacedError,
+    FormatError,
     NotASavepointError,
     SavepointError,
     StateFileNotFoundError,
     UnreachableError,
 )
-from savepoint_formats.locations import read_ahead, stores
+from savepoint_formats.locations import read_ahead, s3_client, stores
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.location import Location
 from savepoint_formats.locations.stores import scheme_of
@@ -137,10 +141,18 @@ def test_schemes_of_the_same_store_are_the_same(uri: str, scheme: str) -> None:
     assert scheme_of(uri) == scheme
 
 
+@pytest.fixture(params=["boto3", "pyarrow"])
+def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What asks the store: boto3, or pyarrow as where that is not installed."""
+    if request.param != "boto3":
+        monkeypatch.setattr(s3_client, "find_spec", lambda _: None)
+    return str(request.param)
+
+
 def test_a_file_of_a_store_is_opened_once_for_all_of_its_ranges(
-    s3_server: S3Server, caplog: pytest.LogCaptureFixture
+    s3_server: S3Server, caplog: pytest.LogCaptureFixture, client: str
 ) -> None:
-    bucket = s3_server.bucket("ranges")
+    bucket = s3_server.bucket(f"ranges-{client}")
     s3_server.put(bucket, "sp/_metadata", b"")
     s3_server.put(bucket, "sp/state", bytes(range(100)))
     directory = SnapshotDirectory.of(s3_server.uri(bucket, "sp"))
@@ -150,12 +162,117 @@ def test_a_file_of_a_store_is_opened_once_for_all_of_its_ranges(
         assert file.length() == 100
         assert file.head(2) == file.head(2) == b"\0\1"
         assert [file.read(start, start + 2) for start in (0, 50, 99)] == [b"\0\1", b"23", b"c"]
-    requests = [record.getMessage() for record in caplog.records]
-    assert [sum(method in line for line in requests) for method in ("HEAD", "GET")] == [1, 4]
+    assert requests_in(caplog) == ["HEAD", "GET", "GET", "GET", "GET"]
     assert pickle.loads(pickle.dumps(file)).read(98) == b"bc"
     s3_server.client.delete_object(Bucket=bucket, Key="sp/state")
     with pytest.raises(StateFileNotFoundError):
         file.read(0, 2)
+
+
+def requests_in(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """The methods of all requests."""
+    lines = (record.getMessage() for record in caplog.records)
+    return ["HEAD" if "HEAD " in line else "GET" for line in lines]
+
+
+class TestBytesThatAreWantedFirst:
+    """A store gives them with its answer whether the file is there."""
+
+    SIZE = 1 << 20
+
+    @pytest.fixture
+    def files(self, s3_server: S3Server) -> Files:
+        """A file of a megabyte in a store."""
+        files = Files(s3_server, s3_server.bucket(f"first-{uuid4()}"))
+        files.put(bytes(range(256)) * (self.SIZE // 256))
+        return files
+
+    @pytest.mark.parametrize(
+        ("wanted", "reads", "requests"),
+        [
+            ({"head": 100}, [(0, 100), (10, 50)], 1),
+            ({"head": 100}, [(0, 100), (50, 200)], 2),
+            ({"tail": 100}, [(SIZE - 100, SIZE)], 1),
+            ({"tail": 100}, [(SIZE - 100, SIZE), (7, 9)], 2),
+            ({"tail": 2 * SIZE}, [(7, 9)], 1),
+        ],
+    )
+    def test_are_asked_for_once(
+        self,
+        files: Files,
+        caplog: pytest.LogCaptureFixture,
+        wanted: dict[str, int],
+        reads: list[tuple[int, int]],
+        requests: int,
+    ) -> None:
+        directory = SnapshotDirectory.of(files.uri)
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "werkzeug"):
+            file = directory.file(RelativeFile("state", self.SIZE), **wanted)
+            assert file.length() == self.SIZE
+            assert [file.read(*at) for at in reads] == [files.data[slice(*at)] for at in reads]
+        assert requests_in(caplog) == ["GET"] * requests
+
+    @pytest.mark.parametrize("size", [SIZE, 50])
+    def test_of_another_file_are_not_mixed_with_those_of_the_first(
+        self, files: Files, size: int
+    ) -> None:
+        directory = SnapshotDirectory.of(files.uri)
+        file = directory.file(RelativeFile("state", self.SIZE), head=100)
+        files.put(bytes(size))
+        assert file.read(0, 100) == bytes(range(100))
+        with pytest.raises(FileReplacedError, match=r"state at byte 200: it was replaced"):
+            file.read(200, 300)
+
+    def test_of_a_file_that_is_shorter_than_its_handle_says_are_those_there_are(
+        self, files: Files
+    ) -> None:
+        files.put(b"short")
+        directory = SnapshotDirectory.of(files.uri)
+        file = directory.file(RelativeFile("state", self.SIZE), tail=100)
+        assert file.read(self.SIZE - 100, self.SIZE) == b""
+        assert file.read(0, 10) == b"short"
+
+    def test_of_a_file_that_is_longer_than_its_handle_says_tell_so(self, files: Files) -> None:
+        file = SnapshotDirectory.of(files.uri).file(RelativeFile("state", 100), head=100)
+        with pytest.raises(FormatError, match="1048576 bytes in the file, expected 100"):
+            file.length()
+
+    def test_are_not_given_to_everybody(self, files: Files) -> None:
+        directory = SnapshotDirectory.of(files.uri)
+        file = directory.file(RelativeFile("state", self.SIZE), head=100)
+        with files.server.closed():
+            with pytest.raises(
+                UnreachableError, match=r"state can't be read: .*InvalidAccessKeyId"
+            ):
+                file.read(200, 300)
+            with pytest.raises(StateFileNotFoundError, match=r"_metadata can't be read: .*DENIED"):
+                directory.file(RelativeFile("_metadata", 8), head=8).length()
+
+    def test_of_an_empty_file_are_none(self, files: Files) -> None:
+        files.put(b"")
+        file = SnapshotDirectory.of(files.uri).file(RelativeFile("state", 100), head=100)
+        assert file.read() == b""
+
+
+@dataclass
+class Files:
+    """A directory of a store with a file ``state``."""
+
+    server: S3Server
+    bucket: str
+    data: bytes = b""
+
+    def put(self, data: bytes) -> None:
+        """Writes the file, or writes another one over it."""
+        self.server.put(self.bucket, "sp/_metadata", b"metadata")
+        self.server.put(self.bucket, "sp/state", data)
+        self.data = data
+
+    @property
+    def uri(self) -> str:
+        """The directory."""
+        return self.server.uri(self.bucket, "sp")
 
 
 def test_ranges_of_a_store_are_read_in_large_pieces(
@@ -172,7 +289,7 @@ def test_ranges_of_a_store_are_read_in_large_pieces(
         for start, end in ((10, 20), (18, 50), (50, 60), (70, 90), (90, 100), (100, 130)):
             assert file.read(start, end) == data[start:end]
     # Two halves of the first range, the second range, and nothing of what is behind the file.
-    assert [record.getMessage().count("GET") for record in caplog.records] == [1, 1, 1]
+    assert requests_in(caplog) == ["GET", "GET", "GET"]
     assert file.read(0, 5) == data[:5]
     s3_server.client.delete_object(Bucket=bucket, Key="sp/state")
     with pytest.raises(StateFileNotFoundError):
