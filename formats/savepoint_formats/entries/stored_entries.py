@@ -22,23 +22,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from savepoint_formats.entries.joined_runs import RunEntries, joined_runs
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
-from savepoint_formats.program.kernel import (
-    DONE,
-    DistinctHashesJob,
-    RunsJob,
-    hash_distinctly,
-    size_runs,
-    write_runs,
-)
+from savepoint_formats.program.kernel import DistinctHashesJob, hash_distinctly
+from savepoint_formats.program.spans import spans_in
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-RUN_SCHEMA = pa.schema({"key_group": pa.int32(), "run": pa.large_binary()})
-"""A run of entries, or several one behind the other, of a key group of the new savepoint."""
 
 _GROUP_COUNTS = {1: 1 << 7, 2: MAX_PARALLELISM}
 """By the size of the prefix; its first bit is no part of the key group."""
@@ -90,38 +81,9 @@ def runs(
         facts = f"{len(key_groups)} key groups of {prefix_size} bytes, {len(entries)} entries"
         raise ValueError(f"{facts}: expected as many, of 1 or 2 bytes")
     groups = np.ascontiguousarray(key_groups, np.uint16)
-    count = _GROUP_COUNTS[prefix_size]
-    sizes, positions, last_keys = np.zeros((3, count), np.int64)
-    (key_data, key_offsets), (value_data, value_offsets) = map(
-        _buffers, (entries.keys, entries.values)
-    )
-    job = RunsJob(
-        keys=key_data,
-        key_offsets=key_offsets,
-        values=value_data,
-        value_offsets=value_offsets,
-        key_groups=groups.ctypes.data,
-        total=len(entries),
-        state=state_id,
-        prefix_size=prefix_size,
-        group_count=count,
-        sizes=sizes.ctypes.data,
-        positions=positions.ctypes.data,
-        last_keys=last_keys.ctypes.data,
-    )
-    status, index = size_runs(job)
-    if status != DONE:
-        raise _refusal(entries, groups, index, count)
-    ends = np.cumsum(sizes)
-    data = np.empty(int(ends[-1]), np.uint8)
-    positions[:] = ends - sizes + data.ctypes.data
-    write_runs(job)
-    (found_groups,) = np.nonzero(sizes)
-    offsets = np.append(0, ends[found_groups])
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-    made = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(found_groups), buffers)
-    columns = [pa.array(found_groups.astype(np.int32)), made]
-    return pa.RecordBatch.from_arrays(columns, schema=RUN_SCHEMA)
+    (key_data, keys), (value_data, values) = spans_in(entries.keys), spans_in(entries.values)
+    placed = RunEntries(state_id, groups, key_data, keys, value_data, values)
+    return joined_runs([placed], prefix_size, _GROUP_COUNTS[prefix_size])
 
 
 def distinct_hashes(keys: pa.LargeBinaryArray) -> NDArray[np.uint64]:
@@ -150,14 +112,3 @@ def _buffers(values: pa.LargeBinaryArray) -> tuple[int, int]:
     _, offsets, data = values.buffers()
     first = offsets.address + 8 * values.offset if offsets else 0
     return data.address if data else 0, first
-
-
-def _refusal(
-    entries: StoredEntries, key_groups: NDArray[np.uint16], index: int, count: int
-) -> ValueError:
-    key_group = int(key_groups[index])
-    if key_group >= count:
-        return ValueError(f"entry {index} is of key group {key_group}, expected 0 to {count - 1}")
-    key, value = (pc.binary_length(column[index:])[0] for column in (entries.keys, entries.values))
-    what = f"a key of {key} bytes and a value of {value}"
-    return ValueError(f"entry {index} has {what}, expected less than 2 GiB")

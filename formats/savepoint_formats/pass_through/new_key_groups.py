@@ -8,11 +8,12 @@ Flink took it for.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.entries.entry_spans import key_groups_at
 from savepoint_formats.errors import FormatError, UnstableHashError, within
 from savepoint_formats.hashing.key_hash import (
     given_hashes,
@@ -34,6 +35,7 @@ from savepoint_formats.layout import (
 )
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
+from savepoint_formats.program.kernel import DONE, NewGroupsJob, find_new_groups
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 from savepoint_formats.state_files.state import StateKind, key_layout, namespace_layout
 from savepoint_formats.tables.visible import visible_key
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.state import State
     from savepoint_formats.state_files.state_piece import StatePiece
     from savepoint_formats.values.kryo.dialect import KryoDialect
+
+    KeyGroups = NDArray[np.uint16]
 
 _TIMESTAMP_SIZE = 8
 
@@ -72,7 +76,7 @@ class NewKeyGroups:
         self._places: dict[str, KeyPlaces] = {}
         self._programs: dict[Layout, Program] = {}
 
-    def of(self, piece: StatePiece) -> NDArray[np.uint16]:
+    def of(self, piece: StatePiece) -> KeyGroups:
         """The key group of each entry in the new savepoint.
 
         Raises:
@@ -84,11 +88,44 @@ class NewKeyGroups:
         if self._before == self._after:
             return piece.key_groups
         with within(f"state {piece.state.name!r}"):
-            chunk, keys, hashes = self._hashed(piece)
+            chunk, keys, hashes = self._hashed_piece(piece)
             self._check(piece.key_groups, chunk, keys, hashes)
         return key_groups_of(hashes, self._after)
 
-    def expected(self, piece: StatePiece) -> NDArray[np.uint16]:
+    def of_keys(self, state: State, chunk: Chunk, keys: Spans, prefix_size: int) -> KeyGroups:
+        """The same of keys that lie in a chunk with their prefixes.
+
+        Args:
+            state: Whose entries they are of.
+            chunk: The chunk.
+            keys: Where each lies.
+            prefix_size: The bytes of a prefix.
+
+        Raises:
+            SavepointError: As ``of``.
+        """
+        if self._before == self._after:
+            return key_groups_at(chunk, keys.starts, prefix_size).astype(np.uint16)
+        with within(f"state {state.name!r}"):
+            hashed = self._hashed(state, chunk, Spans(keys.starts + prefix_size, keys.ends))
+            groups = np.empty(len(keys), np.uint16)
+            job = NewGroupsJob(
+                data=chunk.address,
+                size=len(chunk),
+                starts=keys.starts.ctypes.data,
+                prefix_size=prefix_size,
+                hashes=hashed[1].ctypes.data,
+                total=len(keys),
+                before=self._before,
+                after=self._after,
+                key_groups=groups.ctypes.data,
+            )
+            status, _ = find_new_groups(job)
+            if status != DONE:
+                self._check(key_groups_at(chunk, keys.starts, prefix_size), chunk, *hashed)
+        return groups
+
+    def expected(self, piece: StatePiece) -> KeyGroups:
         """The key group that each entry should have in the savepoint that it is from.
 
         Raises:
@@ -96,17 +133,22 @@ class NewKeyGroups:
             FormatError: A key is damaged.
         """
         with within(f"state {piece.state.name!r}"):
-            return key_groups_of(self._hashed(piece)[2], self._before)
+            return key_groups_of(self._hashed_piece(piece)[2], self._before)
 
-    def _hashed(self, piece: StatePiece) -> tuple[Chunk, Spans, NDArray[np.int32]]:
+    def _hashed_piece(self, piece: StatePiece) -> tuple[Chunk, Spans, NDArray[np.int32]]:
         """The keys of entries, where they lie in a chunk, and their hash codes."""
-        state = piece.state
-        if state.name not in self._places:
-            self._places[state.name] = KeyPlaces.of(state, self._kryo)
         data, entries = spans_in(piece.entries.keys)
         chunk = Chunk(data, "stored keys")
+        return chunk, *self._hashed(piece.state, chunk, entries)
+
+    def _hashed(
+        self, state: State, chunk: Chunk, entries: Spans
+    ) -> tuple[Spans, NDArray[np.int32]]:
+        """Where the keys lie that entries have behind their prefixes, and their hash codes."""
+        if state.name not in self._places:
+            self._places[state.name] = KeyPlaces.of(state, self._kryo)
         keys = self._places[state.name].keys(chunk, entries)
-        return chunk, keys, self._hashes(key_layout(state), chunk, keys)
+        return keys, np.ascontiguousarray(self._hashes(key_layout(state), chunk, keys), np.int32)
 
     def _hashes(self, layout: Layout, chunk: Chunk, keys: Spans) -> NDArray[np.int32]:
         if self._hash_keys is None and _is_sql_row(layout):
@@ -120,7 +162,7 @@ class NewKeyGroups:
         return given_hashes(self._hash_keys, visible_key(column))
 
     def _check(
-        self, groups: NDArray[np.uint16], chunk: Chunk, keys: Spans, hashes: NDArray[np.int32]
+        self, groups: NDArray[np.integer[Any]], chunk: Chunk, keys: Spans, hashes: NDArray[np.int32]
     ) -> None:
         """The hash codes must explain the key groups that the keys were in."""
         expected = key_groups_of(hashes, self._before)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.entries.stored_entries import RUN_SCHEMA
+from savepoint_formats.entries.joined_runs import RUN_SCHEMA
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 
 if TYPE_CHECKING:

@@ -21,19 +21,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from savepoint_formats.entries.joined_runs import RunEntries, joined_runs
 from savepoint_formats.entries.stored_entries import runs
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
 from savepoint_formats.pass_through.stored_canonical import DROPPED, canonical_runs
+from savepoint_formats.program.spans import Spans
 from savepoint_formats.sources.canonical_source import CanonicalSource
+from savepoint_formats.sources.entry_source import EntrySource
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
+    from savepoint_formats.entries.entry_spans import Part
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
     from savepoint_formats.pass_through.deleted_keys import DeletedKeys
     from savepoint_formats.pass_through.recoded_entries import RecodedStates
     from savepoint_formats.sources.entry_source import SourceSettings
+    from savepoint_formats.state_files.state import State
     from savepoint_formats.state_files.state_piece import StatePiece
 
 
@@ -103,6 +108,9 @@ def stored_runs(
     if isinstance(source, CanonicalSource) and keeps_key_groups and target.keeps_entries:
         ids = [target.state_ids.get(state.name, DROPPED) for state in source.states]
         yield from canonical_runs(source.entries, np.array(ids, np.int32), key_groups)
+    elif isinstance(source, EntrySource) and target.keeps_entries:
+        parts = source.blocks(frozenset(target.state_ids), key_groups)
+        yield from _runs_of_parts(parts, source.states, settings, target, hash_keys)
     else:
         pieces = source.pieces(frozenset(target.state_ids), key_groups)
         yield from _runs(pieces, settings, target, hash_keys)
@@ -123,6 +131,35 @@ def raw_timer_runs(
     source = RawKeyedSource(directory, handle, settings.kryo, settings.max_parallelism)
     pieces = source.pieces(frozenset(target.state_ids), key_groups)
     yield from _runs(pieces, settings, target, hash_keys)
+
+
+def _runs_of_parts(
+    parts: Iterable[Part],
+    states: Iterable[State],
+    settings: SourceSettings,
+    target: PassThrough,
+    hash_keys: HashKeys | None,
+) -> Iterator[pa.RecordBatch]:
+    """The entries of chunks, which are copied but once."""
+    prefix = prefix_size(settings.max_parallelism)
+    new_prefix = prefix_size(target.max_parallelism)
+    new_key_groups = NewKeyGroups(
+        settings.max_parallelism, target.max_parallelism, settings.kryo, hash_keys
+    )
+    wanted = [state for state in states if state.name in target.state_ids]
+    for chunk, by_state in parts:
+        entries = []
+        for state in wanted:
+            if state.name not in by_state or not len(by_state[state.name]):
+                continue
+            arrays = (np.ascontiguousarray(of, np.int64) for of in by_state[state.name].arrays())
+            key_starts, key_ends, value_starts, value_ends = arrays
+            keys, values = Spans(key_starts, key_ends), Spans(value_starts, value_ends)
+            groups = new_key_groups.of_keys(state, chunk, keys, prefix)
+            number = target.state_ids[state.name]
+            entries.append(RunEntries(number, groups, chunk.data, keys, chunk.data, values, prefix))
+        if entries:
+            yield joined_runs(entries, new_prefix, target.max_parallelism)
 
 
 def _runs(

@@ -59,6 +59,11 @@ class CanonicalSource(EntrySource):
 
         yield from self.portions(content.section.size, blocks)
 
+    @property
+    def block_size(self) -> int:
+        """The bytes of a block: the tables of its entries, too, fit into a core's caches."""
+        return min(JOINED_SIZE, super().block_size)
+
     def blocks(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
         for block in self.entries.blocks(key_groups, self.block_size, self.settings.share):
             yield block.part(self._names, names)

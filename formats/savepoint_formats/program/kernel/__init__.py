@@ -26,6 +26,7 @@ from savepoint_formats.program.kernel.key_hash import (
     hash_texts,
 )
 from savepoint_formats.program.kernel.key_rows import EMPTY, KeyRowsJob, assign_rows
+from savepoint_formats.program.kernel.new_groups import NewGroupsJob, find_new_groups
 from savepoint_formats.program.kernel.portions import (
     PortionsJob,
     copy_portions,
@@ -55,6 +56,7 @@ __all__ = [
     "FramesJob",
     "HashJob",
     "KeyRowsJob",
+    "NewGroupsJob",
     "PortionsJob",
     "RecordsJob",
     "RunsJob",
@@ -64,6 +66,7 @@ __all__ = [
     "copy_portions",
     "copy_spans",
     "find_frames",
+    "find_new_groups",
     "find_portions",
     "hash_bytes",
     "hash_distinctly",

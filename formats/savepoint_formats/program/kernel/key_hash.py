@@ -141,17 +141,17 @@ def hash_bytes(job: HashJob) -> tuple[int, int]:
             return REFUSED, item
         size, state = end - position, job.start
         while end - position >= 4:
-            state = _mixed(state, load_native_unsigned_int(position))
+            state = mixed(state, load_native_unsigned_int(position))
             position += 4
         while position < end:
-            state = _mixed(state, load_signed_byte(position) & _WORD)
+            state = mixed(state, load_signed_byte(position) & _WORD)
             position += 1
-        store_int(job.hashes + 4 * item, _finished(state ^ size))
+        store_int(job.hashes + 4 * item, finished(state ^ size))
     return DONE, job.total
 
 
 @part
-def _mixed(state: int, word: int) -> int:
+def mixed(state: int, word: int) -> int:
     """A round of the hash."""
     word = word * 0xCC9E2D51 & _WORD
     word = (word << 15 | word >> 17) & _WORD
@@ -161,7 +161,7 @@ def _mixed(state: int, word: int) -> int:
 
 
 @part
-def _finished(state: int) -> int:
+def finished(state: int) -> int:
     """The last step of the hash."""
     state = (state ^ state >> 16) * 0x85EBCA6B & _WORD
     state = (state ^ state >> 13) * 0xC2B2AE35 & _WORD

@@ -34,8 +34,9 @@ class RunsJob(NamedTuple):
 
     | field         | what                                                                  |
     |---------------|-----------------------------------------------------------------------|
-    | keys, values  | the bytes                                                             |
-    | key_offsets   | i64 per entry, and one more; so are ``value_offsets``                 |
+    | keys, values  | the bytes, of which there are ``keys_size`` and ``values_size``       |
+    | key_starts, … | i64 per entry, positions in the bytes                                 |
+    | skip          | bytes in front of each key that are left out: an older prefix         |
     | key_groups    | u16 per entry                                                         |
     | total         | how many entries there are                                            |
     | state         | its id                                                                |
@@ -47,9 +48,14 @@ class RunsJob(NamedTuple):
     """
 
     keys: int
-    key_offsets: int
+    keys_size: int
+    key_starts: int
+    key_ends: int
+    skip: int
     values: int
-    value_offsets: int
+    values_size: int
+    value_starts: int
+    value_ends: int
     key_groups: int
     total: int
     state: int
@@ -65,13 +71,19 @@ def size_runs(job: RunsJob) -> tuple[int, int]:
     """Adds up the size of each run.
 
     Returns:
-        The status, and the entry that it is of: REFUSED if there is no such key group, or if key
-        or value have more bytes than 31 bits count.
+        The status, and the entry that it is of: REFUSED if there is no such key group, if key or
+        value have more bytes than 31 bits count, or if they do not lie within the bytes.
     """
     for index in range(job.total):
         key_group = load_native_unsigned_short(job.key_groups + 2 * index)
-        key_size = job.prefix_size + _size(job.key_offsets, index)
-        value_size = _size(job.value_offsets, index)
+        start, end = _span(job.key_starts, job.key_ends, index)
+        key_size = job.prefix_size + end - start - job.skip
+        if not 0 <= start <= start + job.skip <= end <= job.keys_size:
+            return REFUSED, index
+        start, end = _span(job.value_starts, job.value_ends, index)
+        value_size = end - start
+        if not 0 <= start <= end <= job.values_size:
+            return REFUSED, index
         if key_group >= job.group_count or key_size > _MAX_SIZE or value_size > _MAX_SIZE:
             return REFUSED, index
         place = job.sizes + 8 * key_group
@@ -98,7 +110,9 @@ def write_runs(job: RunsJob) -> tuple[int, int]:
         key_group = load_native_unsigned_short(job.key_groups + 2 * index)
         place = job.positions + 8 * key_group
         position = load_native_long(place)
-        size = _size(job.key_offsets, index)
+        start, end = _span(job.key_starts, job.key_ends, index)
+        start += job.skip
+        size = end - start
         store_big_int(position, job.prefix_size + size)
         position += 4
         store_long(job.last_keys + 8 * key_group, position)
@@ -107,12 +121,13 @@ def write_runs(job: RunsJob) -> tuple[int, int]:
         else:
             store_big_short(position, key_group)
         position += job.prefix_size
-        copy(position, job.keys + load_native_long(job.key_offsets + 8 * index), size)
+        copy(position, job.keys + start, size)
         position += size
-        size = _size(job.value_offsets, index)
+        start, end = _span(job.value_starts, job.value_ends, index)
+        size = end - start
         store_big_int(position, size)
         position += 4
-        copy(position, job.values + load_native_long(job.value_offsets + 8 * index), size)
+        copy(position, job.values + start, size)
         store_long(place, position + size)
     for key_group in range(job.group_count):
         if load_native_long(job.sizes + 8 * key_group):
@@ -122,6 +137,6 @@ def write_runs(job: RunsJob) -> tuple[int, int]:
 
 
 @part
-def _size(offsets: int, index: int) -> int:
-    """The bytes of a value."""
-    return load_native_long(offsets + 8 * index + 8) - load_native_long(offsets + 8 * index)
+def _span(starts: int, ends: int, index: int) -> tuple[int, int]:
+    """Where a key or value begins and ends."""
+    return load_native_long(starts + 8 * index), load_native_long(ends + 8 * index)

@@ -1,0 +1,132 @@
+"""Entries of several states become runs of key groups, wherever the bytes of the entries lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from savepoint_formats.program.kernel import DONE, RunsJob, size_runs, write_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.program.spans import Spans
+
+RUN_SCHEMA = pa.schema({"key_group": pa.int32(), "run": pa.large_binary()})
+"""A run of entries, or several one behind the other, of a key group of the new savepoint."""
+
+_MAX_SIZE = (1 << 31) - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunEntries:
+    """Entries of one state.
+
+    Attributes:
+        state_id: The index of the state in the file's header.
+        key_groups: That of each entry.
+        key_data: The bytes that keys lie in.
+        keys: Where each lies.
+        value_data: The bytes that values lie in.
+        values: Where each lies.
+        skip: Bytes in front of each key that are left out: the prefix of an older key group.
+    """
+
+    state_id: int
+    key_groups: NDArray[np.uint16]
+    key_data: NDArray[np.uint8]
+    keys: Spans
+    value_data: NDArray[np.uint8]
+    values: Spans
+    skip: int = 0
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def refusal(self, index: int, count: int) -> ValueError:
+        """Why an entry becomes no part of a run, where there are ``count`` key groups."""
+        key_group = int(self.key_groups[index])
+        if key_group >= count:
+            return ValueError(
+                f"entry {index} is of key group {key_group}, expected 0 to {count - 1}"
+            )
+        key, value = int(self.keys.sizes[index]), int(self.values.sizes[index])
+        what = f"entry {index} has a key of {key} bytes and a value of {value}"
+        if max(key, value) > _MAX_SIZE - self.skip:
+            return ValueError(f"{what}, expected less than 2 GiB")
+        return ValueError(f"{what}, outside of their bytes")
+
+
+def joined_runs(
+    entries: Sequence[RunEntries], prefix_size: int, group_count: int
+) -> pa.RecordBatch:
+    """The runs of all states, those of a key group one behind the other.
+
+    Args:
+        entries: The entries of each state, in any order; within a run they keep it.
+        prefix_size: The bytes that the key group takes in front of a key, 1 or 2.
+        group_count: How many key groups there are.
+
+    Returns:
+        Columns ``key_group`` and ``run``, ascending, a row for each key group that occurs.
+
+    Raises:
+        ValueError: There is no such key group, a key or value is larger than 2 GiB, or lies outside
+            of its bytes.
+    """
+    sizes, positions, last_keys = np.zeros((3, len(entries), group_count), np.int64)
+    jobs = []
+    for number, of_state in enumerate(entries):
+        tables = (table[number] for table in (sizes, positions, last_keys))
+        job = _job(of_state, prefix_size, group_count, *tables)
+        status, index = size_runs(job)
+        if status != DONE:
+            raise of_state.refusal(index, group_count)
+        jobs.append(job)
+    # In the order of the rows: all states of a key group, then the next one.
+    ends = np.cumsum(sizes.T).reshape(group_count, len(entries)).T
+    of_groups = sizes.sum(axis=0)
+    data = np.empty(int(of_groups.sum()), np.uint8)
+    positions[:] = ends - sizes + data.ctypes.data
+    for job in jobs:
+        write_runs(job)
+    (groups,) = np.nonzero(of_groups)
+    offsets = np.append(0, np.cumsum(of_groups[groups]))
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    made = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(groups), buffers)
+    columns = [pa.array(groups.astype(np.int32)), made]
+    return pa.RecordBatch.from_arrays(columns, schema=RUN_SCHEMA)
+
+
+def _job(
+    entries: RunEntries,
+    prefix_size: int,
+    group_count: int,
+    sizes: NDArray[np.int64],
+    positions: NDArray[np.int64],
+    last_keys: NDArray[np.int64],
+) -> RunsJob:
+    return RunsJob(
+        keys=entries.key_data.ctypes.data,
+        keys_size=len(entries.key_data),
+        key_starts=entries.keys.starts.ctypes.data,
+        key_ends=entries.keys.ends.ctypes.data,
+        skip=entries.skip,
+        values=entries.value_data.ctypes.data,
+        values_size=len(entries.value_data),
+        value_starts=entries.values.starts.ctypes.data,
+        value_ends=entries.values.ends.ctypes.data,
+        key_groups=entries.key_groups.ctypes.data,
+        total=len(entries),
+        state=entries.state_id,
+        prefix_size=prefix_size,
+        group_count=group_count,
+        sizes=sizes.ctypes.data,
+        positions=positions.ctypes.data,
+        last_keys=last_keys.ctypes.data,
+    )

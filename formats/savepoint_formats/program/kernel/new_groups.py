@@ -1,0 +1,78 @@
+"""Key groups of stored keys, of another number of key groups than they are stored in.
+
+Flink: ``MathUtils.murmurHash``, ``KeyGroupRangeAssignment``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from savepoint_formats.program.kernel.key_hash import finished, mixed
+from savepoint_formats.program.kernel.key_rows import key_group_at
+from savepoint_formats.program.kernel.machine_code import light_entry, part
+from savepoint_formats.program.kernel.memory import (
+    load_native_int,
+    load_native_long,
+    store_short,
+)
+from savepoint_formats.program.kernel.status import DONE, REFUSED
+
+_WORD = 0xFFFFFFFF
+_SIGN = 0x80000000
+_INT_SIZE = 4
+_KEY_WORK = 16  # as much work as so many bytes
+
+
+class NewGroupsJob(NamedTuple):
+    """Of which keys to find the key groups; all but the numbers are addresses.
+
+    | field         | what                                                                  |
+    |---------------|-----------------------------------------------------------------------|
+    | data, size    | the bytes that keys lie in                                            |
+    | starts        | i64 per key: where its prefix begins                                  |
+    | prefix_size   | of each key: 1 or 2 bytes                                             |
+    | hashes        | i32 per key: its hash code in Java                                    |
+    | total         | how many keys there are                                               |
+    | before, after | how many key groups there were, and are to be                         |
+    | key_groups    | u16 per key, to fill                                                  |
+    """
+
+    data: int
+    size: int
+    starts: int
+    prefix_size: int
+    hashes: int
+    total: int
+    before: int
+    after: int
+    key_groups: int
+
+
+@light_entry(lambda job: _KEY_WORK * job.total)
+def find_new_groups(job: NewGroupsJob) -> tuple[int, int]:
+    """The new key group of each key, whose old one its prefix has.
+
+    Returns:
+        The status, and the key that it is of: REFUSED if a prefix is not within the data, or has
+        another key group than the hash code says.
+    """
+    for index in range(job.total):
+        start = load_native_long(job.starts + 8 * index)
+        if not 0 <= start <= start + job.prefix_size <= job.size:
+            return REFUSED, index
+        spread = _spread(load_native_int(job.hashes + _INT_SIZE * index) & _WORD)
+        stored = key_group_at(job.data + start + job.prefix_size, job.prefix_size)
+        if spread % job.before != stored:
+            return REFUSED, index
+        store_short(job.key_groups + 2 * index, spread % job.after)
+    return DONE, job.total
+
+
+@part
+def _spread(code: int) -> int:
+    """The hash code, mixed so that similar ones scatter: 0 to 2^31 - 1."""
+    word = finished(mixed(0, code) ^ _INT_SIZE)
+    if word & _SIGN:
+        # The smallest number has no absolute value; Java's would be itself.
+        return 0 if word == _SIGN else _WORD + 1 - word
+    return word
