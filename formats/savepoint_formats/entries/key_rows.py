@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.program.kernel import DONE, EMPTY, FULL, REFUSED, KeyRowsJob, assign_rows
+from savepoint_formats.program.kernel import (
+    DONE,
+    EMPTY,
+    FULL,
+    IN_ORDER,
+    REFUSED,
+    UNMARKED,
+    KeyRowsJob,
+    assign_rows,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -14,6 +23,7 @@ if TYPE_CHECKING:
     from savepoint_formats.bytes.chunk import Chunk
 
     Positions = npt.NDArray[np.int64]
+    Rows = npt.NDArray[np.int32] | range
 
 _LEAST_PLACES = 1 << 10
 _MANY_KEYS = 1 << 14
@@ -54,8 +64,8 @@ class KeyRows:
         """Where the key of each row ends."""
         return self._ends[: self._count]
 
-    def rows(self, starts: Positions, ends: Positions) -> npt.NDArray[np.int32]:
-        """The row of each key; new keys become new rows.
+    def rows(self, starts: Positions, ends: Positions) -> Rows:
+        """The row of each key, a range if they come in the order of rows; new keys become new rows.
 
         Args:
             starts: Where each key begins.
@@ -71,8 +81,9 @@ class KeyRows:
         rows = np.empty(len(starts), np.int32)
         # Of many keys it does not matter how large they are: that is much work in any case.
         key_bytes = max(0, int((ends - starts).sum())) if len(starts) < _MANY_KEYS else 0
-        status, done = -1, 0
-        while status != DONE:
+        marks = np.empty(0, np.uint32)
+        status, done = UNMARKED, 0
+        while status not in (DONE, IN_ORDER):
             job = KeyRowsJob(
                 data=self._chunk.address,
                 size=len(self._chunk),
@@ -91,6 +102,8 @@ class KeyRows:
                 places=len(self._table),
                 tabled=self._tabled,
                 are_sorted=self._are_sorted,
+                marks=marks.ctypes.data,
+                mark_places=len(marks),
             )
             status, done, self._count, self._tabled, self._are_sorted = assign_rows(job)
             if status == REFUSED:
@@ -100,7 +113,13 @@ class KeyRows:
                 self._make_room(len(starts) - done)
             elif status == FULL:
                 self._enlarge_table(self._count + len(starts) - done)
-        return rows
+            elif status == UNMARKED:
+                marks = np.zeros(_places(len(starts)), np.uint32)
+        if status == DONE:
+            return rows
+        if not len(self._starts):
+            self._starts, self._ends = starts, ends
+        return range(len(starts))
 
     def _make_room(self, count: int) -> None:
         """For so many new rows; most states have the keys of the first, and need none."""
@@ -109,9 +128,18 @@ class KeyRows:
         self._ends = _enlarged(self.key_ends, size)
 
     def _enlarge_table(self, rows: int) -> None:
-        places = max(_LEAST_PLACES, 1 << (2 * rows).bit_length())
-        self._table = np.full(places, EMPTY, np.int64)
+        self._table = np.full(max(_LEAST_PLACES, _places(rows)), EMPTY, np.int64)
         self._tabled = 0
+
+
+def row_numbers(rows: Rows) -> npt.NDArray[np.int32]:
+    """What ``KeyRows.rows`` gives, as an array in any case."""
+    return np.arange(len(rows), dtype=np.int32) if isinstance(rows, range) else rows
+
+
+def _places(keys: int) -> int:
+    """A power of two of them, of which that many keys leave half empty."""
+    return 1 << (2 * keys).bit_length()
 
 
 def _enlarged(positions: Positions, size: int) -> Positions:

@@ -15,7 +15,7 @@ import numpy as np
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_chunk import key_group_prefix
 from savepoint_formats.entries.entry_spans import EntrySpans
-from savepoint_formats.entries.key_rows import KeyRows
+from savepoint_formats.entries.key_rows import KeyRows, row_numbers
 from savepoint_formats.layout import Byte, Framed, Opaque
 from savepoint_formats.state_files.state import State, StateKind, key_layout
 
@@ -141,7 +141,8 @@ class _NumberedPart:
             for name, of_state in spans.items()
         }
         self._numbers = {
-            name: rows.rows(*identities) for name, identities in self._identities.items()
+            name: row_numbers(rows.rows(*identities))
+            for name, identities in self._identities.items()
         }
         self._is_found = np.zeros(len(rows), np.bool_)
         for numbers in self._numbers.values():

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.entries.entry_spans import key_groups_at
-from savepoint_formats.entries.key_rows import KeyRows
+from savepoint_formats.entries.key_rows import KeyRows, row_numbers
 from savepoint_formats.errors import FormatError, StateTypeError
 from savepoint_formats.program.decode import decode
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.bytes.chunk import Chunk
+    from savepoint_formats.entries.key_rows import Rows
     from savepoint_formats.program.program import Program
     from savepoint_formats.sources.state_rows import StateRows
 
@@ -109,17 +110,16 @@ class KeyedBatch:
         return key_groups_at(self.chunk, starts - self.prefix_size, self.prefix_size)
 
 
-def _column(
-    rows: NDArray[np.int32], count: int, state_rows: StateRows, column_type: pa.DataType
-) -> pa.Array:
+def _column(rows: Rows, count: int, state_rows: StateRows, column_type: pa.DataType) -> pa.Array:
     """The values of a state as a column: null in the rows that no entry has."""
     if state_rows.user_keys is not None:
-        return _map_column(rows, count, state_rows.user_keys, state_rows.values, column_type)
-    if len(rows) == count and bool(np.all(rows == np.arange(count))):
+        numbers, user_keys = row_numbers(rows), state_rows.user_keys
+        return _map_column(numbers, count, user_keys, state_rows.values, column_type)
+    if isinstance(rows, range) and len(rows) == count:
         return state_rows.values
     # Of two entries for one row the later one counts, as it does to Flink.
     entry_of_row = np.full(count, -1, np.int64)
-    entry_of_row[rows] = np.arange(len(rows))
+    entry_of_row[row_numbers(rows)] = np.arange(len(rows))
     return state_rows.values.take(pa.array(entry_of_row, mask=entry_of_row < 0))
 
 

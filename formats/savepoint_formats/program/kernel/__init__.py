@@ -25,7 +25,13 @@ from savepoint_formats.program.kernel.key_hash import (
     hash_lists,
     hash_texts,
 )
-from savepoint_formats.program.kernel.key_rows import EMPTY, KeyRowsJob, assign_rows
+from savepoint_formats.program.kernel.key_rows import (
+    EMPTY,
+    IN_ORDER,
+    UNMARKED,
+    KeyRowsJob,
+    assign_rows,
+)
 from savepoint_formats.program.kernel.new_groups import NewGroupsJob, find_new_groups
 from savepoint_formats.program.kernel.portions import (
     PortionsJob,
@@ -46,12 +52,14 @@ __all__ = [
     "ENTRY_SIZE",
     "FIXED_SIZES",
     "FULL",
+    "IN_ORDER",
     "NONE_FOREIGN",
     "NO_STATE",
     "REFUSED",
     "REGISTERS_SIZE",
     "SLACK",
     "UNKNOWN_STATE",
+    "UNMARKED",
     "DistinctHashesJob",
     "FramesJob",
     "HashJob",

@@ -1,10 +1,14 @@
 """Which row an entry belongs to: rows are distinct keys, in the order in which they come.
 
-States of one operator list the same keys in the same order, as a rule: the row after the last
-one is compared first, then the last one itself, to which the next entry of a map belongs. As long
-as rows come sorted, as RocksDB has them, a key above them all is new. Only what none of this tells
-is looked up, in a table of row numbers with open addresses; a piece of the key's hash beside each
-number saves a look at most of the other keys.
+States of one operator list the same keys in the same order, as a rule, and each key once. So the
+first entries are compared with the first rows, without a row number for any of them. Where there
+is no row yet, keys that ascend are different. Of others a mark of 31 bits of its hash is kept for
+each, in a table that a core's caches hold: no mark twice, no key twice.
+
+Of the entries behind these the row after the last one is compared first, then the last one itself,
+to which the next entry of a map belongs. As long as rows come sorted, as RocksDB has them, a key
+above them all is new. Only what none of this tells is looked up, in a table of row numbers with open
+addresses; a piece of the key's hash beside each number saves a look at most of the other keys.
 """
 
 from __future__ import annotations
@@ -15,7 +19,9 @@ from savepoint_formats.program.kernel.machine_code import light_entry, part
 from savepoint_formats.program.kernel.memory import (
     load_byte,
     load_long,
+    load_native_int,
     load_native_long,
+    load_native_unsigned_int,
     load_unsigned_short,
     store_int,
     store_long,
@@ -25,6 +31,12 @@ from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
 
 EMPTY = -1
 """A place of the table without a row."""
+
+IN_ORDER = 1
+"""The entries have the first rows, in their order; if there was none, these are new ones."""
+
+UNMARKED = 2
+"""Marks tell whether keys are different, and there is no table for them."""
 
 _FACTOR = -0x61C8864680B583EB  # 2**64 over the golden ratio, odd
 _MIN_LONG = -(1 << 63)
@@ -52,6 +64,8 @@ class KeyRowsJob(NamedTuple):
     |                      | them, or 0 if there is no table yet                           |
     | tabled               | how many rows are in the table                                |
     | are_sorted           | 1 if each row so far is above the one before                  |
+    | marks, mark_places   | u32 each: a mark, or 0; a power of two of them, or 0 if there |
+    |                      | is no such table                                              |
     """
 
     data: int
@@ -71,6 +85,8 @@ class KeyRowsJob(NamedTuple):
     places: int
     tabled: int
     are_sorted: int
+    marks: int
+    mark_places: int
 
 
 def _work(job: KeyRowsJob) -> int:
@@ -79,17 +95,31 @@ def _work(job: KeyRowsJob) -> int:
 
 
 @light_entry(_work)
-def assign_rows(job: KeyRowsJob) -> tuple[int, int, int, int, int]:
+def assign_rows(  # noqa: PLR0912 - a branch per way to end
+    job: KeyRowsJob,
+) -> tuple[int, int, int, int, int]:
     """Gives each entry its row.
 
     Returns:
         The status (FULL if there is no room for another row, or the table is too small; REFUSED if
-        a key is not within the data), the next entry, how many rows there are, how many of them are in the table, and whether they
-        are sorted.
+        a key is not within the data; IN_ORDER, UNMARKED), the next entry, how many rows there are, how
+        many of them are in the table, and whether they are sorted.
     """
-    row_count, tabled, are_sorted = job.row_count, job.tabled, job.are_sorted
-    last = EMPTY
-    for index in range(job.first, job.total):
+    row_count, tabled, are_sorted, first = job.row_count, job.tabled, job.are_sorted, job.first
+    if first == 0:
+        first = _in_order(job)
+        if first == job.total:
+            return IN_ORDER, first, max(first, row_count), tabled, are_sorted
+        if row_count == 0:
+            if job.mark_places == 0:
+                return UNMARKED, 0, 0, 0, 1
+            if _are_different(job):
+                return IN_ORDER, job.total, job.total, 0, 0
+            first = 0
+        for row in range(first):
+            store_int(job.rows + 4 * row, row)
+    last = EMPTY if first == 0 else load_native_int(job.rows + 4 * (first - 1))
+    for index in range(first, job.total):
         start = load_native_long(job.starts + 8 * index)
         size = load_native_long(job.ends + 8 * index) - start
         if not job.prefix_size <= start <= start + size <= job.size:
@@ -101,7 +131,10 @@ def assign_rows(job: KeyRowsJob) -> tuple[int, int, int, int, int]:
             if last == EMPTY or not _is_key_of(job, row, start, size):
                 if row_count == job.row_room:
                     return FULL, index, row_count, tabled, are_sorted
-                if are_sorted and (row_count == 0 or _is_above(job, row_count - 1, start, size)):
+                row = row_count - 1
+                if are_sorted and (
+                    row < 0 or _is_above(job, job.row_starts, job.row_ends, row, start, size)
+                ):
                     row = row_count
                 else:
                     # Room for all rows so far and this one, half of the places left empty.
@@ -121,6 +154,44 @@ def assign_rows(job: KeyRowsJob) -> tuple[int, int, int, int, int]:
 
 
 @part
+def _in_order(job: KeyRowsJob) -> int:
+    """How many of the first keys are those of the first rows; if there is none, ascend."""
+    for index in range(job.total):
+        start = load_native_long(job.starts + 8 * index)
+        size = load_native_long(job.ends + 8 * index) - start
+        if not job.prefix_size <= start <= start + size <= job.size:
+            return index
+        start += job.data
+        if job.row_count > 0:
+            if index >= job.row_count or not _is_key_of(job, index, start, size):
+                return index
+        elif index > 0 and not _is_above(job, job.starts, job.ends, index - 1, start, size):
+            return index
+    return job.total
+
+
+@part
+def _are_different(job: KeyRowsJob) -> bool:
+    """Whether no two keys have the same mark."""
+    for index in range(job.total):
+        start = load_native_long(job.starts + 8 * index)
+        size = load_native_long(job.ends + 8 * index) - start
+        if not job.prefix_size <= start <= start + size <= job.size:
+            return False
+        key_hash = _hash_at(job, job.data + start, size)
+        mark = key_hash >> 32 & _ROW | 1
+        place = key_hash & job.mark_places - 1
+        other = load_native_unsigned_int(job.marks + 4 * place)
+        while other != 0:
+            if other == mark:
+                return False
+            place = place + 1 & job.mark_places - 1
+            other = load_native_unsigned_int(job.marks + 4 * place)
+        store_int(job.marks + 4 * place, mark)
+    return True
+
+
+@part
 def key_group_at(start: int, prefix_size: int) -> int:
     """The key group in front of a key; the first bit says that an entry is its state's last."""
     if prefix_size == 1:
@@ -134,7 +205,16 @@ def _is_key_of(job: KeyRowsJob, row: int, start: int, size: int) -> bool:
     row_start = load_native_long(job.row_starts + 8 * row)
     row_size = load_native_long(job.row_ends + 8 * row) - row_start
     row_start += job.data
-    if row_size != size or not are_equal(row_start, start, size):
+    if row_size != size:
+        return False
+    if 8 <= size <= 16:
+        # The first and the last word are all of it, and need no call.
+        last = size - 8
+        if load_native_long(row_start) != load_native_long(start):
+            return False
+        if load_native_long(row_start + last) != load_native_long(start + last):
+            return False
+    elif not are_equal(row_start, start, size):
         return False
     return key_group_at(row_start, job.prefix_size) == key_group_at(start, job.prefix_size)
 
@@ -157,27 +237,27 @@ def are_equal(left: int, right: int, size: int) -> bool:
 
 
 @part
-def _is_above(job: KeyRowsJob, row: int, start: int, size: int) -> bool:
-    """Whether these bytes, as RocksDB orders them, come behind the row's key."""
-    row_start = load_native_long(job.row_starts + 8 * row)
-    row_size = load_native_long(job.row_ends + 8 * row) - row_start
-    row_start += job.data
+def _is_above(job: KeyRowsJob, starts: int, ends: int, index: int, start: int, size: int) -> bool:
+    """Whether bytes, as RocksDB orders them, come behind another key, one of those given."""
+    other = load_native_long(starts + 8 * index)
+    other_size = load_native_long(ends + 8 * index) - other
+    other += job.data
     group = key_group_at(start, job.prefix_size)
-    row_group = key_group_at(row_start, job.prefix_size)
-    if group != row_group:
-        return group > row_group
-    least, done = min(size, row_size), 0
+    other_group = key_group_at(other, job.prefix_size)
+    if group != other_group:
+        return group > other_group
+    least, done = min(size, other_size), 0
     while least - done >= 8:
-        number, row_number = load_long(start + done), load_long(row_start + done)
-        if number != row_number:
-            return number ^ _MIN_LONG > row_number ^ _MIN_LONG
+        number, other_number = load_long(start + done), load_long(other + done)
+        if number != other_number:
+            return number ^ _MIN_LONG > other_number ^ _MIN_LONG
         done += 8
     while done < least:
-        byte, row_byte = load_byte(start + done), load_byte(row_start + done)
-        if byte != row_byte:
-            return byte > row_byte
+        byte, other_byte = load_byte(start + done), load_byte(other + done)
+        if byte != other_byte:
+            return byte > other_byte
         done += 1
-    return size > row_size
+    return size > other_size
 
 
 @part
@@ -204,7 +284,12 @@ def _mixed(number: int) -> int:
 @part
 def _hash_at(job: KeyRowsJob, start: int, size: int) -> int:
     """The hash of a key and its key group."""
-    return hash_of(start, size, key_group_at(start, job.prefix_size))
+    group = key_group_at(start, job.prefix_size)
+    if not 8 <= size <= 16:
+        return hash_of(start, size, group)
+    # The first and the last word are all of it, and need no call.
+    number = _mixed(load_native_long(start) ^ size ^ group << 32)
+    return _mixed(number ^ load_native_long(start + size - 8))
 
 
 @part

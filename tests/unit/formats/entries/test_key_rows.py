@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.key_rows import KeyRows
+from savepoint_formats.entries.key_rows import KeyRows, row_numbers
 
 pytestmark = pytest.mark.usefixtures("both_ways")
 
@@ -24,7 +24,7 @@ def joined(states: list[list[bytes]], prefix_size: int = 0) -> tuple[list[list[i
     found, first = [], 0
     for state in states:
         these = slice(first, first := first + len(state))
-        found.append(rows.rows(starts[these], ends[these]).tolist())
+        found.append(row_numbers(rows.rows(starts[these], ends[these])).tolist())
     assert len(rows.key_starts) == len(rows.key_ends) == len(rows)
     return found, len(rows)
 
@@ -44,6 +44,22 @@ def test_rows_are_distinct_keys_in_the_order_in_which_they_come(states: list[lis
 @given(st.lists(st.lists(KEYS, max_size=30).map(sorted), max_size=4))
 def test_the_order_of_keys_changes_nothing_but_the_speed(states: list[list[bytes]]) -> None:
     assert joined(states) == expected(states)
+
+
+@given(st.lists(KEYS, unique=True, max_size=30), st.data())
+def test_states_in_the_order_of_the_first_may_lack_repeat_or_add_keys(
+    keys: list[bytes], data: st.DataObject
+) -> None:
+    change = st.sampled_from([[], [0], [0, 0], [0, 1], [1, 0]])
+    states = [keys]
+    for _ in range(2):
+        changed = list(keys)
+        for place in data.draw(st.lists(st.integers(0, len(keys)), max_size=2)):
+            pair = [*keys[place : place + 1], data.draw(KEYS)]
+            changed[place : place + 1] = [pair[index % len(pair)] for index in data.draw(change)]
+        states.append(changed)
+    assert joined(states) == expected(states)
+    assert joined(states[::-1]) == expected(states[::-1])
 
 
 @given(
