@@ -13,7 +13,6 @@ from fuzz.samples import InMemory, Inputs, rows
 from fuzz.structure import canonical_places, heap_places, metadata_places
 from fuzz.target import MEMORY_OF_ROCKSDB, Seed, Target
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.checks.rocksdb_manifest import live_tables
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.locations.state_file import StateFile
@@ -27,6 +26,7 @@ from savepoint_formats.metadata.references import FileKind
 from savepoint_formats.state_files.canonical_entries import is_canonical
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
 from savepoint_formats.state_files.rocksdb.checksum_kernel import NO_CHECKSUM, masked_crc32c
+from savepoint_formats.state_files.rocksdb.manifest import live_tables
 from savepoint_formats.tables.catalog import base_handles
 from state_processor.checks.verification import Verification
 from state_processor.snapshot.operator import Operator

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.checks.faults import Check, Fault
-from savepoint_formats.checks.rocksdb_manifest import live_tables
 from savepoint_formats.errors import FormatError, SavepointError
+from savepoint_formats.state_files.rocksdb.manifest import live_tables
 from savepoint_formats.state_files.rocksdb.sst import BlockHandle, Sst
 from savepoint_formats.state_files.rocksdb.sst_blocks import (
     Blocks,

@@ -9,8 +9,8 @@ from rocksdict import Rdict
 from support.rocksdb_databases import Files, files_of, table_options
 
 from savepoint_formats.checks.rocksdb_faults import foreign_tables
-from savepoint_formats.checks.rocksdb_manifest import live_tables, version_edits
 from savepoint_formats.errors import FormatError
+from savepoint_formats.state_files.rocksdb.manifest import live_tables, version_edits
 
 if TYPE_CHECKING:
     from pathlib import Path
