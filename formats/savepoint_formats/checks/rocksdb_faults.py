@@ -146,6 +146,7 @@ def foreign_tables(directory: SnapshotDirectory, handle: IncrementalHandle) -> I
 
 def _live_tables(manifest: StateFile) -> frozenset[int] | None:
     try:
-        return live_tables(manifest)
+        tables = live_tables(manifest)
     except SavepointError:
         return None
+    return None if tables is None else frozenset(tables)

@@ -112,6 +112,11 @@ class SnapshotDirectory:
         return cls(parent, posixpath.dirname(uri) or ".", rules)
 
     @property
+    def is_local(self) -> bool:
+        """Whether it is on this machine, where nobody waits for an answer."""
+        return isinstance(self.location.filesystem, fs.LocalFileSystem)
+
+    @property
     def absolute_uri(self) -> str:
         """What leads to the directory whatever the working directory has become since."""
         return self.location.path if is_local(self.uri) else self.uri

@@ -42,6 +42,11 @@ class ReadAhead:
         self._read = read
         self._pieces: list[_Piece] = []
 
+    def begin(self) -> None:
+        """Begins to read, before anybody asks."""
+        if self._places:
+            self._begin_from(0)
+
     def read(self, start: int, end: int) -> bytes | None:
         """The bytes between two positions, or as many as there are; None if nobody reads them ahead.
 

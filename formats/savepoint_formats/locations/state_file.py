@@ -106,6 +106,13 @@ class StateFile:
             return self
         return replace(self, ahead=ReadAhead(ranges, replace(self, ahead=None).read))
 
+    def read_soon(self, start: int, end: int) -> StateFile:
+        """The file for who reads this range next; a store is asked for it at once."""
+        file = self.read_ahead([(start, end)])
+        if file.ahead is not None:
+            file.ahead.begin()
+        return file
+
     def head(self, limit: int) -> bytes:
         """The bytes before ``limit``, or as many as there are; of a store they are asked for once.
 

@@ -12,13 +12,15 @@ A manifest is a log: blocks of 32 KiB, each full of records, of which none cross
 The remaining bytes of a block are zeros where no head fits.
 
 A version edit is a list of fields: a varint tag, and what belongs to it. It removes and adds tables
-of one column family. The number of a table is the name of its file.
+of one column family. The number of a table is the name of its file. Its least and its greatest key
+say which reads need it.
 
 RocksDB: ``log_format.h``, ``log_reader.cc``, ``version_edit.h``, ``version_edit.cc``.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,7 +42,7 @@ _LOG_NUMBER_SIZE = 4
 _FIRST_RECYCLED, _END_OF_TYPES = 5, 9
 _WHOLE, _FIRST, _LAST = 1, 2, 4
 
-_DELETED_FILE, _COLUMN_FAMILY, _COLUMN_FAMILY_DROP = 6, 200, 202
+_DELETED_FILE, _COLUMN_FAMILY, _COLUMN_FAMILY_ADD, _COLUMN_FAMILY_DROP = 6, 200, 201, 202
 _NEW_FILES = (7, 100, 102, 103)
 
 # A varint; bytes behind their size; else tags, each with bytes behind their size, up to the tag 1.
@@ -61,45 +63,79 @@ _FIELDS = {
     102: "nnnnbbnn",  # table, with its path
     103: "nnnbbnnt",  # table, with more
     _COLUMN_FAMILY: "n",
-    201: "b",  # name of a new column family
+    _COLUMN_FAMILY_ADD: "b",  # name of a new column family
     _COLUMN_FAMILY_DROP: "",
     203: "n",  # largest column family
     300: "n",  # how many edits that belong together follow
 }
 _END_OF_TAGGED = 1
+# Keys end with a sequence number and what was done with them.
+_KEY_TRAILER = 8
 _MORE = 0x80
 
 # What a RocksDB that does not know a tag may pass over, behind its size.
 _IGNORABLE = 1 << 13
 
 
-def live_tables(file: StateFile) -> frozenset[int] | None:
-    """The numbers of the tables that a manifest says there are.
+@dataclass(frozen=True, slots=True)
+class ListedTable:
+    """A table as a manifest has it.
+
+    Attributes:
+        state: The name of its column family.
+        smallest: Its least key.
+        largest: Its greatest key, or a greater one.
+    """
+
+    state: str
+    smallest: bytes
+    largest: bytes
+
+    def may_have(self, lower: bytes, upper: bytes) -> bool:
+        """Whether it may have keys from ``lower`` to before ``upper``."""
+        return self.smallest < upper and lower <= self.largest
+
+
+def live_tables(file: StateFile) -> dict[int, ListedTable] | None:
+    """The tables that a manifest says there are, by their numbers.
 
     Args:
         file: The manifest.
 
     Returns:
-        Of all column families; None if an edit has a field that is not known here.
+        Those of all column families; None if an edit has a field that is not known here.
 
     Raises:
         FormatError: A record or an edit is cut, or a checksum is wrong.
     """
-    tables: dict[int, set[int]] = {}
+    names = {0: "default"}
+    tables: dict[int, dict[int, tuple[bytes, bytes]]] = {}
     is_known = True
     for edit in version_edits(file):
         fields = _fields(edit, file.path)
         if fields is None:
             is_known = False
             continue
-        family = next((of[0] for tag, of in fields if tag == _COLUMN_FAMILY), 0)
-        live = tables.setdefault(family, set())
-        # A table that goes to another level is removed and added.
-        live.difference_update(of[1] for tag, of in fields if tag == _DELETED_FILE)
-        live.update(of[1] for tag, of in fields if tag in _NEW_FILES)
-        if any(tag == _COLUMN_FAMILY_DROP for tag, _ in fields):
+        family = next((field.numbers[0] for field in fields if field.tag == _COLUMN_FAMILY), 0)
+        live = tables.setdefault(family, {})
+        for field in fields:
+            # A table that goes to another level is removed and added.
+            if field.tag == _DELETED_FILE:
+                live.pop(field.numbers[1], None)
+        for field in fields:
+            if field.tag in _NEW_FILES:
+                live[field.numbers[1]] = field.texts[0], field.texts[1]
+            elif field.tag == _COLUMN_FAMILY_ADD:
+                names[family] = field.texts[0].decode("utf-8", "surrogateescape")
+        if any(field.tag == _COLUMN_FAMILY_DROP for field in fields):
             live.clear()
-    return frozenset[int]().union(*tables.values()) if is_known else None
+    if not is_known:
+        return None
+    return {
+        number: ListedTable(names.get(family, ""), *(key[:-_KEY_TRAILER] for key in keys))
+        for family, live in tables.items()
+        for number, keys in live.items()
+    }
 
 
 def version_edits(file: StateFile) -> Iterator[bytes]:
@@ -141,15 +177,24 @@ def _record(data: NDArray[np.uint8], position: int, path: str) -> tuple[int, int
     return start, end, kind - (_LAST if kind >= _FIRST_RECYCLED else 0)
 
 
-def _fields(edit: bytes, path: str) -> list[tuple[int, list[int]]] | None:
-    """The fields of an edit, with their numbers; None if one is not known here."""
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """A field of a version edit: its tag, and the numbers and texts that belong to it."""
+
+    tag: int
+    numbers: list[int]
+    texts: list[bytes]
+
+
+def _fields(edit: bytes, path: str) -> list[_Field] | None:
+    """The fields of an edit; None if one is not known here."""
     fields, view = [], _EditView(edit, path)
     while view.position < len(edit):
         tag = view.number()
         if tag in _FIELDS:
-            fields.append((tag, view.numbers(_FIELDS[tag])))
+            fields.append(view.field(tag))
         elif tag & _IGNORABLE:
-            view.skip()
+            view.text()
         else:
             return None
     return fields
@@ -163,18 +208,18 @@ class _EditView:
         self._data = data
         self._path = path
 
-    def numbers(self, kinds: str) -> list[int]:
-        """The numbers among what belongs to a tag."""
-        all_numbers = []
-        for kind in kinds:
+    def field(self, tag: int) -> _Field:
+        """What belongs to a tag."""
+        field = _Field(tag, [], [])
+        for kind in _FIELDS[tag]:
             if kind == _NUMBER:
-                all_numbers.append(self.number())
+                field.numbers.append(self.number())
             elif kind == _BYTES:
-                self.skip()
+                field.texts.append(self.text())
             else:
                 while self.number() != _END_OF_TAGGED:
-                    self.skip()
-        return all_numbers
+                    self.text()
+        return field
 
     def number(self) -> int:
         """A varint."""
@@ -188,12 +233,14 @@ class _EditView:
             shift += 7
         raise self._cut()
 
-    def skip(self) -> None:
+    def text(self) -> bytes:
         """Bytes behind their size."""
         size = self.number()
+        start = self.position
         self.position += size
         if self.position > len(self._data):
             raise self._cut()
+        return self._data[start : self.position]
 
     def _cut(self) -> FormatError:
         return TruncatedError("a version edit that is cut", self._path, -1)

@@ -14,7 +14,7 @@ RocksDB: ``BlockBasedTableBuilder``, ``Footer``, ``BlockHandle``, ``TablePropert
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -292,6 +292,14 @@ class Sst:
         if index is None:
             raise block.error(0, "a damaged index")
         return index
+
+    def read_soon(self, index: BlockIndex, lower: bytes, upper: bytes) -> Self:
+        """The same for who reads the blocks of these keys next; a store is asked for them at once."""
+        first, last = index.blocks_between(lower, upper)
+        if first >= last:
+            return self
+        start, end = int(index.offsets[first]), int(index.offsets[last - 1] + index.sizes[last - 1])
+        return replace(self, table=self.table.read_soon(start, end))
 
     def read_blocks(self, index: BlockIndex, first: int, last: int) -> StoredBlocks:
         """The data blocks from ``first`` to before ``last``."""

@@ -13,7 +13,7 @@ RocksDB: ``BlockBasedTableBuilder::WriteMaybeCompressedBlock``, ``UncompressBloc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Self
 
@@ -40,7 +40,22 @@ if TYPE_CHECKING:
 _MAX_CONTENT_SIZE = 1 << 31
 
 # The footer, the metaindex and the properties of most tables, and small indexes too.
-TAIL_SIZE = 1 << 15
+_TAIL_SIZE = 1 << 15
+
+# Of a store more is read at once, for a request takes as long as some megabytes do: an index has about a
+# hundredth of its table. A small table is read as a whole.
+_INDEX_PART = 64
+_MOST_AT_ONCE = 1 << 20
+
+# The bytes behind a block that may be read with it.
+_BEHIND = 64
+
+
+def tail_size(size: int) -> int:
+    """How many bytes of the end of a table in a store are read at once."""
+    if size <= _MOST_AT_ONCE:
+        return size
+    return min(max(size // _INDEX_PART, _TAIL_SIZE), _MOST_AT_ONCE)
 
 
 class UnsupportedSstError(FormatError):
@@ -91,7 +106,7 @@ class TableBytes:
             StateFileNotFoundError: The file is gone.
             TruncatedError: It is smaller.
         """
-        start = max(size - TAIL_SIZE, 0)
+        start = max(size - (_TAIL_SIZE if file.local_path else tail_size(size)), 0)
         tail = file.read(start, size)
         if len(tail) < size - start:
             missing = size - start - len(tail)
@@ -103,6 +118,11 @@ class TableBytes:
     def path(self) -> str:
         """What errors call the file."""
         return self.file.path
+
+    def read_soon(self, start: int, end: int) -> Self:
+        """The same for who reads some of these bytes next; a store is asked for them at once."""
+        end = min(end + _BEHIND, self.size - len(self.tail))
+        return replace(self, file=self.file.read_soon(start, end)) if start < end else self
 
     def read(self, start: int, end: int) -> bytes:
         """The bytes from ``start`` to ``end``.
@@ -116,10 +136,10 @@ class TableBytes:
         at_hand = self.size - len(self.tail)
         if start >= at_hand:
             return self.tail[start - at_hand : end - at_hand]
-        data = self.file.read(start, end)
-        if len(data) < end - start:
+        data = self.file.read(start, min(end, at_hand))
+        if len(data) < min(end, at_hand) - start:
             raise TruncatedError(f"{len(data)} bytes of {end - start}", self.path, start)
-        return data
+        return data + self.tail[: end - at_hand] if end > at_hand else data
 
 
 @dataclass(frozen=True, slots=True, eq=False)

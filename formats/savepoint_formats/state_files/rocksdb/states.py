@@ -10,19 +10,18 @@ Flink: ``RocksIncrementalSnapshotStrategy``, ``RocksNativeFullSnapshotStrategy``
 
 from __future__ import annotations
 
-import re
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from savepoint_formats.entries.entry_chunk import EntryChunk, key_group_prefix
-from savepoint_formats.errors import FormatError
 from savepoint_formats.key_groups.ranges import WHOLE, KeyGroupRange, prefix_size
 from savepoint_formats.state_files.rocksdb.directory import RocksDbDirectory
-from savepoint_formats.state_files.rocksdb.sst import Sst
-from savepoint_formats.state_files.rocksdb.sst_blocks import TAIL_SIZE, UnsupportedSstError
+from savepoint_formats.state_files.rocksdb.sst_blocks import UnsupportedSstError
+from savepoint_formats.state_files.rocksdb.sst_files import SstFiles
 from savepoint_formats.state_files.rocksdb.sst_scan import SstScan
 
 if TYPE_CHECKING:
@@ -34,15 +33,12 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import IncrementalHandle
     from savepoint_formats.state_files.rocksdb.room import Room
+    from savepoint_formats.state_files.rocksdb.sst import Sst
+    from savepoint_formats.state_files.rocksdb.sst_files import Bounds
     from savepoint_formats.state_files.rocksdb.sst_scan import ScanPiece
 
 DEFAULT_CHUNK_SIZE = 1 << 24
 """Bytes of keys and values; large enough that the cost of a chunk does not count."""
-
-_SST_SUFFIX = ".sst"
-_FILE_NAME = re.compile(r"CURRENT|IDENTITY|(MANIFEST|OPTIONS)-\d+|\d+\.(sst|blob|log)")
-_DEFAULT = "default"
-"""The column family that every database has; Flink puts nothing into it."""
 
 # What tables become when they are decompressed, about.
 _EXPANSION = 3
@@ -75,8 +71,8 @@ class RocksDbState:
         self._directory = directory
         self._handle = handle
         self._prefix_size = prefix_size(max_parallelism)
-        self._names = names
-        self._scans: dict[str, SstScan] = {}
+        self._tables = SstFiles(directory, handle, names)
+        self._scans: dict[tuple[str, tuple[Sst, ...]], SstScan] = {}
         self._resources = ExitStack()
         self.fallback_reasons: list[str] = []
         """Why RocksDB itself was asked, if it was."""
@@ -123,7 +119,7 @@ class RocksDbState:
         lower = key_group_prefix(wanted.start, self._prefix_size)
         pieces: list[ScanPiece] = []
         try:
-            scan = self._scan(state)
+            scan = self._scan(state, wanted)
             pieces = list(scan.plan(wanted, chunk_size))
             pieces = [pieces[number] for number in share.of_numbers(len(pieces))]
             for piece in pieces:
@@ -154,7 +150,10 @@ class RocksDbState:
         wanted = self._own(key_groups)
         if not wanted:
             return
-        ends = np.cumsum(self._key_group_sizes(tuple(states), wanted))
+        states = tuple(states)
+        ends = np.cumsum(self._key_group_sizes(states, wanted))
+        if ends[-1] <= size:
+            self._read_soon(states, wanted)
         first = 0
         while first < len(wanted):
             limit = size + (ends[first - 1] if first else 0)
@@ -177,8 +176,9 @@ class RocksDbState:
     ) -> NDArray[np.float64]:
         sizes = np.zeros(len(key_groups))
         try:
+            self._tables.open(states, self._bounds(key_groups))
             for state in states:
-                sizes += self._scan(state).key_group_sizes(key_groups)
+                sizes += self._scan(state, key_groups).key_group_sizes(key_groups)
         except UnsupportedSstError:
             # Without an index, all key groups are as good as the same.
             files = self._handle.shared + self._handle.private
@@ -190,30 +190,35 @@ class RocksDbState:
         own = self._handle.key_groups
         return own if key_groups is None else own.intersection(key_groups)
 
-    def _scan(self, state: str) -> SstScan:
-        if state not in self._scans:
-            tables = [table for table in self._tables if table.column_family == state]
-            self._scans[state] = SstScan.of(tables, self._prefix_size)
-        return self._scans[state]
+    def _bounds(self, key_groups: KeyGroupRange) -> Bounds | None:
+        """The least key of these key groups, and the least behind them; None for all of the handle."""
+        if key_groups == self._handle.key_groups:
+            return None
+        start, end = key_groups.start, key_groups.end + 1
+        return key_group_prefix(start, self._prefix_size), key_group_prefix(end, self._prefix_size)
 
-    @cached_property
-    def _tables(self) -> tuple[Sst, ...]:
-        files = self._handle.shared + self._handle.private
-        for file in files:
-            if not _FILE_NAME.fullmatch(file.name):
-                message = f"a file of the name {file.name!r}, which RocksDB gives to none"
-                raise FormatError(message, self._directory.file(file.stream).path, -1)
-        tables = tuple(
-            Sst.open(self._directory.file(file.stream, tail=TAIL_SIZE), file.stream.size)
-            for file in files
-            if file.name.endswith(_SST_SUFFIX)
-        )
-        for table in tables:
-            if self._names is not None and table.column_family not in (*self._names, _DEFAULT):
-                message = f"entries of state {table.column_family!r}, expected one of "
-                message += ", ".join(map(repr, self._names))
-                raise FormatError(message, table.table.path, -1)
-        return tables
+    def _read_soon(self, states: Iterable[str], key_groups: KeyGroupRange) -> None:
+        """Asks a store at once for all blocks that one batch needs."""
+        bounds = self._bounds(key_groups)
+        if bounds is None or self._directory.is_local:
+            return
+        # What only RocksDB reads is told by who reads the entries.
+        with suppress(UnsupportedSstError):
+            for state in states:
+                scan = self._scan(state, key_groups)
+                tables = ((table.read_soon(index, *bounds), index) for table, index in scan.tables)
+                scan = replace(scan, tables=tuple(tables))
+                self._scans[state, self._tables_of(state, key_groups)] = scan
+
+    def _tables_of(self, state: str, key_groups: KeyGroupRange) -> tuple[Sst, ...]:
+        tables = self._tables.open([state], self._bounds(key_groups))
+        return tuple(table for table in tables if table.column_family == state)
+
+    def _scan(self, state: str, key_groups: KeyGroupRange) -> SstScan:
+        tables = self._tables_of(state, key_groups)
+        if (state, tables) not in self._scans:
+            self._scans[state, tables] = SstScan.of(tables, self._prefix_size)
+        return self._scans[state, tables]
 
     @cached_property
     def _rocksdb(self) -> RocksDbDirectory:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ from support.rocksdb_databases import Files, files_of, table_options
 from savepoint_formats.checks.rocksdb_faults import foreign_tables
 from savepoint_formats.errors import FormatError
 from savepoint_formats.state_files.rocksdb.manifest import live_tables, version_edits
+from savepoint_formats.state_files.rocksdb.sst_files import SstFiles
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +53,9 @@ def manifest_of(files: Files) -> StateFile:
 def test_the_tables_are_those_that_rocksdb_tells(database: tuple[Path, frozenset[int]]) -> None:
     folder, numbers = database
     files = files_of(folder)
-    assert live_tables(manifest_of(files)) == numbers
+    tables = live_tables(manifest_of(files))
+    assert tables is not None
+    assert frozenset(tables) == numbers
     assert len(numbers) == 1 + ROUNDS + 0
     assert sum(map(len, version_edits(manifest_of(files)))) > 32 << 10
     kept = [one for one in files.handle.shared if int(one.name.removesuffix(".sst")) in numbers]
@@ -78,3 +82,57 @@ def test_a_manifest_that_is_cut_is_told(
         (tmp_path / "CURRENT").write_bytes(b"MANIFEST-000001\n")
         with pytest.raises(FormatError):
             live_tables(manifest_of(files_of(tmp_path)))
+
+
+class TestTablesThatAReadNeeds:
+    """Tables of two states, each of two key groups, and one of all key groups."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def files(cls, tmp_path_factory: pytest.TempPathFactory) -> Files:
+        folder = tmp_path_factory.mktemp("needed") / "db"
+        database = Rdict(str(folder), table_options())
+        for name in ("first", "second"):
+            family = database.create_column_family(name, table_options())
+            for groups in ((0, 1), (2, 3), (4, 5)) + (((0, 5),) if name == "first" else ()):
+                for group in groups:
+                    family[bytes([group]) + b"key"] = b"value"
+                family.flush()
+            family.close()
+        database.close()
+        return files_of(folder)
+
+    @pytest.mark.parametrize(
+        ("states", "bounds", "expected"),
+        [
+            (["first"], (b"\1", b"\2"), {("first", 0), ("first", 3)}),
+            (["second"], (b"\1", b"\2"), {("second", 0)}),
+            (["second"], (b"\1", b"\3"), {("second", 0), ("second", 1)}),
+            (["first", "second"], (b"\5", b"\6"), {("first", 2), ("first", 3), ("second", 2)}),
+            (["first", "second"], (b"\6", b"\7"), set()),
+            (["third"], (b"\0", b"\7"), set()),
+        ],
+    )
+    def test_are_opened_and_no_others(
+        self,
+        files: Files,
+        states: list[str],
+        bounds: tuple[bytes, bytes],
+        expected: set[tuple[str, int]],
+    ) -> None:
+        opened = SstFiles(files.directory, files.handle, None).open(states, bounds)
+        assert {_place(table.table.path, files) for table in opened} == expected
+
+    def test_are_all_where_no_manifest_says_what_they_have(self, files: Files) -> None:
+        private = tuple(file for file in files.handle.private if file.name == "CURRENT")
+        handle = replace(files.handle, private=private)
+        assert len(SstFiles(files.directory, handle, None).open(["first"], (b"\1", b"\2"))) == 7
+
+    def test_are_all_where_all_keys_are_wanted(self, files: Files) -> None:
+        assert len(SstFiles(files.directory, files.handle, None).open(["first"], None)) == 7
+
+
+def _place(path: str, files: Files) -> tuple[str, int]:
+    """The state of a table, and how many tables of the state were written before it."""
+    number = sorted(file.name for file in files.handle.shared).index(path.rpartition("/")[2])
+    return ("first", number) if number < 4 else ("second", number - 4)
