@@ -159,7 +159,7 @@ class NewSnapshot:
         """
         self._make_directory()
         path = unused_name(name, self.write_id)
-        return NewFile(path, self._below(path), is_lasting=is_lasting)
+        return NewFile(path, self.below(path), is_lasting=is_lasting)
 
     @property
     def is_local(self) -> bool:
@@ -175,7 +175,7 @@ class NewSnapshot:
         Raises:
             OSError: It is not there, or can't be read.
         """
-        return self.location.filesystem.open_input_file(self._below(path).path)
+        return self.location.filesystem.open_input_file(self.below(path).path)
 
     def copy_of(self, file: Location, name: str) -> str:
         """Copies a whole file of the same file system; an object store does that by itself.
@@ -192,7 +192,7 @@ class NewSnapshot:
         """
         self._make_directory()
         path = unused_name(name, self.write_id)
-        copy = self._below(path).path
+        copy = self.below(path).path
         with writing_errors(copy):
             self.location.filesystem.copy_file(file.path, copy)
             if self.is_local:
@@ -223,7 +223,7 @@ class NewSnapshot:
         """
         if not self.is_local:
             path = unused_name(name, self.write_id)
-            assemble(self._below(path), head, ranges)
+            assemble(self.below(path), head, ranges)
             return path
         with self.create(name) as file:
             file.write(head)
@@ -283,7 +283,8 @@ class NewSnapshot:
             " replaced it meanwhile; overwrite it again, or write to another directory"
         )
 
-    def _below(self, path: str) -> Location:
+    def below(self, path: str) -> Location:
+        """Where a file of the directory is."""
         return Location(self.location.filesystem, posixpath.join(self.location.path, path))
 
     def _is_spare(self, path: str) -> bool:
@@ -337,12 +338,12 @@ class NewSnapshot:
         for path in paths:
             # Another attempt may remove it too.
             with suppress(FileNotFoundError):
-                self.location.filesystem.delete_file(self._below(path).path)
+                self.location.filesystem.delete_file(self.below(path).path)
 
     def _write_metadata(self, data: bytes) -> None:
         with self.create(METADATA_FILE) as file:
             file.write(data)
-        written, final = self._below(file.path).path, self._below(METADATA_FILE).path
+        written, final = self.below(file.path).path, self.below(METADATA_FILE).path
         if self.is_local:
             sync_directories(self.location.path)
         with turn_of(self.write_id, self.location):

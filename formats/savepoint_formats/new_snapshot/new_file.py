@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from savepoint_formats.errors import SavepointError, TruncatedError
 from savepoint_formats.metadata import RelativeFile
-from savepoint_formats.new_snapshot.synced import copy_range, sync
+from savepoint_formats.new_snapshot.synced import begin_writing, copy_range, sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +26,7 @@ LARGEST_COPY_SIZE = 5 << 30
 """An object store copies a file of its own by itself, but S3 none of more bytes."""
 
 _BUFFER_SIZE = 1 << 20
+_WRITTEN_AT_ONCE = 8 << 20
 
 
 class NewFile:
@@ -37,12 +38,13 @@ class NewFile:
         is_lasting: Whether it is on its disk once it is closed, if that is one of this machine.
     """
 
-    __slots__ = ("_location", "_stream", "is_lasting", "path", "size")
+    __slots__ = ("_begun", "_location", "_stream", "is_lasting", "path", "size")
 
     def __init__(self, path: str, location: Location, *, is_lasting: bool = True) -> None:
         self.path = path
         self.size = 0
         self.is_lasting = is_lasting
+        self._begun = 0
         self._location = location
         with writing_errors(location.path):
             self._stream = _opened(location)
@@ -61,6 +63,7 @@ class NewFile:
         with writing_errors(self._location.path):
             self._stream.write(data)
         self.size += memoryview(data).nbytes
+        self._begin_writing()
 
     def copy(self, stored: StoredRange) -> None:
         """Appends bytes of another file, if both are of this machine.
@@ -69,14 +72,26 @@ class NewFile:
             SavepointError: The file system does not take them.
             TruncatedError: The other file has become shorter.
         """
-        path = stored.location.path
+        path, done = stored.location.path, 0
         with writing_errors(self._location.path), open(path, "rb", buffering=0) as source:
             self._stream.flush()
-            copied = copy_range(source.fileno(), self._stream.fileno(), stored.start, stored.size)
-        self.size += copied
-        if copied < stored.size:
-            message = f"the file ends here, expected {stored.size - copied} bytes more"
-            raise TruncatedError(message, path, stored.start + copied)
+            while done < stored.size:
+                size = min(_WRITTEN_AT_ONCE, stored.size - done)
+                start = stored.start + done
+                copied = copy_range(source.fileno(), self._stream.fileno(), start, size)
+                self.size += copied
+                done += copied
+                self._begin_writing()
+                if copied < size:
+                    message = f"the file ends here, expected {stored.size - done} bytes more"
+                    raise TruncatedError(message, path, stored.start + done)
+
+    def _begin_writing(self) -> None:
+        """Has the disk begin with what is there already, so that less is left when the file ends."""
+        is_due = self.is_lasting and self.size - self._begun >= _WRITTEN_AT_ONCE
+        if is_due and self._location.filesystem.type_name == "local":
+            begin_writing(self._stream.fileno(), self._begun, self.size - self._begun)
+            self._begun = self.size
 
     def tell(self) -> int:
         """The position of the next byte."""

@@ -80,6 +80,10 @@ class StoredSections:
             return None
         return cls(ranges)
 
+    def __contains__(self, key_groups: KeyGroupRange) -> bool:
+        """Whether any of these key groups has entries."""
+        return any(group in self.ranges for group in key_groups)
+
     def can_be_copied_to(self, target: NewSnapshot) -> bool:
         """Whether its file system copies them by itself."""
         return target.copies_from(of.location for of in self.ranges.values())

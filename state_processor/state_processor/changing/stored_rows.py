@@ -15,7 +15,7 @@ from savepoint_formats.errors import within
 from savepoint_formats.metadata import KeyGroupsHandle
 from savepoint_formats.pass_through.copied_sections import StoredSections
 from savepoint_formats.pass_through.stored_runs import PassThrough, raw_timer_runs, stored_runs
-from savepoint_formats.scan.splits import SPLIT_SIZE, pieces_of
+from savepoint_formats.scan.splits import SPLIT_SIZE, key_group_sizes, pieces_of
 from savepoint_formats.scan.subtasks import check_subtasks
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
@@ -56,6 +56,12 @@ class _Split:
     is_raw: bool
     key_groups: KeyGroupRange
 
+    @property
+    def size(self) -> int:
+        """The bytes of these key groups, about."""
+        sizes = key_group_sizes(self.handle)[self.key_groups.start - self.handle.key_groups.start :]
+        return int(sizes[: len(self.key_groups)].sum())
+
 
 @dataclass(frozen=True)
 class StoredKeyedRows:
@@ -92,7 +98,13 @@ class StoredKeyedRows:
         )
         numbers = self.spark.range(0, len(splits), 1, max(len(splits), 1))
         columns = LOCAL_RUNS if self.is_local else RUNS
-        return RunSource(numbers, read.run, columns, sections=partial(self._sections, ids, target))
+        return RunSource(
+            numbers,
+            read.run,
+            columns,
+            sections=partial(self._sections, ids, target),
+            stored_size=None if self.is_local else sum(split.size for split in splits),
+        )
 
     def _sections(self, ids: Mapping[str, int], target: PassThrough) -> StoredSections | None:
         """The sections that become those of the new files as they are; None if they do not."""

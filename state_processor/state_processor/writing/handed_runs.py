@@ -39,6 +39,7 @@ from state_processor.writing.run_encoding import RUNS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
     from savepoint_formats.new_snapshot.directory import NewSnapshot
@@ -49,10 +50,14 @@ if TYPE_CHECKING:
 
 FILE = "file"
 
+PLACES = f"{FILE} STRING, places BINARY"
+"""Where runs of a file lie, in the form of ``PlacedRuns.of``."""
+
 # No file of a snapshot begins so.
 _STORED = "/"
 
 _PLACE = struct.Struct("<qq")
+_MOST_ASSEMBLED = 16 << 30
 _MOST_OPEN = 256
 """A task reads from the files of all tasks that made runs, of which there may be thousands."""
 
@@ -67,6 +72,8 @@ class RunSource:
         columns: The columns of the runs.
         make_in_place: As ``make``, but runs may be told by where they lie; see ``in_stored_file``.
         sections: Gives the sections that all of the runs lie in as they are, if they do.
+        stored_size: The bytes of the savepoint that all rows are of. It has each key once, so that no
+            runs need to meet in a task; None if they are of anything else.
     """
 
     data: DataFrame
@@ -74,6 +81,7 @@ class RunSource:
     columns: str = RUNS
     make_in_place: MakeRuns | None = None
     sections: Callable[[], StoredSections | None] = lambda: None
+    stored_size: int | None = None
 
     def frame(self) -> DataFrame:
         """The runs as they are."""
@@ -91,6 +99,23 @@ class RunSource:
         if small is None:
             raise LargeRowError
         return replace(self, data=small)
+
+    def is_assembled_in(self, target: NewSnapshot) -> bool:
+        """Whether the driver puts the runs together, as it does with sections that it copies.
+
+        It is one machine, which tasks of a cluster are not: so what is large they put together.
+        """
+        size = self.stored_size
+        return target.is_local and size is not None and size <= _MOST_ASSEMBLED
+
+    def placed(self, target: NewSnapshot) -> DataFrame:
+        """Where all runs of a savepoint are, once they are left in files: ``PLACES``.
+
+        Args:
+            target: The savepoint that they are for, in a directory of the machine.
+        """
+        assert self.make is not None  # what is of a savepoint is read by tasks
+        return self.data.mapInArrow(LeftRuns(self.make, target).places, PLACES)
 
     def handed_over(self, target: NewSnapshot) -> DataFrame:
         """The runs, or where they are, with the column ``file``.
@@ -130,6 +155,22 @@ class LeftRuns:
                 columns[FILE] = pa.repeat(pa.scalar(file.path), len(runs))
                 yield pa.RecordBatch.from_pydict(columns)
 
+    @user_frames_first
+    def places(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The same as rows of ``PLACES``, of runs that come without hashes of keys."""
+        with self.target.create("runs", is_lasting=False) as file:
+            for runs in self.make(batches):
+                values, start = runs.column("run"), file.size
+                offsets, data = _bytes_of(values)
+                file.write(data)
+                columns = (
+                    np.asarray(runs.column("key_group")),
+                    offsets[:-1] + start,
+                    np.diff(offsets),
+                )
+                places = np.stack(columns, axis=1).astype(np.int64).tobytes()
+                yield pa.RecordBatch.from_pydict({FILE: [file.path], "places": [places]})
+
 
 def in_stored_file(rows: pa.RecordBatch, path: str) -> pa.RecordBatch:
     """Rows whose runs are ranges of a stored file of this machine, with the column ``file``."""
@@ -140,15 +181,23 @@ def _left(values: pa.BinaryArray, file: NewFile) -> pa.BinaryArray:
     """Appends values to a file; returns the place of each, and null where there is none."""
     if values.null_count == len(values):
         return values
-    offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset :][: len(values) + 1]
+    offsets, data = _bytes_of(values)
     places = np.empty((len(values), 2), "<i8")
-    # Offsets of Arrow have 32 bits, and a file of runs may have more than 2 GiB.
-    places[:, 0] = offsets[:-1].astype(np.int64) - int(offsets[0]) + file.size
+    places[:, 0] = offsets[:-1] + file.size
     places[:, 1] = np.diff(offsets)
-    file.write(values.buffers()[2].slice(offsets[0], offsets[-1] - offsets[0]))
+    file.write(data)
     width = pa.binary(_PLACE.size)
     placed = pa.FixedSizeBinaryArray.from_buffers(width, len(values), [None, pa.py_buffer(places)])
     return pc.if_else(values.is_valid(), placed, None).cast(pa.binary())
+
+
+def _bytes_of(values: pa.BinaryArray) -> tuple[NDArray[np.int64], pa.Buffer]:
+    """The bytes of all values, and where in them each begins and the last one ends."""
+    _, buffer, data = values.buffers()
+    offsets = np.frombuffer(buffer, np.int32)[values.offset :][: len(values) + 1]
+    first, end = int(offsets[0]), int(offsets[-1])
+    # Offsets of Arrow have 32 bits, and a file of runs may have more than 2 GiB.
+    return offsets.astype(np.int64) - first, data.slice(first, end - first)
 
 
 class Piece(NamedTuple):

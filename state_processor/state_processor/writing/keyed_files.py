@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 from savepoint_formats.errors import DuplicateKeyError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.metadata import KeyGroupRangeOffsets, RelativeFile
+from savepoint_formats.pass_through.placed_runs import PlacedRuns
 from savepoint_formats.state_files.canonical_file import CanonicalFile
 from state_processor.snapshot.task_errors import typed_errors
 from state_processor.writing.arrow_batches import (
@@ -28,7 +29,7 @@ from state_processor.writing.arrow_batches import (
     in_batches_of_small_rows,
     large_row_errors,
 )
-from state_processor.writing.handed_runs import HandedRuns
+from state_processor.writing.handed_runs import FILE, HandedRuns
 from state_processor.writing.run_encoding import HASH_SIZE
 
 if TYPE_CHECKING:
@@ -109,11 +110,27 @@ class KeyedFiles:
             written = [self._written(0, ())]
         return {row["subtask"]: self._handle(**row) for row in written}
 
-    def copied(self, sections: StoredSections) -> dict[int, KeyGroupsHandle]:
-        """Writes the files, of sections that lie in others; no job of Spark is needed for it.
+    def assembled(self, places: DataFrame) -> dict[int, KeyGroupsHandle]:
+        """Runs the job that leaves runs in files, and has the file system put them together.
 
         Args:
-            sections: The sections.
+            places: Rows of ``handed_runs.PLACES``.
+
+        Returns:
+            As for ``write``.
+
+        Raises:
+            SavepointError: What a task has raised, or the file system does not take the files.
+        """
+        with typed_errors():
+            rows = places.collect()
+        return self.copied(PlacedRuns.of((row[FILE], row["places"]) for row in rows))
+
+    def copied(self, sections: StoredSections | PlacedRuns) -> dict[int, KeyGroupsHandle]:
+        """Writes the files, of what lies in others; no job of Spark is needed for it.
+
+        Args:
+            sections: Sections, or runs of them.
 
         Returns:
             As for ``write``.
@@ -125,14 +142,14 @@ class KeyedFiles:
         subtasks = [
             subtask
             for subtask in range(self.parallelism)
-            if not subtask or any(group in sections.ranges for group in self.key_groups(subtask))
+            if not subtask or self.key_groups(subtask) in sections
         ]
         with ThreadPoolExecutor(_COPIES_AT_ONCE) as pool:
             return dict(
                 zip(subtasks, pool.map(partial(self._copied, sections), subtasks), strict=True)
             )
 
-    def _copied(self, sections: StoredSections, subtask: int) -> KeyGroupsHandle:
+    def _copied(self, sections: StoredSections | PlacedRuns, subtask: int) -> KeyGroupsHandle:
         name, key_groups = f"keyed-{subtask}", self.key_groups(subtask)
         path, file = sections.write(self.target, name, self.header, key_groups)
         return file.handle(RelativeFile(path, file.size))

@@ -12,6 +12,7 @@ from support.sample_rows import Sample
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, StateNotFoundError
 from savepoint_formats.pass_through.copied_sections import StoredSections
 from state_processor import OperatorTransformation
+from state_processor.writing import handed_runs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,7 +124,9 @@ def test_sections_are_copied_as_a_job_would_write_them(
     copied = files("copied")
     assert len(copied) == 3
     monkeypatch.setattr(StoredSections, "of", lambda *_: None)
-    assert files("made") == copied
+    assert files("assembled") == copied
+    monkeypatch.setattr(handed_runs, "_MOST_ASSEMBLED", -1)
+    assert files("shuffled") == copied
 
 
 class TestWhatIsRefused:
