@@ -13,15 +13,23 @@ from typing import Any
 from pyarrow import fs
 
 # Making one takes a tenth of a second; all threads may use it.
-_clients: dict[str, Any] = {}
+_clients: dict[tuple[str, int], Any] = {}
 _making = Lock()
 
 _TRIES = 3
 _CONNECT_SECONDS, _READ_SECONDS = 10, 30
 
 
-def client_of(filesystem: fs.FileSystem) -> Any:
-    """The client of a file system's store; None if it is none of S3, or only pyarrow reaches it."""
+def client_of(filesystem: fs.FileSystem, seconds: int = _READ_SECONDS) -> Any:
+    """The client of a file system's store.
+
+    Args:
+        filesystem: The file system.
+        seconds: How long an answer may take, if the file system was told nothing else.
+
+    Returns:
+        None if it is none of S3, or only pyarrow reaches it.
+    """
     if not isinstance(filesystem, fs.S3FileSystem):
         return None
     options = _options(filesystem)
@@ -30,13 +38,20 @@ def client_of(filesystem: fs.FileSystem) -> Any:
     if not is_plain or find_spec("boto3") is None:
         return None
     with _making:
-        name = repr(options)
+        name = repr(options), seconds
         if name not in _clients:
-            _clients[name] = _made(options)
+            _clients[name] = _made(options, seconds)
         return _clients[name]
 
 
-def _made(options: dict[str, Any]) -> Any:
+def is_signing(client: Any) -> bool:
+    """Whether it has credentials; nobody without them writes to a store."""
+    from botocore import UNSIGNED  # noqa: PLC0415  # an extra
+
+    return client.meta.config.signature_version is not UNSIGNED
+
+
+def _made(options: dict[str, Any], seconds: int) -> Any:
     import boto3  # noqa: PLC0415  # an extra, and a fifth of a second
     from botocore import UNSIGNED  # noqa: PLC0415  # an extra
     from botocore.config import Config  # noqa: PLC0415  # an extra
@@ -47,7 +62,7 @@ def _made(options: dict[str, Any]) -> Any:
         "retries": {"max_attempts": _TRIES, "mode": "standard"},
         # Negative where the file system was told none.
         "connect_timeout": max(options["connect_timeout"], 0) or _CONNECT_SECONDS,
-        "read_timeout": max(options["request_timeout"], 0) or _READ_SECONDS,
+        "read_timeout": max(options["request_timeout"], 0) or seconds,
     }
     if options["anonymous"] or not (options["access_key"] or session.get_credentials()):
         settings["signature_version"] = UNSIGNED

@@ -1,8 +1,6 @@
 """A file of an S3 store, which the store puts together of ranges of other files.
 
-pyarrow has no call for that, so boto3 makes it, where it is installed (``pip install
-'savepoint-state-processor[s3]'``). It is given what the pyarrow file system has, and finds credentials
-where the file system finds them.
+pyarrow has no call for that, so ``s3_client`` makes it, where there is one.
 
 | part         | request          | bytes that come to this machine                      |
 |--------------|------------------|------------------------------------------------------|
@@ -12,15 +10,15 @@ where the file system finds them.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from pyarrow import fs
-
 from savepoint_formats.errors import SavepointError, TruncatedError
+from savepoint_formats.locations.s3_client import client_of, is_signing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from pyarrow import fs
 
     from savepoint_formats.locations.location import Location
     from savepoint_formats.new_snapshot.stored_range import StoredRange
@@ -29,43 +27,16 @@ LEAST_PART = 5 << 20
 MOST_PART = 1 << 30
 """S3 copies 5 GiB at once; parts of a GiB are of a number that it allows, and fail one by one."""
 
+COPY_SECONDS = 300
+"""Such a part is copied before the store answers."""
+
 
 def are_copied_by_store(sources: Iterable[fs.FileSystem], target: fs.FileSystem) -> bool:
     """Whether ``assemble`` makes files of one out of ranges of the others."""
-    if not isinstance(target, fs.S3FileSystem) or not all(map(target.equals, sources)):
+    if not all(map(target.equals, sources)):
         return False
-    options = _options(target)
-    # Whose role it is, boto3 would have to ask as well; who is nobody, writes nothing.
-    is_plain = not options["role_arn"] and not options["anonymous"]
-    if not is_plain or find_spec("boto3") is None:
-        return False
-    return bool(options["access_key"]) or _has_credentials()
-
-
-def _has_credentials() -> bool:
-    """Whether boto3 finds some, where the file system was given none."""
-    import boto3  # noqa: PLC0415  # an extra, and half a second
-
-    return boto3.Session().get_credentials() is not None
-
-
-def client_of(filesystem: fs.S3FileSystem) -> Any:
-    """A client of the store of a file system."""
-    import boto3  # noqa: PLC0415  # an extra, and half a second
-
-    options = _options(filesystem)
-    endpoint = options["endpoint_override"]
-    if endpoint and "://" not in endpoint:
-        endpoint = f"{options['scheme']}://{endpoint}"
-    # Tasks of one process have threads of their own, which a session must not be shared by.
-    return boto3.Session().client(
-        "s3",
-        region_name=options["region"] or None,
-        endpoint_url=endpoint or None,
-        aws_access_key_id=options["access_key"] or None,
-        aws_secret_access_key=options["secret_key"] or None,
-        aws_session_token=options["session_token"] or None,
-    )
+    client = client_of(target, COPY_SECONDS)
+    return client is not None and is_signing(client)
 
 
 def assemble(target: Location, head: bytes, ranges: Iterable[StoredRange]) -> None:
@@ -77,7 +48,7 @@ def assemble(target: Location, head: bytes, ranges: Iterable[StoredRange]) -> No
     """
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415  # an extra
 
-    client = client_of(target.filesystem)
+    client = client_of(target.filesystem, COPY_SECONDS)
     try:
         _upload(client, _place(target), _parts(head, ranges))
     except (BotoCoreError, ClientError, OSError) as error:
@@ -143,9 +114,3 @@ def _read(stored: StoredRange) -> bytes:
 def _place(location: Location) -> dict[str, str]:
     bucket, _, key = location.path.partition("/")
     return {"Bucket": bucket, "Key": key}
-
-
-def _options(filesystem: fs.S3FileSystem) -> dict[str, Any]:
-    """What a file system was made with, as it goes to another process."""
-    options: dict[str, Any] = filesystem.__reduce__()[1][0]
-    return options

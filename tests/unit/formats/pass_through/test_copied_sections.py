@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyarrow import fs
 from support.sample_rows import Sample, copy_of
 
 from savepoint_formats.errors import SavepointError, TruncatedError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.locations.location import Location
+from savepoint_formats.locations.s3_client import client_of
 from savepoint_formats.metadata import KeyGroupsHandle, RelativeFile
-from savepoint_formats.new_snapshot import multipart_file
 from savepoint_formats.new_snapshot.directory import NewSnapshot
+from savepoint_formats.new_snapshot.multipart_file import COPY_SECONDS, are_copied_by_store
 from savepoint_formats.new_snapshot.stored_range import StoredRange
 from savepoint_formats.pass_through.copied_sections import StoredSections
 from savepoint_formats.pass_through.stored_states import StoredStates
@@ -28,7 +31,8 @@ from state_processor import Savepoint
 from state_processor.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
-    from pyarrow import fs
+    from collections.abc import Iterator
+
     from support.s3_server import S3Server
 
     from savepoint_formats.locations.file_io import SnapshotDirectory
@@ -198,21 +202,18 @@ def test_a_file_that_is_cut_meanwhile_is_an_error_and_leaves_nothing(tmp_path: P
     assert list(Path(target.location.path).iterdir()) == []
 
 
-@pytest.fixture
-def requests(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+@contextmanager
+def requests_to(target: NewSnapshot) -> Iterator[Counter[str]]:
     """The requests by which files are put together."""
     counted: Counter[str] = Counter()
-    make = multipart_file.client_of
 
-    def counting(filesystem: fs.S3FileSystem) -> Any:
-        client = make(filesystem)
-        client.meta.events.register(
-            "before-call.s3", lambda model, **_: counted.update([model.name])
-        )
-        return client
+    def count(model: Any, **_: object) -> None:
+        counted.update([model.name])
 
-    monkeypatch.setattr(multipart_file, "client_of", counting)
-    return counted
+    events = client_of(target.location.filesystem, COPY_SECONDS).meta.events
+    events.register("before-call.s3", count)
+    yield counted
+    events.unregister("before-call.s3", count)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +227,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     ],
 )
 def test_a_store_copies_long_ranges_by_itself(
-    s3_server: S3Server, requests: Counter[str], sizes: tuple[int, ...], sent: int, copied: int
+    s3_server: S3Server, sizes: tuple[int, ...], sent: int, copied: int
 ) -> None:
     bucket, data = s3_server.bucket(f"ranges-{sent}-{copied}-{len(sizes)}"), random_bytes()
     s3_server.put(bucket, "stored", data)
@@ -234,7 +235,8 @@ def test_a_store_copies_long_ranges_by_itself(
     stored = Location(target.location.filesystem, f"{bucket}/stored")
     assert target.copies_from([stored])
     ranges = [StoredRange(stored, 7 * place, size) for place, size in enumerate(sizes)]
-    path = target.assembled("keyed", b"head", ranges)
+    with requests_to(target) as requests:
+        path = target.assembled("keyed", b"head", ranges)
     expected = b"head" + b"".join(data[of.start : of.start + of.size] for of in ranges)
     with target.open(path) as file:
         assert file.read() == expected
@@ -244,6 +246,17 @@ def test_a_store_copies_long_ranges_by_itself(
         **({"UploadPartCopy": copied} if copied else {}),
         "CompleteMultipartUpload": 1,
     }
+
+
+@pytest.mark.parametrize("is_nobody", [False, True])
+def test_who_is_nobody_to_a_store_has_it_copy_nothing(
+    s3_server: S3Server, *, is_nobody: bool
+) -> None:
+    filesystem = fs.S3FileSystem(
+        anonymous=is_nobody, scheme="http", endpoint_override=s3_server.address
+    )
+    assert client_of(filesystem) is not None
+    assert are_copied_by_store([filesystem], filesystem) is not is_nobody
 
 
 def random_bytes() -> bytes:
