@@ -139,6 +139,17 @@ class IncrementalHandle:
 
 
 BaseHandle = KeyGroupsHandle | IncrementalHandle
+
+
+def header_of(handle: BaseHandle) -> tuple[StreamHandle, int | None]:
+    """Where the header of keyed state is: a stream, and where it ends; None for all of it."""
+    if isinstance(handle, IncrementalHandle):
+        return handle.meta, None
+    # 0 is no position, but says that the key group is empty.
+    starts = [offset for offset in handle.groups.offsets if offset > 0]
+    return handle.stream, min(starts, default=None)
+
+
 PartT = TypeVar("PartT", bound=BaseHandle | ChangesHandle)
 
 

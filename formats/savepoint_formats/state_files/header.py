@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from savepoint_formats.errors import FormatError, UnsupportedVersionError
 from savepoint_formats.layout import Opaque
 from savepoint_formats.locations.opened_files import MAX_KEPT_SIZE
-from savepoint_formats.metadata.keyed_handles import IncrementalHandle
+from savepoint_formats.metadata.keyed_handles import header_of
 from savepoint_formats.metadata.operator_handles import DistributionMode
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView, read_resynchronised
 
@@ -74,12 +74,7 @@ class HeaderBytes:
         Raises:
             StateFileNotFoundError: The file is gone.
         """
-        if isinstance(handle, IncrementalHandle):
-            stream, end = handle.meta, None
-        else:
-            # 0 is no position, but says that the key group is empty.
-            starts = [offset for offset in handle.groups.offsets if offset > 0]
-            stream, end = handle.stream, min(starts, default=None)
+        stream, end = header_of(handle)
         file = directory.file(stream, head=end or MAX_KEPT_SIZE)
         return cls(_read_head(file, end), file.path)
 

@@ -7,6 +7,7 @@ the states that they have, and in their order; equal headers are parsed once.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,7 +18,8 @@ from savepoint_formats.layout import (
     Opaque,
     Struct,
 )
-from savepoint_formats.metadata.keyed_handles import ChangelogHandle, KeyGroupsHandle
+from savepoint_formats.locations.opened_files import MAX_KEPT_SIZE
+from savepoint_formats.metadata.keyed_handles import ChangelogHandle, KeyGroupsHandle, header_of
 from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.state_files.changelog import read_registrations
 from savepoint_formats.state_files.header import (
@@ -50,6 +52,9 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata.keyed_handles import BaseHandle, KeyedStateHandle
     from savepoint_formats.metadata.operator_handles import OperatorStateHandle
     from savepoint_formats.values.kryo.dialect import KryoDialect
+
+_AT_ONCE = 16
+"""How many headers a store is asked for at once."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -87,6 +92,7 @@ class OperatorCatalog:
             kryo: What is known of the Kryo that wrote object graphs.
             key: The layout of keys, for changelogs where no file and no timer tells it.
         """
+        ask_for_headers(directory, operator.subtasks)
         reader = _CatalogReader(directory, kryo, {}, [], set(), given_key=key)
         for subtask in operator.subtasks:
             reader.read(subtask)
@@ -194,6 +200,28 @@ class _CatalogReader:
         is_new = header.data not in self.seen
         self.seen.add(header.data)
         return is_new
+
+
+def ask_for_headers(directory: SnapshotDirectory, subtasks: Iterable[SubtaskState]) -> None:
+    """Asks a store for the headers of all files at once; what it gives is kept by the directory."""
+    if directory.is_local:
+        return
+    headers = [
+        header_of(handle)
+        for subtask in subtasks
+        for handle in base_handles(subtask.managed_keyed_state)
+    ]
+    for subtask in subtasks:
+        handles = subtask.managed_operator_state
+        if handles is not None and handles.states:
+            ends = [offset for state in handles.states for offset in state.offsets]
+            headers.append((handles.stream, min(ends, default=None)))
+    if len(headers) > 1:
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            # A file that is not there is told by who reads it.
+            list(
+                threads.map(lambda at: directory.file(at[0], head=at[1] or MAX_KEPT_SIZE), headers)
+            )
 
 
 def base_handles(handle: KeyedStateHandle | None) -> tuple[BaseHandle, ...]:
