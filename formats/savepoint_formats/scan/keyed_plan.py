@@ -69,9 +69,12 @@ class KeyedPlan:
                         yield RawKeyedSplit(subtask.index, raw, part)
 
     def _parts(self, handle: KeyedStateHandle) -> Iterator[tuple[KeyGroupRange, Share]]:
+        parts = list(self.key_filter.parts(handle.key_groups))
+        if not parts:
+            return
         start = handle.key_groups.start
         sizes, largest = self._sizes(handle)
-        for wanted in self.key_filter.parts(handle.key_groups):
+        for wanted in parts:
             for is_large, run in groupby(
                 wanted, lambda group: bool(sizes[group - start] > largest)
             ):
@@ -98,7 +101,9 @@ class KeyedPlan:
             is_canonical = handle.type is KeyedHandleType.CANONICAL_SAVEPOINT
             return sizes, largest if is_canonical else sys.maxsize
         few = max(_FEW_SPLITS * self.size, PORTION_SIZE)
-        if not isinstance(handle, IncrementalHandle) or sizes.sum() <= few:
+        # Rows of a few keys are in one share.
+        is_look_up = self.key_filter.keys is not None
+        if is_look_up or not isinstance(handle, IncrementalHandle) or sizes.sum() <= few:
             return sizes, sys.maxsize
         try:
             with RocksDbState(self.directory, handle, self.operator.max_parallelism) as files:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from savepoint_formats.errors import StateNotFoundError
+from savepoint_formats.errors import NotFoundError, StateNotFoundError
 from savepoint_formats.printable import did_you_mean, html_table
+from savepoint_formats.scan.look_up import asked_subtasks
 from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.snapshots.written_kryo import WrittenKryo
 from savepoint_formats.tables.catalog import OperatorCatalog
-from savepoint_formats.tables.tables import Table, column_type, tables_of
+from savepoint_formats.tables.tables import KEYED_STATE, Table, column_type, tables_of
 from savepoint_formats.tables.unread import problems_by_table
 from savepoint_formats.values.arrow_types import spark_type_name
 from savepoint_formats.values.recoding import holds_kryo
@@ -126,6 +128,23 @@ class Operator:
         message = f"operator {self.name} has no table {name!r}; it has: {known}{unread_files}"
         message += did_you_mean(name, names)
         raise StateNotFoundError(message)
+
+    def look_up(self, table: str, options: ReadOptions) -> TableScan:
+        """How keys of one of its tables are looked up: a store is asked for few headers.
+
+        Raises:
+            SavepointError: As ``table`` and ``scan`` do.
+        """
+        is_cheap = self.directory.is_local or "catalog" in vars(self)
+        if table == KEYED_STATE and options.keys is not None and not is_cheap:
+            few = asked_subtasks(self.directory, self.record, options, self.kryo)
+            # A state or column that the keys' subtasks lack, others may have.
+            with suppress(NotFoundError):
+                if few is not None:
+                    scan = self.scan(replace(self, record=few).table(table), options)
+                    scan.check()
+                    return scan
+        return self.scan(self.table(table), options)
 
     def scan(self, table: Table, options: ReadOptions) -> TableScan:
         """How one of its tables is read."""

@@ -235,11 +235,15 @@ class Snapshot:
             OperatorNotFoundError: There is no such operator; the message lists those there are.
             StateNotFoundError: The operator has no such table; the message lists its tables.
         """
+        operator, shown = self._named(name)
+        return operator, operator.table(shown)
+
+    def _named(self, name: str) -> tuple[Operator, str]:
+        """The operator of a full name, and the name of a table that it may have."""
         dots = [position for position, letter in enumerate(name) if letter == "."]
         for dot in filter(None, reversed(dots)):
             with suppress(OperatorNotFoundError):
-                operator = self.operator(name[:dot])
-                return operator, operator.table(name[dot + 1 :])
+                return self.operator(name[:dot]), name[dot + 1 :]
         raise OperatorNotFoundError.among(self.path, name.partition(".")[0], self._names())
 
     @lists(ScanArguments)
@@ -261,8 +265,8 @@ class Snapshot:
             >>> for batch in scan.batches():
             ...     print(batch.num_rows)
         """
-        operator, shown = self.table(table)
-        return operator.scan(shown, ReadOptions.of(options))
+        operator, name = self._named(table)
+        return operator.look_up(name, ReadOptions.of(options))
 
     def files(self) -> list[FileDescription]:
         """Every file of the savepoint, who refers to it, and whether it is missing."""
