@@ -4,7 +4,8 @@
 
 A server of S3 on this machine (moto) stands behind a proxy that lets each request wait for 30 ms, and
 counts requests and bytes. The savepoints are those of ``make_savepoint.py``, which have to be there.
-The Parquet file has the same rows, and is read by pyarrow from the same server.
+The Parquet file has the same rows, and is read by pyarrow from the same server. A key is looked up in a
+savepoint that is opened for it; another key in the same one.
 """
 
 from __future__ import annotations
@@ -134,11 +135,34 @@ def savepoint_readings(uri: str, key: int) -> dict[str, Callable[[], int]]:
     def read(**options: object) -> int:
         return sum(batch.num_rows for batch in opened().scan(TABLE, **options).batches())
 
+    def look_up(savepoint: Savepoint, wanted: int) -> int:
+        return savepoint.scan(TABLE, keys=[wanted]).to_arrow().num_rows
+
+    known: list[Savepoint] = []
+
+    def first_key() -> int:
+        known[:] = [opened()]
+        return look_up(known[0], key)
+
     return {
         "open": lambda: len(opened().operators()),
+        "a key": first_key,
+        "another key of it": lambda: look_up(known[0], key + 1),
         "all columns": read,
         "a column": lambda: read(columns=["count"]),
-        "a key": lambda: read(keys=[key]),
+    }
+
+
+def parquet_readings(where: str, store: fs.FileSystem, key: int) -> dict[str, Callable[[], int]]:
+    """What is asked of the Parquet file."""
+
+    def read(**options: object) -> int:
+        return pq.read_table(where, filesystem=store, **options).num_rows
+
+    return {
+        "a key": lambda: read(filters=[("key", "=", key)]),
+        "all columns": read,
+        "a column": lambda: read(columns=["count"]),
     }
 
 
@@ -146,7 +170,14 @@ def main() -> None:
     """Measures what is there."""
     parser = sizes_parser(__doc__, keys=5_000_000)
     parser.add_argument("--form", nargs="+", default=["canonical", "native"])
+    parser.add_argument("--readings", nargs="+", help="such as 'a key'; all by default")
     options = parser.parse_args()
+
+    def print_all(what: str, readings: dict[str, Callable[[], int]]) -> None:
+        for name, reading in readings.items():
+            if name in (options.readings or readings):
+                measure(f"{what}: {name}", counted, reading)
+
     print("| reading | requests (GET + HEAD) | MB | rows | seconds |\n|---|---|---|---|---|")
     with slow_store() as (server, proxy, counted), tempfile.TemporaryDirectory() as scratch:
         query = f"scheme=http&endpoint_override={proxy}&region=us-east-1"
@@ -154,21 +185,13 @@ def main() -> None:
             for form in options.form:
                 uploaded(server, options.folder / f"{form}-{keys}", f"{form}-{keys}")
                 readings = savepoint_readings(f"s3://{BUCKET}/{form}-{keys}?{query}", keys // 2)
-                for name, reading in readings.items():
-                    measure(f"{form}, {keys:,} keys: {name}", counted, reading)
+                print_all(f"{form}, {keys:,} keys", readings)
             path = Path(scratch) / f"{keys}.parquet"
             make_parquet(path, keys)
             uploaded(server, path, "parquet")
             store = fs.FileSystem.from_uri(f"s3://{BUCKET}?{query}")[0]
             where = f"{BUCKET}/parquet/{path.name}"
-            for name, columns in (("all columns", None), ("a column", ["count"])):
-                measure(
-                    f"Parquet, {keys:,} keys: {name}",
-                    counted,
-                    lambda columns=columns, where=where, store=store: (
-                        pq.read_table(where, columns=columns, filesystem=store).num_rows
-                    ),
-                )
+            print_all(f"Parquet, {keys:,} keys", parquet_readings(where, store, keys // 2))
 
 
 if __name__ == "__main__":

@@ -66,7 +66,8 @@ class ReadOptions:
     Attributes:
         columns: Names of columns, in the order wanted; all by default. What is added by the
             attributes below comes behind them, unless it is among them.
-        keys: Only rows of these keys, as ``to_pylist`` would give them.
+        keys: Only rows of these keys, as ``to_pylist`` would give them. Of a store, a state that
+            only other subtasks have may be no column, unless ``columns`` names it.
         key_groups: Only rows of these key groups.
         flat: Name of a list or map state of a table of keyed state: a row per element or entry.
         with_key_group: Adds the column ``key_group``, i32, to tables of keyed state.
