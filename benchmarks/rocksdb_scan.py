@@ -164,8 +164,8 @@ def steps(directory: SnapshotDirectory, handle: IncrementalHandle) -> list[Measu
         scan = SstScan.of([table for table in tables if table.column_family == name], 1)
         for piece in scan.plan(handle.key_groups, DEFAULT_CHUNK_SIZE):
             stored = []
-            for sst, index in scan.tables:
-                chosen = slice(*index.blocks_between(piece.lower, piece.upper))
+            for table in scan.tables:
+                sst, index, chosen = table.sst, table.index, table.blocks_of(piece)
                 with read:
                     blocks = StoredBlocks.read(
                         sst.table, NO_CHECKSUM, index.offsets[chosen], index.sizes[chosen]

@@ -30,6 +30,31 @@ class Room:
         """All that was handed out."""
         return self._memory[: self._used]
 
+    @property
+    def rest(self) -> int:
+        """How many bytes were not handed out."""
+        return len(self._memory) - self._used
+
+    @property
+    def address(self) -> int:
+        """Where the first byte is, for the kernel."""
+        return int(self._memory.ctypes.data)
+
+    @property
+    def start(self) -> int:
+        """Where what was not handed out begins."""
+        return self._used
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+        return len(self._memory)
+
+    def filled(self, end: int) -> NDArray[np.uint8]:
+        """Hands out all up to a position; all that was handed out."""
+        self._used = end
+        return self.used
+
     def take(self, size: int) -> NDArray[np.uint8]:
         """So many bytes; other memory if that is more than what is left."""
         if size > len(self._memory) - self._used:

@@ -264,6 +264,12 @@ class Sst:
         return raw_size / data_size if data_size else 1.0
 
     @property
+    def density(self) -> float:
+        """The entries for each byte of its blocks."""
+        data_size = self._number(b"rocksdb.data.size")
+        return self._number(b"rocksdb.num.entries") / data_size if data_size else 1.0
+
+    @property
     def _index_type(self) -> int:
         data = self.properties.get(b"rocksdb.block.based.table.index.type", b"")
         return int.from_bytes(data, "little")

@@ -23,6 +23,7 @@ import numpy as np
 from savepoint_formats.errors import FormatError, TruncatedError
 from savepoint_formats.state_files.rocksdb import sst_kernel
 from savepoint_formats.state_files.rocksdb.checksum_kernel import first_damaged
+from savepoint_formats.state_files.rocksdb.snappy_kernel import SLACK
 from savepoint_formats.state_files.rocksdb.sst_kernel import (
     BLOCK_TRAILER_SIZE,
     WORD_SIZE,
@@ -179,7 +180,8 @@ class StoredBlocks:
         if (starts[1:] < ends[:-1] + BLOCK_TRAILER_SIZE).any() or (sizes < 0).any():
             raise FormatError("an index whose blocks overlap", table.path, offset)
         end = offset + int(ends[-1]) + BLOCK_TRAILER_SIZE
-        data = np.frombuffer(table.read(offset, end), np.uint8)
+        # The kernel reads words, of which the last goes on behind the blocks: there is the footer.
+        data = np.frombuffer(table.read(offset, max(end, min(end + SLACK, table.size))), np.uint8)
         blocks = cls(table.path, offset, data, starts, ends)
         damaged = first_damaged(data, starts, ends, checksum_type)
         if damaged >= 0:

@@ -10,24 +10,29 @@ RocksDB: ``MergingIterator``, ``DBIter``.
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from savepoint_formats.entries.entry_chunk import EntryChunk, key_group_of, key_group_prefix
+from savepoint_formats.entries.entry_spans import EntrySpans
 from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.state_files.rocksdb.room import Room
 from savepoint_formats.state_files.rocksdb.sst_blocks import UnsupportedSstError
 from savepoint_formats.state_files.rocksdb.sst_entries import SstEntries
+from savepoint_formats.state_files.rocksdb.sst_merge import SstMerge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.state_files.rocksdb.room import Room
     from savepoint_formats.state_files.rocksdb.sst import BlockIndex, Sst
     from savepoint_formats.state_files.rocksdb.sst_blocks import StoredBlocks
+
+_SPARE = 1 << 10
+"""Entries of a piece, and bytes, that may be more than a mean says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +61,55 @@ class ScanPiece:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ScannedSst:
+    """An SST file of a state.
+
+    Attributes:
+        sst: The file.
+        index: Where its blocks are.
+        expansion: The bytes of keys and values for each byte of its blocks.
+        density: The entries for each byte of its blocks.
+    """
+
+    sst: Sst
+    index: BlockIndex
+    expansion: float
+    density: float
+
+    @classmethod
+    def of(cls, sst: Sst) -> Self:
+        """Reads the index of a file."""
+        return cls(sst, sst.read_index(), sst.expansion, sst.density)
+
+    def blocks_of(self, piece: ScanPiece) -> slice:
+        """The blocks that may hold keys of a piece."""
+        return slice(*self.index.blocks_between(piece.lower, piece.upper))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class SstScan:
     """The SST files of a state.
 
     Attributes:
-        tables: The files, each with its index.
+        tables: The files.
         prefix_size: The bytes of the key-group prefix, 1 or 2.
     """
 
-    tables: tuple[tuple[Sst, BlockIndex], ...]
+    tables: tuple[ScannedSst, ...]
     prefix_size: int
 
     @classmethod
     def of(cls, files: Sequence[Sst], prefix_size: int) -> Self:
         """Reads the indexes of the files."""
-        return cls(tuple((file, file.read_index()) for file in files), prefix_size)
+        return cls(tuple(map(ScannedSst.of, files)), prefix_size)
+
+    def read_soon(self, lower: bytes, upper: bytes) -> Self:
+        """The same, and a store is asked for the blocks of these keys already."""
+        tables = (
+            replace(table, sst=table.sst.read_soon(table.index, lower, upper))
+            for table in self.tables
+        )
+        return replace(self, tables=tuple(tables))
 
     def plan(self, key_groups: KeyGroupRange, limit: int) -> Iterator[ScanPiece]:
         """Pieces of about ``limit`` bytes that cover the key groups.
@@ -100,13 +139,14 @@ class SstScan:
         lower = key_group_prefix(key_groups.start, self.prefix_size)
         end = key_group_prefix(key_groups.end + 1, self.prefix_size)
         sizes = np.zeros(len(key_groups))
-        for sst, index in self.tables:
+        for table in self.tables:
+            index = table.index
             first, last = index.blocks_between(lower, end)
             groups = index.separators.key_groups(first, last, self.prefix_size)
             # The separator of the last block may lie beyond the last key group.
             places = np.minimum(groups, key_groups.end) - key_groups.start
             stored = np.bincount(places, index.sizes[first:last], len(key_groups))
-            sizes += stored * sst.expansion
+            sizes += stored * table.expansion
         return sizes
 
     def _cut(self, separators: list[bytes], lower: bytes, last: int, end: bytes) -> bytes:
@@ -123,17 +163,18 @@ class SstScan:
 
         For others it matters where RocksDB truncates them, which only the MANIFEST says.
         """
-        for sst, _ in self.tables:
-            for start, end in sst.range_deletions:
+        for table in self.tables:
+            for start, end in table.sst.range_deletions:
                 if start < upper and end > lower:
                     message = f"a deletion of the keys {start.hex()} to {end.hex()}"
-                    raise UnsupportedSstError(message, sst.table.path, 0)
+                    raise UnsupportedSstError(message, table.sst.table.path, 0)
 
     def _sized_separators(self, lower: bytes, upper: bytes) -> Iterator[tuple[bytes, float]]:
         """The separator of each block in the range, and about how many bytes of entries it has."""
-        for sst, index in self.tables:
+        for table in self.tables:
+            index = table.index
             first, last = index.blocks_between(lower, upper)
-            sizes = (index.sizes[first:last] * sst.expansion).tolist()
+            sizes = (index.sizes[first:last] * table.expansion).tolist()
             for place, size in zip(range(first, last), sizes, strict=True):
                 yield index.separators[place], size
 
@@ -148,21 +189,39 @@ class SstScan:
             UnsupportedSstError: Only RocksDB itself reads them.
             FormatError: A file is damaged.
         """
-        entries = SstEntries.of(tuple(self._read_blocks(piece)), room)
-        data, spans = entries.living(piece.lower, piece.upper)
+        chosen = [(table, table.blocks_of(piece)) for table in self.tables]
+        chosen = [(table, blocks) for table, blocks in chosen if blocks.start < blocks.stop]
+        stored = tuple(
+            table.sst.read_blocks(table.index, blocks.start, blocks.stop)
+            for table, blocks in chosen
+        )
+        size = count = _SPARE
+        for table, blocks in chosen:
+            stored_size = int(table.index.sizes[blocks].sum())
+            size += int(stored_size * table.expansion)
+            count += int(stored_size * table.density)
+        data, spans = _living(piece, stored, room, size, count)
         return EntryChunk(
             data,
-            key_starts=spans[0],
-            key_ends=spans[1],
-            value_starts=spans[2],
-            value_ends=spans[3],
+            key_starts=spans.key_starts,
+            key_ends=spans.key_ends,
+            value_starts=spans.value_starts,
+            value_ends=spans.value_ends,
             key_groups=piece.key_groups,
             prefix_size=self.prefix_size,
             is_continued=piece.is_continued,
         )
 
-    def _read_blocks(self, piece: ScanPiece) -> Iterator[StoredBlocks]:
-        for sst, index in self.tables:
-            first, last = index.blocks_between(piece.lower, piece.upper)
-            if first < last:
-                yield sst.read_blocks(index, first, last)
+
+def _living(
+    piece: ScanPiece, stored: tuple[StoredBlocks, ...], room: Room | None, size: int, count: int
+) -> tuple[NDArray[np.uint8], EntrySpans]:
+    """Data and spans of the living entries, of which there are about so many bytes, and so many."""
+    merge = SstMerge.of(stored)
+    if merge is not None and not merge.is_little:
+        enough = room if room is not None and room.rest >= size else Room(size)
+        merged = merge.living(piece.lower, piece.upper, enough, count)
+        if merged is not None:
+            return merged
+    data, spans = SstEntries.of(stored, room).living(piece.lower, piece.upper)
+    return data, EntrySpans(*spans)

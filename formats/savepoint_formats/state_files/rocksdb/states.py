@@ -11,7 +11,6 @@ Flink: ``RocksIncrementalSnapshotStrategy``, ``RocksNativeFullSnapshotStrategy``
 from __future__ import annotations
 
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
@@ -206,9 +205,7 @@ class RocksDbState:
         with suppress(UnsupportedSstError):
             for state in states:
                 scan = self._scan(state, key_groups)
-                tables = ((table.read_soon(index, *bounds), index) for table, index in scan.tables)
-                scan = replace(scan, tables=tuple(tables))
-                self._scans[state, self._tables_of(state, key_groups)] = scan
+                self._scans[state, self._tables_of(state, key_groups)] = scan.read_soon(*bounds)
 
     def _tables_of(self, state: str, key_groups: KeyGroupRange) -> tuple[Sst, ...]:
         tables = self._tables.open([state], self._bounds(key_groups))

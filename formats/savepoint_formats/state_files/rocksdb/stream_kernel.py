@@ -1,0 +1,310 @@
+"""Tables merged block by block as they are decompressed, compiled by numba.
+
+Each table has a cursor, at one of its entries. The cursors are kept in the order of their keys, and
+of the same key the newest comes first. The entry of the first cursor is written, unless a newer one
+hid it, and the cursor moves on: so an entry is touched while a core's caches hold its block.
+
+It knows values and deletions. Whatever else comes up, damage included, ends it with a status; then
+``SstEntries`` reads the same blocks, which knows all entries and says what is wrong.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from savepoint_formats.program.kernel.key_rows import are_equal
+from savepoint_formats.program.kernel.machine_code import light_entry, part
+from savepoint_formats.program.kernel.memory import (
+    copy,
+    load_byte,
+    load_long,
+    load_native_long,
+    store_long,
+)
+from savepoint_formats.state_files.rocksdb.merge_kernel import MIN_LONG
+from savepoint_formats.state_files.rocksdb.snappy_kernel import decompress
+from savepoint_formats.state_files.rocksdb.sst_kernel import (
+    DAMAGED,
+    DELETION,
+    OK,
+    SINGLE_DELETION,
+    SNAPPY,
+    TRAILER_SIZE,
+    UNKNOWN,
+    VALUE,
+    WORD_SIZE,
+    entries_end,
+    read_entry_sizes,
+)
+
+FULL = 3
+_ENDED = 4
+
+# A cursor: an i64 each, of which those in capitals are addresses.
+DATA, STARTS, ENDS, SIZES, KINDS, BLOCKS, CONTENT, KEY = (8 * field for field in range(8))
+LOWER, LOWER_SIZE, UPPER, UPPER_SIZE = (8 * field for field in range(8, 12))
+_BLOCK, _POSITION, _LIMIT, _KEY_SIZE, _VALUE, _VALUE_SIZE = (8 * field for field in range(12, 18))
+# The first 16 bytes of the key and its trailer; and those of the key alone, to be compared.
+_LEFT, _RIGHT, _FIRST, _SECOND = (8 * field for field in range(18, 22))
+CURSOR_SIZE = 8 * 22
+
+NEAR = 32
+"""So many bytes behind others are read, and written, with them."""
+
+
+class Merge(NamedTuple):
+    """What to merge, and where to; all but the numbers are addresses.
+
+    | field              | what                                                            |
+    |--------------------|-----------------------------------------------------------------|
+    | cursors, tables    | ``CURSOR_SIZE`` bytes per table                                 |
+    | order              | i64 per table, to fill                                          |
+    | data, at, end      | where keys and values go, from position ``at`` to before ``end`` |
+    | starts, room       | i64 per entry, and one more: where its key begins               |
+    | middles            | i64 per entry: where its key ends and its value begins          |
+    """
+
+    cursors: int
+    tables: int
+    order: int
+    data: int
+    at: int
+    end: int
+    starts: int
+    middles: int
+    room: int
+
+
+@part
+def begin(merge: Merge) -> tuple[int, int]:
+    """Moves the cursors to their first entries, and sorts them.
+
+    Returns:
+        A status, and how many have an entry.
+    """
+    active = 0
+    for table in range(merge.tables):
+        cursor = merge.cursors + CURSOR_SIZE * table
+        status = advance(cursor)
+        if status == OK:
+            place = merge.order + 8 * active
+            while place > merge.order and is_before(cursor, load_native_long(place - 8)):
+                store_long(place, load_native_long(place - 8))
+                place -= 8
+            store_long(place, cursor)
+            active += 1
+        elif status != _ENDED:
+            return status, 0
+    return OK, active
+
+
+@light_entry(lambda merge: merge.end - merge.at)
+def merge_tables(merge: Merge) -> tuple[int, int, int]:
+    """Writes the living entries of tables in the order of their keys.
+
+    Returns:
+        A status, the number of entries, and where in the data they end.
+    """
+    status, active = begin(merge)
+    if status != OK:
+        return status, 0, 0
+    at, count = merge.at, 0
+    last, last_size, last_first, last_second = merge.data, -1, 0, 0
+    while active > 0:
+        cursor = load_native_long(merge.order)
+        key, size = load_native_long(cursor + KEY), load_native_long(cursor + _KEY_SIZE)
+        first, second = load_native_long(cursor + _FIRST), load_native_long(cursor + _SECOND)
+        value_size = load_native_long(cursor + _VALUE_SIZE)
+        if size + value_size + 2 * NEAR > merge.end - at or count == merge.room:
+            return FULL, count, at
+        kind = load_byte(key + size)
+        if (
+            size != last_size
+            or second != last_second
+            or first != last_first
+            or not are_equal(key, last, size)
+        ):
+            last, last_size, last_first, last_second = merge.data + at, size, first, second
+            copy_near(key, last, size)
+            if kind == VALUE:
+                copy_near(load_native_long(cursor + _VALUE), last + size, value_size)
+                store_long(merge.starts + 8 * count, at)
+                store_long(merge.middles + 8 * count, at + size)
+                at += size + value_size
+                count += 1
+            elif kind not in (DELETION, SINGLE_DELETION):
+                return UNKNOWN, count, at
+        elif kind not in (VALUE, DELETION, SINGLE_DELETION):
+            return UNKNOWN, count, at
+        status = advance(cursor)
+        if status == OK:
+            settle(merge.order, active)
+        elif status == _ENDED:
+            active -= 1
+            for place in range(active):
+                store_long(merge.order + 8 * place, load_native_long(merge.order + 8 * place + 8))
+        else:
+            return status, count, at
+    store_long(merge.starts + 8 * count, at)
+    return OK, count, at
+
+
+@part
+def copy_near(source: int, target: int, size: int) -> None:
+    """Copies some bytes, and up to ``NEAR`` behind them, which is faster than to look where they end."""
+    store_long(target, load_native_long(source))
+    store_long(target + 8, load_native_long(source + 8))
+    if size > 2 * WORD_SIZE:
+        store_long(target + 16, load_native_long(source + 16))
+        store_long(target + 24, load_native_long(source + 24))
+        if size > NEAR:
+            copy(target + NEAR, source + NEAR, size - NEAR)
+
+
+@part
+def settle(order: int, count: int) -> None:
+    """Moves the first of some cursors to its place among the others."""
+    top = load_native_long(order)
+    for place in range(count - 1):
+        following = load_native_long(order + 8 * place + 8)
+        # No branch: which table is next, nobody can predict.
+        change = (top ^ following) & -int(is_before(following, top))
+        store_long(order + 8 * place, top ^ change)
+        top = following ^ change
+    store_long(order + 8 * count - 8, top)
+
+
+@part
+def is_before(cursor: int, other: int) -> bool:
+    """Whether the entry of a cursor comes before that of another."""
+    first, other_first = load_native_long(cursor + _FIRST), load_native_long(other + _FIRST)
+    second, other_second = load_native_long(cursor + _SECOND), load_native_long(other + _SECOND)
+    if (first == other_first) & (second == other_second):
+        return is_before_behind(cursor, other)
+    return bool((first < other_first) | (first == other_first) & (second < other_second))
+
+
+@part
+def is_before_behind(cursor: int, other: int) -> bool:
+    """The same, if the keys are equal in their first 16 bytes, as far as they have them."""
+    key, size = load_native_long(cursor + KEY), load_native_long(cursor + _KEY_SIZE)
+    other_key, other_size = load_native_long(other + KEY), load_native_long(other + _KEY_SIZE)
+    for place in range(2 * WORD_SIZE, min(size, other_size)):
+        byte, other_byte = load_byte(key + place), load_byte(other_key + place)
+        if byte != other_byte:
+            return bool(byte < other_byte)
+    if size != other_size:
+        return bool(size < other_size)
+    trailer, other_trailer = load_native_long(key + size), load_native_long(other_key + size)
+    # The sequence number is unsigned; the greatest is the newest.
+    return bool(trailer ^ MIN_LONG > other_trailer ^ MIN_LONG)
+
+
+@part
+def advance(cursor: int) -> int:
+    """Moves a cursor to its next entry within the bounds; a status."""
+    key = load_native_long(cursor + KEY)
+    position, limit = load_native_long(cursor + _POSITION), load_native_long(cursor + _LIMIT)
+    total = load_native_long(cursor + _KEY_SIZE) + TRAILER_SIZE
+    left, right = load_native_long(cursor + _LEFT), load_native_long(cursor + _RIGHT)
+    while True:
+        while position >= limit:
+            status = next_block(cursor)
+            if status != OK:
+                return status
+            position, limit = (
+                load_native_long(cursor + _POSITION),
+                load_native_long(cursor + _LIMIT),
+            )
+            total = 0
+        shared, unshared, value_size, position = read_entry_sizes(0, position, limit)
+        if position < 0 or shared > total or unshared > limit - position:
+            return DAMAGED
+        total = shared + unshared
+        value = position + unshared
+        if total < TRAILER_SIZE or value_size > limit - value:
+            return DAMAGED
+        left, right = following_words(left, right, position, shared)
+        copy_near(position, key + shared, unshared)
+        position = value + value_size
+        size = total - TRAILER_SIZE
+        block = load_native_long(cursor + _BLOCK)
+        if block == 1 or block == load_native_long(cursor + BLOCKS):
+            if is_below(cursor, key, size, LOWER):
+                continue
+            if not is_below(cursor, key, size, UPPER):
+                return _ENDED
+        store_long(cursor + _POSITION, position)
+        store_long(cursor + _KEY_SIZE, size)
+        store_long(cursor + _VALUE, value)
+        store_long(cursor + _VALUE_SIZE, value_size)
+        store_long(cursor + _LEFT, left)
+        store_long(cursor + _RIGHT, right)
+        if size < 2 * WORD_SIZE:
+            # Bytes behind the key become zeros.
+            if size < WORD_SIZE:
+                left &= -256 << 8 * (WORD_SIZE - 1 - size)
+                right = 0
+            else:
+                right &= -256 << 8 * (2 * WORD_SIZE - 1 - size)
+        store_long(cursor + _FIRST, left ^ MIN_LONG)
+        store_long(cursor + _SECOND, right ^ MIN_LONG)
+        return OK
+
+
+@part
+def following_words(left: int, right: int, position: int, shared: int) -> tuple[int, int]:
+    """The first 16 bytes of an entry's key and trailer.
+
+    Args:
+        left: The first eight bytes of the entry before.
+        right: The next eight.
+        position: The bytes that the entry does not share with it.
+        shared: How many it shares.
+    """
+    bits = 8 * shared & 63
+    mask = (1 << 63 - bits << 1) - 1
+    own = load_long(position)
+    head = own >> bits & mask
+    rest = own << 1 << 63 - bits | load_long(position + WORD_SIZE) >> bits & mask
+    # No branches: where two keys differ, nobody can predict.
+    in_left = -int(shared < WORD_SIZE)
+    in_right = -int(shared < 2 * WORD_SIZE) & ~in_left
+    right ^= (right ^ rest) & in_left | (right ^ head) & mask & in_right
+    left ^= (left ^ head) & mask & in_left
+    return left, right
+
+
+@part
+def is_below(cursor: int, key: int, size: int, which: int) -> bool:
+    """Whether a key is less than one of the bounds."""
+    bound, bound_size = load_native_long(cursor + which), load_native_long(cursor + which + 8)
+    for place in range(min(size, bound_size)):
+        byte, bound_byte = load_byte(key + place), load_byte(bound + place)
+        if byte != bound_byte:
+            return bool(byte < bound_byte)
+    return bool(size < bound_size)
+
+
+@part
+def next_block(cursor: int) -> int:
+    """Moves a cursor to before the first entry of its next block; a status."""
+    block = load_native_long(cursor + _BLOCK)
+    if block == load_native_long(cursor + BLOCKS):
+        return _ENDED
+    data = load_native_long(cursor + DATA)
+    start = data + load_native_long(load_native_long(cursor + STARTS) + 8 * block)
+    end = data + load_native_long(load_native_long(cursor + ENDS) + 8 * block)
+    if load_byte(load_native_long(cursor + KINDS) + block) == SNAPPY:
+        while load_byte(start) >= 0x80:
+            start += 1
+        content = load_native_long(cursor + CONTENT)
+        content_end = content + load_native_long(load_native_long(cursor + SIZES) + 8 * block)
+        if not decompress(start + 1, end, content, content_end):
+            return DAMAGED
+        start, end = content, content_end
+    status, limit = entries_end(0, start, end)
+    store_long(cursor + _BLOCK, block + 1)
+    store_long(cursor + _POSITION, start)
+    store_long(cursor + _LIMIT, limit)
+    return status
