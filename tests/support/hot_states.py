@@ -111,7 +111,10 @@ def savepoints(
     yield "other subtasks", folder / "subtasks", rows
     first.rescale(max_parallelism=300, parallelism=3).write(str(folder / "groups"))
     yield "other key groups", folder / "groups", rows
-    wider = Savepoint.load(spark, str(folder / "groups"), uids=[UID])
+    other = Savepoint.load(spark, str(folder / "groups"), uids=[UID])
+    other.rescale(max_parallelism=600, parallelism=4).write(str(folder / "twice"))
+    yield "twice as many key groups", folder / "twice", rows
+    wider = Savepoint.load(spark, str(folder / "twice"), uids=[UID])
     wider.update_state(UID, "value", state.change).write(str(folder / "changed"))
     yield "change", folder / "changed", _one_more(rows)
 

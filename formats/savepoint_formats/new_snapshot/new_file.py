@@ -26,6 +26,7 @@ LARGEST_COPY_SIZE = 5 << 30
 """An object store copies a file of its own by itself, but S3 none of more bytes."""
 
 _BUFFER_SIZE = 1 << 20
+_LOCAL_BUFFER_SIZE = 128 << 10
 _WRITTEN_AT_ONCE = 8 << 20
 
 
@@ -124,7 +125,7 @@ class NewFile:
 def _opened(location: Location) -> BufferedWriter | pa.NativeFile:
     """A stream to a new file."""
     if location.filesystem.type_name == "local":
-        return open(location.path, "wb", buffering=_BUFFER_SIZE)  # NewFile closes it
+        return open(location.path, "wb", buffering=_LOCAL_BUFFER_SIZE)  # NewFile closes it
     return location.filesystem.open_output_stream(
         location.path, compression=None, buffer_size=_BUFFER_SIZE
     )

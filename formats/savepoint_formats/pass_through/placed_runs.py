@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.new_snapshot.stored_range import StoredRange
-from savepoint_formats.state_files.canonical_file import END_OF_SECTION, CanonicalFile
+from savepoint_formats.pass_through.sectioned_file import SectionedFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.new_snapshot.directory import NewSnapshot
+    from savepoint_formats.state_files.canonical_file import CanonicalFile
     from savepoint_formats.state_files.header import KeyedBackendHeader
 
     Places = NDArray[np.int64]
@@ -75,26 +75,20 @@ class PlacedRuns:
             SavepointError: The file system does not take it.
             TruncatedError: A file of runs has become shorter.
         """
-        view = DataOutputView()
-        header.write(view)
-        head = view.to_bytes()
         first, end = self._rows(key_groups)
         groups = self.places[first:end, 0]
         borders = np.append(np.flatnonzero(np.diff(groups, prepend=-1)), end - first) + first
         locations = [target.below(file) for file in self.files]
-        sizes = {}
         with target.create(name) as file:
-            file.write(head)
+            sections = SectionedFile(file, header)
             for start, stop in pairwise(borders.tolist()):
-                before = file.size
-                rows = zip(
-                    self.of_file[start:stop].tolist(), self.places[start:stop].tolist(), strict=True
-                )
-                for number, (_, position, size) in rows:
-                    file.copy(StoredRange(locations[number], position, size))
-                file.write(END_OF_SECTION)
-                sizes[int(self.places[start, 0])] = file.size - before
-        return file.path, CanonicalFile.of_sections(len(head), key_groups, sizes)
+                numbers, places = self.of_file[start:stop], self.places[start:stop]
+                with sections.section(int(places[0, 0])):
+                    for number, (_, position, size) in zip(
+                        numbers.tolist(), places.tolist(), strict=True
+                    ):
+                        file.copy(StoredRange(locations[number], position, size))
+        return file.path, sections.known(key_groups)
 
     def _rows(self, key_groups: KeyGroupRange) -> tuple[int, int]:
         """The first row of these key groups, and the one behind the last."""

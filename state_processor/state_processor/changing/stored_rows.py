@@ -20,15 +20,18 @@ from savepoint_formats.scan.subtasks import check_subtasks
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.tables.catalog import raw_keyed_handle
+from state_processor.changing.whole_files import WholeFiles
 from state_processor.local_state.local_state_rows import LOCAL_RUNS, of_subtask
+from state_processor.snapshot.session import tasks_at_once
 from state_processor.writing.handed_runs import RunSource
+from state_processor.writing.keyed_files import WRITTEN
 from state_processor.writing.run_encoding import RUNS, run_rows
 from state_processor.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pyspark.sql import Row, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.key_groups.ranges import KeyGroupRange
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from savepoint_formats.pass_through.recoded_entries import RecodedStates
     from savepoint_formats.state_files.state_piece import StatePiece
     from state_processor.snapshot.operator import Operator
+    from state_processor.writing.keyed_files import KeyedFiles
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,18 @@ class StoredKeyedRows:
             columns,
             sections=partial(self._sections, ids, target),
             stored_size=None if self.is_local else sum(split.size for split in splits),
+            whole_files=partial(self._whole_files, target, len(splits)),
         )
+
+    def _whole_files(self, target: PassThrough, splits: int, files: KeyedFiles) -> DataFrame | None:
+        """What writes the files where each is of one task; None if too few tasks would be at work."""
+        if self.is_local:
+            return None
+        whole = WholeFiles.of(self.operator, self.key, target, self.hash_code, files)
+        if whole is None or len(whole.families) < min(splits, tasks_at_once(self.spark)):
+            return None
+        count = len(whole.families)
+        return self.spark.range(0, count, 1, count).mapInArrow(whole.run, WRITTEN)
 
     def _sections(self, ids: Mapping[str, int], target: PassThrough) -> StoredSections | None:
         """The sections that become those of the new files as they are; None if they do not."""

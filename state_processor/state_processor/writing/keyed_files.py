@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.new_snapshot.directory import NewSnapshot
+    from savepoint_formats.new_snapshot.new_file import NewFile
     from savepoint_formats.pass_through.copied_sections import StoredSections
     from savepoint_formats.state_files.canonical_file import Run
     from savepoint_formats.state_files.header import KeyedBackendHeader
@@ -51,8 +52,10 @@ _BATCH_SIZE = 1 << 20
 
 _COPIES_AT_ONCE = 4
 
-_WRITTEN = "subtask INT, path STRING, size BIGINT, offsets ARRAY<BIGINT>"
-_SCHEMA = pa.schema(
+WRITTEN = "subtask INT, path STRING, size BIGINT, offsets ARRAY<BIGINT>"
+"""What a task tells of a file that it has written."""
+
+WRITTEN_SCHEMA = pa.schema(
     {
         "subtask": pa.int32(),
         "path": pa.string(),
@@ -98,7 +101,7 @@ class KeyedFiles:
             LargeRowError: They are said to be made of small rows, and are not.
         """
         routed = runs.repartitionById(self.parallelism, self.owner())
-        files = routed.sortWithinPartitions(*self.order).mapInArrow(self._task, _WRITTEN)
+        files = routed.sortWithinPartitions(*self.order).mapInArrow(self._task, WRITTEN)
         if is_of_small_rows:
             made = in_batches_of_small_rows(files)
         else:
@@ -158,6 +161,10 @@ class KeyedFiles:
         """The subtask that a row goes to."""
         return owner_of("key_group", self.parallelism, self.max_parallelism)
 
+    def subtask_of(self, key_group: int) -> int:
+        """The same of one key group."""
+        return key_group * self.parallelism // self.max_parallelism
+
     def key_groups(self, subtask: int) -> KeyGroupRange:
         """The key groups that a subtask has."""
         return KeyGroupRange.of_subtask(subtask, self.parallelism, self.max_parallelism)
@@ -191,20 +198,39 @@ class KeyedFiles:
         # refers then, and they go when the savepoint is committed.
         if subtask and not any(written["offsets"]):
             return
-        yield pa.RecordBatch.from_pylist([written], _SCHEMA)
+        yield pa.RecordBatch.from_pylist([written], WRITTEN_SCHEMA)
 
     def _written(self, subtask: int, pieces: Iterable[Piece]) -> dict[str, Any]:
-        """Writes the file of a subtask; returns a row of ``_WRITTEN``."""
+        """Writes the file of a subtask; returns a row of ``WRITTEN``."""
         with self.target.create(f"keyed-{subtask}") as file:
             written = CanonicalFile.write(
                 file, self.header, self.key_groups(subtask), self.sections(pieces)
             )
+        return self.written_row(subtask, file, written)
+
+    def written_row(self, subtask: int, file: NewFile, written: CanonicalFile) -> dict[str, Any]:
+        """What a task tells of the file of a subtask: a row of ``WRITTEN``."""
         return {
             "subtask": subtask,
             "path": file.path,
             "size": file.size,
             "offsets": written.offsets,
         }
+
+    def told(self, files: DataFrame) -> dict[int, KeyGroupsHandle]:
+        """Runs a job whose tasks write files.
+
+        Args:
+            files: Rows of ``WRITTEN``.
+
+        Returns:
+            As for ``write``.
+
+        Raises:
+            SavepointError: What a task has raised.
+        """
+        with typed_errors():
+            return {row["subtask"]: self._handle(**row.asDict()) for row in files.collect()}
 
 
 def owner_of(number: str, parallelism: int, count: int) -> Column:

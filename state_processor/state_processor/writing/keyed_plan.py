@@ -119,6 +119,9 @@ class KeyedPlan:
         sections = sources[0].sections() if len(sources) == 1 else None
         if sections is not None and sections.can_be_copied_to(context.target):
             return self.files(context).copied(sections)
+        whole = sources[0].whole_files(self.files(context)) if len(sources) == 1 else None
+        if whole is not None:
+            return self.files(context).told(whole)
         if len(sources) == 1 and sources[0].is_assembled_in(context.target):
             return self.files(context).assembled(sources[0].placed(context.target))
         try:

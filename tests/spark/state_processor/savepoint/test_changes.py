@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import functions as F
 from support.changed_savepoints import load, rows, tables, written
-from support.sample_rows import Sample
+from support.sample_rows import Sample, copy_of, file_of
 
-from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, StateNotFoundError
+from savepoint_formats.errors import (
+    ColumnNotFoundError,
+    ColumnTypeError,
+    StateNotFoundError,
+    TruncatedError,
+)
 from savepoint_formats.pass_through.copied_sections import StoredSections
-from state_processor import OperatorTransformation
+from state_processor import OperatorTransformation, Savepoint
+from state_processor.changing.whole_files import WholeFiles
 from state_processor.writing import handed_runs
+from state_processor.writing.keyed_files import KeyedFiles
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,6 +134,41 @@ def test_sections_are_copied_as_a_job_would_write_them(
     assert files("assembled") == copied
     monkeypatch.setattr(handed_runs, "_MOST_ASSEMBLED", -1)
     assert files("shuffled") == copied
+
+
+class TestAMultipleOfKeyGroups:
+    """Tasks write whole files, with nothing put together behind them."""
+
+    sample = Sample("states-2.2.1-rocksdb-canonical")
+
+    @pytest.fixture(autouse=True)
+    def at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delattr(KeyedFiles, "assembled")
+
+    def test_has_the_files_that_would_be_put_together(
+        self, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def files(name: str) -> list[bytes]:
+            writer = load(spark, self.sample).rescale(parallelism=4, max_parallelism=600)
+            writer.write(str(tmp_path / name))
+            return sorted(path.read_bytes() for path in (tmp_path / name).glob("keyed-*"))
+
+        whole = files("whole")
+        assert len(whole) == 4
+        monkeypatch.undo()
+        monkeypatch.setattr(WholeFiles, "of", lambda *_: None)
+        assert files("assembled") == whole
+
+    def test_leaves_nothing_where_a_file_is_damaged(
+        self, spark: SparkSession, tmp_path: Path
+    ) -> None:
+        copy = copy_of(self.sample, tmp_path)
+        file = file_of(copy, "stateful 1: keyed state")
+        file.write_bytes(file.read_bytes()[:-2])
+        writer = Savepoint.load(spark, copy.path).rescale(parallelism=4, max_parallelism=600)
+        with pytest.raises(TruncatedError, match=rf"{file.name} at byte .* operator stateful"):
+            writer.write(str(tmp_path / "out"))
+        assert list((tmp_path / "out").iterdir()) == []
 
 
 class TestWhatIsRefused:
