@@ -22,7 +22,7 @@ from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.tables.catalog import raw_keyed_handle
 from state_processor.changing.whole_files import WholeFiles
 from state_processor.local_state.local_state_rows import LOCAL_RUNS, of_subtask
-from state_processor.snapshot.session import tasks_at_once
+from state_processor.snapshot.session import is_remote, tasks_at_once
 from state_processor.writing.handed_runs import RunSource
 from state_processor.writing.keyed_files import WRITTEN
 from state_processor.writing.run_encoding import RUNS, run_rows
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.state_piece import StatePiece
     from state_processor.snapshot.operator import Operator
     from state_processor.writing.keyed_files import KeyedFiles
+
+_SPLITS_OF_TASK = 8
+"""At most; what a task holds in memory does not grow with them."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ class StoredKeyedRows:
         read = _Reading(
             self.operator, tuple(splits), self.key, target, self.hash_code, self.is_local
         )
-        numbers = self.spark.range(0, len(splits), 1, max(len(splits), 1))
+        numbers = self.spark.range(0, len(splits), 1, _task_count(self.spark, len(splits)))
         columns = LOCAL_RUNS if self.is_local else RUNS
         return RunSource(
             numbers,
@@ -175,6 +178,15 @@ def stored_pieces(operator: Operator, name: str) -> Iterator[StatePiece]:
         if not split.is_raw:
             source = keyed_source(operator.directory, split.handle, key, settings)
             yield from source.pieces(frozenset([name]), split.key_groups)
+
+
+def _task_count(spark: SparkSession, splits: int) -> int:
+    """How many tasks read the splits: as a task takes a while to begin, one may read several."""
+    if is_remote(spark):
+        return max(splits, 1)
+    at_once = tasks_at_once(spark)
+    rounds = -(-splits // (at_once * _SPLITS_OF_TASK))
+    return max(min(splits, at_once * rounds), 1)
 
 
 def _splits(operator: Operator) -> Iterator[_Split]:
