@@ -15,7 +15,7 @@ import pyarrow as pa
 from savepoint_formats.bytes.counts import MAX_EMPTY_ELEMENTS, can_be_empty
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.program.buffers import Buffers, memory_size
-from savepoint_formats.program.kernel import REFUSED, Walk, walk, walk_fixed
+from savepoint_formats.program.kernel import REFUSED, Walk, walk, walk_fixed, walk_texts
 from savepoint_formats.values.state_entries import EntryReader
 
 if TYPE_CHECKING:
@@ -167,8 +167,9 @@ class _Decoding:
     def _walk(self, buffers: Buffers) -> pa.Array:
         """Fills buffers until they are full or the records end."""
         row = 0
+        take = walk_texts if self.spans and self.program.is_text else walk
         while True:
-            status, self.record, row, self.position = walk(self._job(buffers, row))
+            status, self.record, row, self.position = take(self._job(buffers, row))
             if status != REFUSED:
                 break
             self._read_refused()

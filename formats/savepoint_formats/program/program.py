@@ -114,6 +114,11 @@ class Program:
         """The Arrow type of the layout's values."""
         return self.columns[0].type
 
+    @property
+    def is_text(self) -> bool:
+        """Whether every record is a text of ``StringValue.writeString``, and nothing else."""
+        return bool(self.ops[:, 0].tolist() == [Op.TEXT, Op.END])
+
     def __str__(self) -> str:
         instructions = (
             f"{index:4} {_instruction(*row)}" for index, row in enumerate(self.ops.tolist())

@@ -1,6 +1,6 @@
 """The kernel: everything about columns that is compiled. ``compiler`` alone imports numba.
 
-``walk`` runs a program over records, ``walk_fixed`` over those of one size, ``write_records`` the other way; ``find_frames`` finds the records of a key-group section,
+``walk`` runs a program over records, ``walk_fixed`` over those of one size, ``walk_texts`` over texts, ``write_records`` the other way; ``find_frames`` finds the records of a key-group section,
 ``assign_rows`` the rows that they belong to, ``find_portions`` and ``copy_portions`` divide what
 is too large. Each takes a job, a named tuple of addresses and numbers. They
 allocate nothing, raise nothing and touch no Python object: the first number that they return is a
@@ -33,6 +33,7 @@ from savepoint_formats.program.kernel.key_rows import (
     assign_rows,
 )
 from savepoint_formats.program.kernel.new_groups import NewGroupsJob, find_new_groups
+from savepoint_formats.program.kernel.plain_texts import walk_texts
 from savepoint_formats.program.kernel.portions import (
     PortionsJob,
     copy_portions,
@@ -83,6 +84,7 @@ __all__ = [
     "size_runs",
     "walk",
     "walk_fixed",
+    "walk_texts",
     "write_records",
     "write_runs",
 ]

@@ -147,6 +147,23 @@ def test_records_may_lie_in_any_order_and_overlap() -> None:
     assert array.to_pylist() == ["three", "one", "three"]
 
 
+TEXT = st.none() | st.text() | st.sampled_from([0, 1, 125, 126, 127, 200]).map("x".__mul__)
+
+
+@OFTEN
+@given(st.lists(TEXT, max_size=8), st.data())
+def test_texts_alone_are_what_was_written_or_damaged(
+    values: list[str | None], data: st.DataObject
+) -> None:
+    content, positions = written(layouts.Text(), values)
+    spans = list(pairwise(positions))
+    assert bulk(layouts.Text(), content, spans).to_pylist() == values
+    damaged = bytearray(content or b"\0")
+    for place in data.draw(st.lists(st.integers(0, len(damaged) - 1), max_size=3)):
+        damaged[place] = data.draw(st.integers(0, 255))
+    same_on_both(layouts.Text(), bytes(damaged), spans)
+
+
 def test_no_records_are_an_empty_array() -> None:
     assert bulk(SQL_ROW, b"", []).equals(pa.array([], entry_type(SQL_ROW)))
 
@@ -154,6 +171,9 @@ def test_no_records_are_an_empty_array() -> None:
 @pytest.mark.parametrize("memory", [1, 200, 5_000])
 def test_little_memory_makes_several_walks(memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("savepoint_formats.program.decode.MAX_MEMORY", memory)
+    texts: list[Any] = ["x" * number for number in range(40)]
+    data, positions = written(layouts.Text(), texts)
+    assert bulk(layouts.Text(), data, list(pairwise(positions))).to_pylist() == texts
     layout = Struct(("a", "b"), (layouts.Text(), Repeated(layouts.Long())))
     values = [{"a": "x" * number, "b": list(range(number))} for number in range(40)]
     data, positions = written(layout, values)
