@@ -36,7 +36,7 @@ from savepoint_formats.state_files.rocksdb.directory import RocksDbDirectory
 from savepoint_formats.state_files.rocksdb.sst import Sst
 from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks, StoredBlocks
 from savepoint_formats.state_files.rocksdb.sst_entries import SstEntries
-from savepoint_formats.state_files.rocksdb.sst_scan import SstScan
+from savepoint_formats.state_files.rocksdb.sst_scan import ScannedSst, SstScan
 from savepoint_formats.state_files.rocksdb.states import DEFAULT_CHUNK_SIZE, RocksDbState
 
 MAX_PARALLELISM = 128
@@ -161,7 +161,8 @@ def steps(directory: SnapshotDirectory, handle: IncrementalHandle) -> list[Measu
     tables = [Sst.open(directory.file(file.stream), file.stream.size) for file in handle.shared]
     count = 0
     for name in STATES:
-        scan = SstScan.of([table for table in tables if table.column_family == name], 1)
+        of_state = [table for table in tables if table.column_family == name]
+        scan = SstScan(tuple(map(ScannedSst.of, of_state)), 1)
         for piece in scan.plan(handle.key_groups, DEFAULT_CHUNK_SIZE):
             stored = []
             for table in scan.tables:

@@ -182,6 +182,13 @@ class BlockIndex:
         last = bisect_left(self.separators, upper) + 1
         return first, min(last, len(self.separators))
 
+    def bytes_between(self, lower: bytes, upper: bytes) -> tuple[int, int]:
+        """Where these blocks begin and end in the file; 0 and 0 if there are none."""
+        first, last = self.blocks_between(lower, upper)
+        if first >= last:
+            return 0, 0
+        return int(self.offsets[first]), int(self.offsets[last - 1] + self.sizes[last - 1])
+
     @classmethod
     def joined(cls, parts: list[BlockIndex]) -> Self:
         """One index of the parts of a two-level index."""
@@ -301,11 +308,13 @@ class Sst:
 
     def read_soon(self, index: BlockIndex, lower: bytes, upper: bytes) -> Self:
         """The same for who reads the blocks of these keys next; a store is asked for them at once."""
-        first, last = index.blocks_between(lower, upper)
-        if first >= last:
-            return self
-        start, end = int(index.offsets[first]), int(index.offsets[last - 1] + index.sizes[last - 1])
-        return replace(self, table=self.table.read_soon(start, end))
+        start, end = index.bytes_between(lower, upper)
+        return replace(self, table=self.table.read_soon(start, end)) if start < end else self
+
+    def read_ahead(self, index: BlockIndex, lower: bytes, upper: bytes, size: int) -> Self:
+        """The same for who reads the blocks of these keys in order, ``size`` bytes at once of a store."""
+        start, end = index.bytes_between(lower, upper)
+        return replace(self, table=self.table.read_ahead(start, end, size)) if start < end else self
 
     def read_blocks(self, index: BlockIndex, first: int, last: int) -> StoredBlocks:
         """The data blocks from ``first`` to before ``last``."""

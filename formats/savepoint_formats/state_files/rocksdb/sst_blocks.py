@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from itertools import pairwise
 from typing import TYPE_CHECKING, Self
 
 import cramjam
@@ -124,6 +125,14 @@ class TableBytes:
         """The same for who reads some of these bytes next; a store is asked for them at once."""
         end = min(end + _BEHIND, self.size - len(self.tail))
         return replace(self, file=self.file.read_soon(start, end)) if start < end else self
+
+    def read_ahead(self, start: int, end: int, size: int) -> Self:
+        """The same for who reads these bytes in order, of which a store is asked for ``size`` at once."""
+        end = min(end + _BEHIND, self.size - len(self.tail))
+        # Who asks for few rows has them before more is read.
+        first = min(start + size // 4, end)
+        places = [start, *range(first, end, size), end]
+        return replace(self, file=self.file.read_ahead(pairwise(places))) if start < end else self
 
     def read(self, start: int, end: int) -> bytes:
         """The bytes from ``start`` to ``end``.

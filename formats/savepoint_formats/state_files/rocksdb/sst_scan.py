@@ -24,7 +24,7 @@ from savepoint_formats.state_files.rocksdb.sst_entries import SstEntries
 from savepoint_formats.state_files.rocksdb.sst_merge import SstMerge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 _SPARE = 1 << 10
 """Entries of a piece, and bytes, that may be more than a mean says."""
+
+_LEAST_AHEAD = 1 << 20
+"""The least bytes that a store is asked for of a table that is read in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,14 @@ class ScannedSst:
         """Reads the index of a file."""
         return cls(sst, sst.read_index(), sst.expansion, sst.density)
 
+    def read_soon(self, lower: bytes, upper: bytes) -> Self:
+        """The same, and a store is asked for the blocks of these keys already."""
+        return replace(self, sst=self.sst.read_soon(self.index, lower, upper))
+
+    def read_ahead(self, lower: bytes, upper: bytes, size: int) -> Self:
+        """The same for who reads the blocks of these keys in order, ``size`` bytes at once of a store."""
+        return replace(self, sst=self.sst.read_ahead(self.index, lower, upper, size))
+
     def blocks_of(self, piece: ScanPiece) -> slice:
         """The blocks that may hold keys of a piece."""
         return slice(*self.index.blocks_between(piece.lower, piece.upper))
@@ -98,18 +109,12 @@ class SstScan:
     tables: tuple[ScannedSst, ...]
     prefix_size: int
 
-    @classmethod
-    def of(cls, files: Sequence[Sst], prefix_size: int) -> Self:
-        """Reads the indexes of the files."""
-        return cls(tuple(map(ScannedSst.of, files)), prefix_size)
-
-    def read_soon(self, lower: bytes, upper: bytes) -> Self:
-        """The same, and a store is asked for the blocks of these keys already."""
-        tables = (
-            replace(table, sst=table.sst.read_soon(table.index, lower, upper))
-            for table in self.tables
-        )
-        return replace(self, tables=tuple(tables))
+    def read_ahead(self, lower: bytes, upper: bytes, size: int) -> Self:
+        """The same for who reads all of these keys in order; of a store about ``size`` bytes at once."""
+        # Of each table, the bytes that are read and the next ones are in memory.
+        each = max(size // 2 // max(len(self.tables), 1), _LEAST_AHEAD)
+        tables = tuple(table.read_ahead(lower, upper, each) for table in self.tables)
+        return replace(self, tables=tables)
 
     def plan(self, key_groups: KeyGroupRange, limit: int) -> Iterator[ScanPiece]:
         """Pieces of about ``limit`` bytes that cover the key groups.

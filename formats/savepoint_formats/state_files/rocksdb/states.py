@@ -21,7 +21,7 @@ from savepoint_formats.key_groups.ranges import WHOLE, KeyGroupRange, prefix_siz
 from savepoint_formats.state_files.rocksdb.directory import RocksDbDirectory
 from savepoint_formats.state_files.rocksdb.sst_blocks import UnsupportedSstError
 from savepoint_formats.state_files.rocksdb.sst_files import SstFiles
-from savepoint_formats.state_files.rocksdb.sst_scan import SstScan
+from savepoint_formats.state_files.rocksdb.sst_scan import ScannedSst, SstScan
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -41,6 +41,9 @@ DEFAULT_CHUNK_SIZE = 1 << 24
 
 # What tables become when they are decompressed, about.
 _EXPANSION = 3
+
+_AHEAD = 64 << 20
+"""About how many bytes of a store's tables are in memory where all of a handle are read."""
 
 
 class RocksDbState:
@@ -71,7 +74,8 @@ class RocksDbState:
         self._handle = handle
         self._prefix_size = prefix_size(max_parallelism)
         self._tables = SstFiles(directory, handle, names)
-        self._scans: dict[tuple[str, tuple[Sst, ...]], SstScan] = {}
+        self._scanned: dict[Sst, ScannedSst] = {}
+        self._sizes: dict[tuple[str, ...], tuple[KeyGroupRange, NDArray[np.float64]]] = {}
         self._resources = ExitStack()
         self.fallback_reasons: list[str] = []
         """Why RocksDB itself was asked, if it was."""
@@ -121,6 +125,8 @@ class RocksDbState:
             scan = self._scan(state, wanted)
             pieces = list(scan.plan(wanted, chunk_size))
             pieces = [pieces[number] for number in share.of_numbers(len(pieces))]
+            if len(pieces) > 1 and not self._directory.is_local:
+                scan = scan.read_ahead(pieces[0].lower, pieces[-1].upper, _AHEAD)
             for piece in pieces:
                 lower = piece.lower
                 yield scan.read(piece, room)
@@ -151,8 +157,11 @@ class RocksDbState:
             return
         states = tuple(states)
         ends = np.cumsum(self._key_group_sizes(states, wanted))
+        self._sizes[states] = wanted, np.diff(ends, prepend=0)
         if ends[-1] <= size:
             self._read_soon(states, wanted)
+        else:
+            self._read_ahead(states, wanted)
         first = 0
         while first < len(wanted):
             limit = size + (ends[first - 1] if first else 0)
@@ -173,6 +182,11 @@ class RocksDbState:
     def _key_group_sizes(
         self, states: tuple[str, ...], key_groups: KeyGroupRange
     ) -> NDArray[np.float64]:
+        if states in self._sizes:
+            known, sizes = self._sizes[states]
+            if known.intersection(key_groups) == key_groups:
+                first = key_groups.start - known.start
+                return sizes[first : first + len(key_groups)]
         sizes = np.zeros(len(key_groups))
         try:
             self._tables.open(states, self._bounds(key_groups))
@@ -203,19 +217,34 @@ class RocksDbState:
             return
         # What only RocksDB reads is told by who reads the entries.
         with suppress(UnsupportedSstError):
-            for state in states:
-                scan = self._scan(state, key_groups)
-                self._scans[state, self._tables_of(state, key_groups)] = scan.read_soon(*bounds)
+            for table in self._tables_of(states, key_groups):
+                self._scanned[table] = self._scanned_of(table).read_soon(*bounds)
 
-    def _tables_of(self, state: str, key_groups: KeyGroupRange) -> tuple[Sst, ...]:
-        tables = self._tables.open([state], self._bounds(key_groups))
-        return tuple(table for table in tables if table.column_family == state)
+    def _read_ahead(self, states: Iterable[str], key_groups: KeyGroupRange) -> None:
+        """Prepares a store for who reads all blocks of these states in the order of their keys."""
+        if self._directory.is_local:
+            return
+        lower = key_group_prefix(key_groups.start, self._prefix_size)
+        upper = key_group_prefix(key_groups.end + 1, self._prefix_size)
+        with suppress(UnsupportedSstError):
+            tables = self._tables_of(states, key_groups)
+            scanned = SstScan(tuple(map(self._scanned_of, tables)), self._prefix_size)
+            ahead = scanned.read_ahead(lower, upper, _AHEAD)
+            self._scanned |= dict(zip(tables, ahead.tables, strict=True))
+
+    def _tables_of(self, states: Iterable[str], key_groups: KeyGroupRange) -> tuple[Sst, ...]:
+        states = frozenset(states)
+        tables = self._tables.open(states, self._bounds(key_groups))
+        return tuple(table for table in tables if table.column_family in states)
+
+    def _scanned_of(self, table: Sst) -> ScannedSst:
+        if table not in self._scanned:
+            self._scanned[table] = ScannedSst.of(table)
+        return self._scanned[table]
 
     def _scan(self, state: str, key_groups: KeyGroupRange) -> SstScan:
-        tables = self._tables_of(state, key_groups)
-        if (state, tables) not in self._scans:
-            self._scans[state, tables] = SstScan.of(tables, self._prefix_size)
-        return self._scans[state, tables]
+        tables = self._tables_of([state], key_groups)
+        return SstScan(tuple(map(self._scanned_of, tables)), self._prefix_size)
 
     @cached_property
     def _rocksdb(self) -> RocksDbDirectory:
