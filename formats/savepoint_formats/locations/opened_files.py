@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
     from savepoint_formats.locations.location import Location
 
-MAX_KEPT_SIZE = 64 << 10
-"""Of what stays in memory; there may be a thousand files."""
-
 
 class OpenedFile:
     """A file that stays open in this process if it is in a store; another process opens it anew.
@@ -90,9 +87,7 @@ class OpenedFile:
             OSError: It can't be read.
         """
         if (stored := self._stored(location)) is not None:
-            data = stored.read(start, end)
-            stored.forget(MAX_KEPT_SIZE)
-            return data
+            return stored.read(start, end)
         with self.reading(location) as file:
             # A damaged handle may lead anywhere, and memory is taken for all that is asked for.
             end = file.size() if end is None else min(end, file.size())

@@ -7,13 +7,14 @@ pyarrow was made with, and finds credentials where that finds them.
 from __future__ import annotations
 
 from importlib.util import find_spec
+from os import getpid
 from threading import Lock
 from typing import Any
 
 from pyarrow import fs
 
 # Making one takes a tenth of a second; all threads may use it.
-_clients: dict[tuple[str, int], Any] = {}
+_clients: dict[tuple[int, str, int], Any] = {}
 _making = Lock()
 
 _TRIES = 3
@@ -38,7 +39,8 @@ def client_of(filesystem: fs.FileSystem, seconds: int = _READ_SECONDS) -> Any:
     if not is_plain or find_spec("boto3") is None:
         return None
     with _making:
-        name = repr(options), seconds
+        # A process that was forked has no use for the connections of the other.
+        name = getpid(), repr(options), seconds
         if name not in _clients:
             _clients[name] = _made(options, seconds)
         return _clients[name]

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from pyarrow import fs
 
 from savepoint_formats.errors import FormatError, StateFileNotFoundError, TruncatedError
-from savepoint_formats.locations.opened_files import MAX_KEPT_SIZE, OpenedFile
+from savepoint_formats.locations.opened_files import OpenedFile
 from savepoint_formats.locations.read_ahead import ReadAhead
+from savepoint_formats.locations.stored_object import MAX_KEPT_SIZE
 from savepoint_formats.locations.stores import reading_errors
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
+from weakref import ref
 
 from savepoint_formats.errors import FileReplacedError
 from savepoint_formats.locations.s3_client import client_of
@@ -27,11 +28,17 @@ if TYPE_CHECKING:
 
     _Answer = dict[str, Any] | None
 
+MAX_KEPT_SIZE = 64 << 10
+"""Of an object; there may be a thousand of them."""
+
+MAX_KEPT_IN_ALL = 64 << 20
+"""Of all objects of which more is kept: the ends of tables have their indexes."""
+
 # The client tries again to get an answer, but not to read it to its end.
 _TRIES = 3
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class StoredObject:
     """An object, as it was when it was first asked for; threads may share it.
 
@@ -90,15 +97,20 @@ class StoredObject:
         start += len(head)
         return head + self._get(start, end) if start < end else head
 
-    def forget(self, limit: int) -> None:
-        """Forgets the bytes that were asked for first, if they are more than so many."""
-        if len(self._ready) > limit:
-            self._ready = b""
+    @property
+    def kept_size(self) -> int:
+        """How many of its bytes are at hand."""
+        return len(self._ready)
+
+    def forget(self) -> None:
+        """Forgets the bytes that were asked for first."""
+        self._ready = b""
 
     def _known_size(self) -> int:
         if self._size is None and self.first is not None:
             self._start, end = self.first
             self._ready = self._get(self._start, end)
+            _kept.add(self)
         if self._size is None:
             self._learn(self._asked(self.client.head_object, 0))
         return self._size or 0
@@ -150,3 +162,29 @@ class StoredObject:
             raise OSError(str(error)) from error
         except BotoCoreError as error:
             raise OSError(str(error)) from error
+
+
+class _Kept:
+    """The objects whose first bytes are kept for who reads them again; few bytes need no account."""
+
+    def __init__(self) -> None:
+        self._objects: list[ref[StoredObject]] = []
+        self._lock = Lock()
+
+    def add(self, stored: StoredObject) -> None:
+        """Keeps those of an object, and forgets those of the oldest that are too much."""
+        if stored.kept_size <= MAX_KEPT_SIZE:
+            return
+        with self._lock:
+            self._objects = [each for each in self._objects if each() is not None]
+            self._objects.append(ref(stored))
+            while sum(map(_kept_size, self._objects)) > MAX_KEPT_IN_ALL:
+                if (oldest := self._objects.pop(0)()) is not None:
+                    oldest.forget()
+
+
+def _kept_size(stored: ref[StoredObject]) -> int:
+    return 0 if (kept := stored()) is None else kept.kept_size
+
+
+_kept = _Kept()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from savepoint_formats.errors import FormatError, UnsupportedVersionError
 from savepoint_formats.layout import Opaque
-from savepoint_formats.locations.opened_files import MAX_KEPT_SIZE
+from savepoint_formats.locations.stored_object import MAX_KEPT_SIZE
 from savepoint_formats.metadata.keyed_handles import header_of
 from savepoint_formats.metadata.operator_handles import DistributionMode
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView, read_resynchronised

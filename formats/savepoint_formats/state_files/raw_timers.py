@@ -40,7 +40,7 @@ from savepoint_formats.layout import (
     timer_namespace,
     with_kryo_classes,
 )
-from savepoint_formats.locations.opened_files import MAX_KEPT_SIZE
+from savepoint_formats.locations.stored_object import MAX_KEPT_SIZE
 from savepoint_formats.metadata.references import FileKind
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, constructed
 from savepoint_formats.state_files.header import StateMetaInfo

@@ -18,7 +18,7 @@ from savepoint_formats.layout import (
     Opaque,
     Struct,
 )
-from savepoint_formats.locations.opened_files import MAX_KEPT_SIZE
+from savepoint_formats.locations.stored_object import MAX_KEPT_SIZE
 from savepoint_formats.metadata.keyed_handles import ChangelogHandle, KeyGroupsHandle, header_of
 from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.state_files.changelog import read_registrations

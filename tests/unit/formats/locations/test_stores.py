@@ -23,7 +23,7 @@ from savepoint_formats.errors import (
     StateFileNotFoundError,
     UnreachableError,
 )
-from savepoint_formats.locations import read_ahead, s3_client, stores
+from savepoint_formats.locations import read_ahead, s3_client, stored_object, stores
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.location import Location
 from savepoint_formats.locations.stores import scheme_of
@@ -211,6 +211,25 @@ class TestBytesThatAreWantedFirst:
             file = directory.file(RelativeFile("state", self.SIZE), **wanted)
             assert file.length() == self.SIZE
             assert [file.read(*at) for at in reads] == [files.data[slice(*at)] for at in reads]
+        assert requests_in(caplog) == ["GET"] * requests
+
+    @pytest.mark.parametrize(("kept", "requests"), [(2 * SIZE, 2), (SIZE, 4)])
+    def test_are_kept_for_who_reads_them_again(
+        self,
+        files: Files,
+        caplog: pytest.LogCaptureFixture,
+        monkeypatch: pytest.MonkeyPatch,
+        kept: int,
+        requests: int,
+    ) -> None:
+        monkeypatch.setattr(stored_object, "MAX_KEPT_IN_ALL", kept)
+        files.server.put(files.bucket, "sp/other", files.data)
+        directory = SnapshotDirectory.of(files.uri)
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "werkzeug"):
+            for name in ("state", "other", "state", "state"):
+                file = directory.file(RelativeFile(name, self.SIZE), tail=self.SIZE)
+                assert file.read(7, 9) == b"\7\10"
         assert requests_in(caplog) == ["GET"] * requests
 
     @pytest.mark.parametrize("size", [SIZE, 50])
