@@ -87,10 +87,20 @@ def decompress(position: int, end: int, target: int, target_end: int) -> bool:
 def repeat(source: int, target: int, size: int) -> None:
     """Copies bytes to where some of them may lie themselves, word by word."""
     end = target + size
-    while target - source < _WORD_SIZE and target < end:
-        store_long(target, load_native_long(source))
-        # The bytes between the two are there once more: they are twice as far from each other.
-        target += target - source
+    distance = target - source
+    if distance < _WORD_SIZE:
+        # What was just written in smaller pieces is slow to load: it is loaded once.
+        word = load_native_long(source) & (1 << 8 * distance) - 1
+        word |= word << 8 * distance
+        if distance < 4:
+            word |= word << 16 * distance
+        if distance < 2:
+            word |= word << 32 * distance
+        step = _WORD_SIZE - _WORD_SIZE % distance
+        while target < end:
+            store_long(target, word)
+            target += step
+        return
     while target < end:
         store_long(target, load_native_long(source))
         source += _WORD_SIZE

@@ -9,6 +9,7 @@ RocksDB: ``MergingIterator``, ``DBIter``.
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
@@ -125,7 +126,7 @@ class SstScan:
         lower = key_group_prefix(key_groups.start, self.prefix_size)
         end = key_group_prefix(key_groups.end + 1, self.prefix_size)
         self._check_range_deletions(lower, end)
-        if self.key_group_sizes(key_groups).sum() <= limit:
+        if limit == sys.maxsize or self.key_group_sizes(key_groups).sum() <= limit:
             yield ScanPiece(lower, end, key_groups, is_continued=False)
             return
         blocks = sorted(self._sized_separators(lower, end))
