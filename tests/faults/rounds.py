@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 LOCAL = {
     "bootstrap": ("worker", "workers", "driver", "machine"),
     "rescale": ("worker", "workers", "driver", "machine", "source"),
+    "double": ("worker", "workers", "driver", "machine", "source"),
     "change": ("worker", "workers", "driver", "machine", "source"),
     "copy": ("driver", "machine", "source"),
     "overwrite": ("worker", "workers", "driver", "machine"),

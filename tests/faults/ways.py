@@ -140,6 +140,12 @@ def _rescale(spark: SparkSession, place: Place, mode: str) -> None:
     savepoint.rescale(max_parallelism=256, parallelism=3).write(place.target, mode)
 
 
+def _double(spark: SparkSession, place: Place, mode: str) -> None:
+    # Of four subtasks two make a family, so that tasks write the files of subtasks as they read.
+    savepoint = _loaded(spark, place.source)
+    savepoint.rescale(max_parallelism=256, parallelism=4).write(place.target, mode)
+
+
 def _change(spark: SparkSession, place: Place, mode: str) -> None:
     savepoint = _loaded(spark, place.source)
     savepoint.update_state(UID, "n", f"key * {place.factor}").write(place.target, mode)
@@ -185,6 +191,7 @@ def _of_source(place: Place) -> int:
 WAYS = {
     "bootstrap": Way(_bootstrap, _of_round),
     "rescale": Way(_rescale, _of_source),
+    "double": Way(_double, _of_source),
     "change": Way(_change, _of_round),
     "copy": Way(_copy, _of_source),
     "overwrite": Way(_overwrite, _of_round, is_replacing=True),
