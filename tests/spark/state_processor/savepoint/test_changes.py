@@ -17,6 +17,7 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.pass_through.copied_sections import StoredSections
 from state_processor import OperatorTransformation, Savepoint
+from state_processor.changing import stored_rows
 from state_processor.changing.whole_files import WholeFiles
 from state_processor.writing import handed_runs
 from state_processor.writing.keyed_files import KeyedFiles
@@ -132,6 +133,8 @@ def test_sections_are_copied_as_a_job_would_write_them(
     assert len(copied) == 3
     monkeypatch.setattr(StoredSections, "of", lambda *_: None)
     assert files("assembled") == copied
+    monkeypatch.setattr(stored_rows, "SPLIT_SIZE", 1000)
+    assert files("in many pieces") == copied
     monkeypatch.setattr(handed_runs, "_MOST_ASSEMBLED", -1)
     assert files("shuffled") == copied
 
