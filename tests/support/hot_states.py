@@ -114,8 +114,11 @@ def savepoints(
     other = Savepoint.load(spark, str(folder / "groups"), uids=[UID])
     other.rescale(max_parallelism=600, parallelism=4).write(str(folder / "twice"))
     yield "twice as many key groups", folder / "twice", rows
-    wider = Savepoint.load(spark, str(folder / "twice"), uids=[UID])
-    wider.update_state(UID, "value", state.change).write(str(folder / "changed"))
+    twice = Savepoint.load(spark, str(folder / "twice"), uids=[UID])
+    twice.rescale(max_parallelism=200, parallelism=4).write(str(folder / "third"))
+    yield "a third of the key groups", folder / "third", rows
+    fewer = Savepoint.load(spark, str(folder / "third"), uids=[UID])
+    fewer.update_state(UID, "value", state.change).write(str(folder / "changed"))
     yield "change", folder / "changed", _one_more(rows)
 
 

@@ -1,7 +1,8 @@
-"""Where key groups become several times as many: which subtasks get all of which.
+"""Where key groups become several times as many, or as few: which subtasks get all of which.
 
 A key of group g of m lies in one of the groups g, g + m, g + 2m, … of a multiple of m. So the subtasks
-that own one of these get entries of g, and nobody else does.
+that own one of these get entries of g, and nobody else does. The other way round all of these become
+g, whose subtask needs nothing else.
 """
 
 from __future__ import annotations
@@ -32,14 +33,22 @@ def families(before: int, after: int, parallelism: int) -> tuple[Family, ...]:
 
     Args:
         before: How many key groups there are.
-        after: How many there are to be, a multiple.
+        after: How many there are to be, a multiple or a divisor.
         parallelism: How many subtasks are to own them.
 
     Raises:
-        ValueError: It is no multiple.
+        ValueError: It is neither.
     """
+    if before % after == 0:
+        subtasks = (
+            KeyGroupRange.of_subtask(number, parallelism, after) for number in range(parallelism)
+        )
+        return tuple(
+            Family((number,), merged(key_groups, before, after))
+            for number, key_groups in enumerate(subtasks)
+        )
     if after % before:
-        raise ValueError(f"{after} key groups, expected a multiple of {before}")
+        raise ValueError(f"{after} key groups, expected a multiple or a divisor of {before}")
     owners = subtasks_of(np.arange(after).astype(np.uint16), parallelism, after)
     by_group = owners.reshape(-1, before).T
     first = np.arange(parallelism)
@@ -50,6 +59,14 @@ def families(before: int, after: int, parallelism: int) -> tuple[Family, ...]:
     return tuple(
         Family(tuple(np.flatnonzero(first == name).tolist()), _ranges(of_group == name))
         for name in np.unique(first).tolist()
+    )
+
+
+def merged(key_groups: KeyGroupRange, before: int, after: int) -> tuple[KeyGroupRange, ...]:
+    """The key groups of ``before`` that become these of ``after``, which divides it."""
+    starts = range(0, before, after)
+    return tuple(
+        KeyGroupRange(start + key_groups.start, start + key_groups.end) for start in starts
     )
 
 

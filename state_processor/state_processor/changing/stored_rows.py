@@ -122,7 +122,8 @@ class StoredKeyedRows:
         if whole is None or len(whole.families) < min(splits, tasks_at_once(self.spark)):
             return None
         count = len(whole.families)
-        return self.spark.range(0, count, 1, count).mapInArrow(whole.run, WRITTEN)
+        tasks = min(count, _task_count(self.spark, splits))
+        return self.spark.range(0, count, 1, tasks).mapInArrow(whole.run, WRITTEN)
 
     def _sections(self, ids: Mapping[str, int], target: PassThrough) -> StoredSections | None:
         """The sections that become those of the new files as they are; None if they do not."""

@@ -1,6 +1,6 @@
 """Files of subtasks that are written by the tasks that read what goes into them.
 
-Where the number of key groups becomes a multiple, and the files are canonical, the subtasks of a family
+Where the number of key groups becomes a multiple or a divisor, and the files are canonical, the subtasks of a family
 get their entries from key groups that no other one needs. So a task reads these, and writes a family's
 files as it goes: no run is left anywhere, shuffled or copied.
 """
@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import TYPE_CHECKING, Any, TypeGuard
 
+import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.errors import within
-from savepoint_formats.key_groups.families import Family, families
+from savepoint_formats.key_groups.families import Family, families, merged
 from savepoint_formats.metadata import KeyedHandleType, KeyGroupsHandle
 from savepoint_formats.pass_through.sectioned_file import SectionedFile, whole_sections
 from savepoint_formats.pass_through.stored_runs import stored_runs
-from savepoint_formats.scan.splits import key_group_sizes
+from savepoint_formats.scan.splits import even_pieces, key_group_sizes
 from savepoint_formats.sources.entry_source import SourceSettings
 from state_processor.types.user_frames import user_frames_first
 from state_processor.writing.keyed_files import WRITTEN_SCHEMA
@@ -27,14 +29,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Self
 
+    from numpy.typing import NDArray
+
     from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
+    from savepoint_formats.metadata import KeyedStateHandle
     from savepoint_formats.pass_through.stored_runs import PassThrough
     from state_processor.snapshot.operator import Operator
     from state_processor.writing.keyed_files import KeyedFiles
 
-_LARGEST_KEY_GROUP = 16 << 20
-"""A task holds all of it."""
+_HELD_SIZE = 16 << 20
+"""Bytes of the key groups that a task holds; the largest must not have more."""
 
 _MOST_SUBTASKS = 64
 """A task has the files of all of them open."""
@@ -52,6 +58,7 @@ class WholeFiles:
         hash_code: Gives the Java hash codes of keys, if it is the user who knows them.
         files: The files of subtasks.
         families: The subtasks of each task.
+        held: The bytes of key groups that a task holds at once, about.
     """
 
     operator: Operator
@@ -61,6 +68,7 @@ class WholeFiles:
     hash_code: HashKeys | None
     files: KeyedFiles
     families: tuple[Family, ...]
+    held: int
 
     @classmethod
     def of(
@@ -74,7 +82,7 @@ class WholeFiles:
         """How the files of an operator are written so; None if they can't be."""
         record = operator.record
         before, after = record.max_parallelism, target.max_parallelism
-        if not target.keeps_entries or after == before or after % before:
+        if not target.keeps_entries or after == before or (after % before and before % after):
             return None
         handles = []
         for subtask in record.subtasks:
@@ -82,13 +90,15 @@ class WholeFiles:
             if subtask.raw_keyed_state is not None:
                 return None
             if handle is not None:
-                if not isinstance(handle, KeyGroupsHandle) or _is_large(handle):
+                if not _is_canonical(handle):
                     return None
                 handles.append(handle)
+        if _sizes(handles, before).reshape(-1, min(before, after)).sum(axis=0).max() > _HELD_SIZE:
+            return None
         shares = families(before, after, files.parallelism)
         if max(len(family.subtasks) for family in shares) > _MOST_SUBTASKS:
             return None
-        return cls(operator, tuple(handles), key, target, hash_code, files, shares)
+        return cls(operator, tuple(handles), key, target, hash_code, files, shares, _HELD_SIZE)
 
     @user_frames_first
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -99,7 +109,6 @@ class WholeFiles:
                 yield pa.RecordBatch.from_pylist(rows, WRITTEN_SCHEMA)
 
     def _written(self, family: Family) -> Iterator[dict[str, Any]]:
-        sections = whole_sections(self._runs(family), self.operator.record.max_parallelism)
         files = self.files
         with ExitStack() as stack:
             opened = {
@@ -109,7 +118,7 @@ class WholeFiles:
             sectioned = {
                 subtask: SectionedFile(file, files.header) for subtask, file in opened.items()
             }
-            for key_group, runs in sections:
+            for key_group, runs in self._sections(family):
                 with sectioned[files.subtask_of(key_group)].section(key_group) as file:
                     for run in runs:
                         file.write(run)
@@ -120,28 +129,45 @@ class WholeFiles:
             if not subtask or any(known.offsets):
                 yield files.written_row(subtask, file, known)
 
-    def _runs(self, family: Family) -> Iterator[pa.RecordBatch]:
-        """The runs of all key groups of a family, one file after the other."""
+    def _sections(self, family: Family) -> Iterator[tuple[int, list[pa.Buffer]]]:
+        """All key groups of a family's subtasks, each with all of its runs."""
+        before, after = self.operator.record.max_parallelism, self.target.max_parallelism
+        if after > before:
+            yield from whole_sections(self._runs(family.key_groups), before)
+            return
+        (subtask,) = family.subtasks
+        own, sizes = self.files.key_groups(subtask), _sizes(self.handles, before)
+        together = sizes.reshape(-1, after).sum(axis=0)[own.start :]
+        for key_groups in even_pieces(own, together, self.held):
+            # What becomes one key group lies in several places: so nothing is over before the end.
+            yield from whole_sections(self._runs(merged(key_groups, before, after)), 1)
+
+    def _runs(self, key_groups: Iterable[KeyGroupRange]) -> Iterator[pa.RecordBatch]:
+        """The runs of key groups, one file after the other."""
         settings = SourceSettings(self.operator.record.max_parallelism, self.operator.kryo)
         with within(f"operator {self.operator.name}"):
-            for handle in self.handles:
-                for key_groups in family.key_groups:
-                    own = key_groups.intersection(handle.key_groups)
-                    if own:
-                        yield from stored_runs(
-                            self.operator.directory,
-                            handle,
-                            self.key,
-                            settings,
-                            own,
-                            self.target,
-                            self.hash_code,
-                        )
+            for handle, of_family in product(self.handles, key_groups):
+                own = of_family.intersection(handle.key_groups)
+                if own:
+                    yield from stored_runs(
+                        self.operator.directory,
+                        handle,
+                        self.key,
+                        settings,
+                        own,
+                        self.target,
+                        self.hash_code,
+                    )
 
 
-def _is_large(handle: KeyGroupsHandle) -> bool:
-    """Whether a file is not canonical, or too large a key group is in it."""
-    if handle.type is not KeyedHandleType.CANONICAL_SAVEPOINT:
-        return True
-    sizes = key_group_sizes(handle)
-    return bool(len(sizes)) and int(sizes.max()) > _LARGEST_KEY_GROUP
+def _is_canonical(handle: KeyedStateHandle) -> TypeGuard[KeyGroupsHandle]:
+    is_one_file = isinstance(handle, KeyGroupsHandle)
+    return is_one_file and handle.type is KeyedHandleType.CANONICAL_SAVEPOINT
+
+
+def _sizes(handles: Iterable[KeyGroupsHandle], max_parallelism: int) -> NDArray[np.int64]:
+    """The bytes of all key groups."""
+    sizes = np.zeros(max_parallelism, np.int64)
+    for handle in handles:
+        sizes[handle.key_groups.start : handle.key_groups.end + 1] = key_group_sizes(handle)
+    return sizes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import functions as F
 from support.changed_savepoints import load, rows, tables, written
-from support.sample_rows import Sample, copy_of, file_of
+from support.sample_rows import Sample, copy_of, file_of, in_order, rows_of
 
 from savepoint_formats.errors import (
     ColumnNotFoundError,
@@ -17,7 +17,7 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.pass_through.copied_sections import StoredSections
 from state_processor import OperatorTransformation, Savepoint
-from state_processor.changing import stored_rows
+from state_processor.changing import stored_rows, whole_files
 from state_processor.changing.whole_files import WholeFiles
 from state_processor.writing import handed_runs
 from state_processor.writing.keyed_files import KeyedFiles
@@ -161,6 +161,17 @@ class TestAMultipleOfKeyGroups:
         monkeypatch.undo()
         monkeypatch.setattr(WholeFiles, "of", lambda *_: None)
         assert files("assembled") == whole
+
+    def test_may_be_divided_again(
+        self, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(whole_files, "_HELD_SIZE", 4000)
+        writer = load(spark, self.sample).rescale(parallelism=4, max_parallelism=100)
+        writer.write(str(tmp_path / "out"))
+        before, after = self.sample.open(), Savepoint.open(str(tmp_path / "out"), uids=["stateful"])
+        for table in ("stateful.keyed_state", "stateful.timers"):
+            was, found = (rows_of(savepoint.scan(table)) for savepoint in (before, after))
+            assert in_order(found) == in_order(was)
 
     def test_leaves_nothing_where_a_file_is_damaged(
         self, spark: SparkSession, tmp_path: Path

@@ -41,6 +41,19 @@ def test_twice_as_many_key_groups_have_families_of_two() -> None:
     )
 
 
+@given(data=st.data(), after=st.integers(1, 40), times=st.integers(2, 6))
+def test_where_key_groups_become_fewer_each_subtask_is_alone(
+    data: st.DataObject, after: int, times: int
+) -> None:
+    parallelism = data.draw(st.integers(1, after))
+    members = families(after * times, after, parallelism)
+    assert [family.subtasks for family in members] == [(number,) for number in range(parallelism)]
+    for number, family in enumerate(members):
+        own = [group for key_groups in family.key_groups for group in key_groups]
+        needed = KeyGroupRange.of_subtask(number, parallelism, after)
+        assert own == [group for group in range(after * times) if group % after in needed]
+
+
 def test_what_is_no_multiple_is_refused() -> None:
-    with pytest.raises(ValueError, match="100 key groups, expected a multiple of 30"):
+    with pytest.raises(ValueError, match="100 key groups, expected a multiple or a divisor of 30"):
         families(30, 100, 2)
