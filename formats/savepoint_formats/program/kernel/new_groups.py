@@ -62,9 +62,9 @@ def find_new_groups(job: NewGroupsJob) -> tuple[int, int]:
             return REFUSED, index
         spread = _spread(load_native_int(job.hashes + _INT_SIZE * index) & _WORD)
         stored = key_group_at(job.data + start + job.prefix_size, job.prefix_size)
-        if spread % job.before != stored:
+        if _rest(spread, job.before) != stored:
             return REFUSED, index
-        store_short(job.key_groups + 2 * index, spread % job.after)
+        store_short(job.key_groups + 2 * index, _rest(spread, job.after))
     return DONE, job.total
 
 
@@ -76,3 +76,11 @@ def _spread(code: int) -> int:
         # The smallest number has no absolute value; Java's would be itself.
         return 0 if word == _SIGN else _WORD + 1 - word
     return word
+
+
+@part
+def _rest(number: int, count: int) -> int:
+    """The remainder; most counts are powers of two, where no division is needed."""
+    if count & count - 1 == 0:
+        return number & count - 1
+    return number % count

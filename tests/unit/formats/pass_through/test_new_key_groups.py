@@ -116,7 +116,10 @@ def test_a_key_is_told_from_all_that_lies_around_it(data: st.DataObject, kind: S
 
 @pytest.mark.parametrize("before", [100, BEFORE, AFTER])
 @settings(max_examples=30)
-@given(keys=st.lists(INTS, min_size=1), after=st.integers(1, 1 << 15))
+@given(
+    keys=st.lists(INTS, min_size=1),
+    after=st.integers(1, 1 << 15) | st.sampled_from([1, 256, 1 << 15]),
+)
 def test_keys_in_a_chunk_have_the_key_groups_of_any_others(
     before: int, keys: list[int], after: int
 ) -> None:
