@@ -184,14 +184,14 @@ def main() -> None:
         for keys in options.keys:
             for form in options.form:
                 uploaded(server, options.folder / f"{form}-{keys}", f"{form}-{keys}")
-                readings = savepoint_readings(f"s3://{BUCKET}/{form}-{keys}?{query}", keys // 2)
+                readings = savepoint_readings(f"s3://{BUCKET}/{form}-{keys}?{query}", keys // 3)
                 print_all(f"{form}, {keys:,} keys", readings)
             path = Path(scratch) / f"{keys}.parquet"
             make_parquet(path, keys)
             uploaded(server, path, "parquet")
             store = fs.FileSystem.from_uri(f"s3://{BUCKET}?{query}")[0]
             where = f"{BUCKET}/parquet/{path.name}"
-            print_all(f"Parquet, {keys:,} keys", parquet_readings(where, store, keys // 2))
+            print_all(f"Parquet, {keys:,} keys", parquet_readings(where, store, keys // 3))
 
 
 if __name__ == "__main__":

@@ -64,6 +64,12 @@ def key_group_prefix(key_group: int, prefix_size: int) -> bytes:
     return key_group.to_bytes(prefix_size, "big")
 
 
+def key_behind(prefix: bytes) -> bytes:
+    """The least key behind all those that begin with some bytes, of which one is not FF."""
+    head = prefix.rstrip(b"\xff")
+    return head[:-1] + bytes([head[-1] + 1])
+
+
 def key_group_of(key: bytes, prefix_size: int) -> int:
     """The key group that a key, or a bound of keys, begins with."""
     return int.from_bytes(key[:prefix_size].ljust(prefix_size, b"\0"), "big")

@@ -14,15 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import KeyTypeError, UnstableHashError
 from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM, KeyGroupRange, key_group
 from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 from savepoint_formats.values.kinds.precise_times import as_precise, is_precise, texts_of
 from savepoint_formats.values.plain_values import plain_values
+from savepoint_formats.values.value_writer import write_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from savepoint_formats.layout import Layout
 
@@ -45,10 +47,12 @@ class KeyFilter:
     Attributes:
         keys: The keys wanted, of the type of the key column; None for all.
         key_groups: The ranges that can hold them, in ascending order.
+        written: Key group -> the keys of it, as they are written; None where that is not known.
     """
 
     keys: pa.Array | None
     key_groups: tuple[KeyGroupRange, ...]
+    written: Mapping[int, tuple[bytes, ...]] | None = None
 
     @classmethod
     def of(
@@ -75,13 +79,16 @@ class KeyFilter:
         wanted = keys_of(keys, visible_key_type(arrow_type(key)))
         if not isinstance(key, _HASHED):
             return cls(wanted, (everything,))
+        written: dict[int, set[bytes]] = {}
         try:
-            hashes = (java_hash(key, value) for value in plain_values(wanted))
-            groups = {key_group(code, max_parallelism) for code in hashes}
+            for value in plain_values(wanted):
+                group = key_group(java_hash(key, value), max_parallelism)
+                written.setdefault(group, set()).add(_written(key, value))
         except UnstableHashError:
             return cls(wanted, (everything,))
-        ranges = (KeyGroupRange(group, group) for group in sorted(groups) if group in everything)
-        return cls(wanted, tuple(ranges))
+        groups = sorted(group for group in written if group in everything)
+        ranges = tuple(KeyGroupRange(group, group) for group in groups)
+        return cls(wanted, ranges, {group: tuple(sorted(written[group])) for group in groups})
 
     def parts(self, key_groups: KeyGroupRange) -> Iterator[KeyGroupRange]:
         """What of a range can hold the keys."""
@@ -102,6 +109,12 @@ class KeyFilter:
         else:
             is_wanted = pc.is_in(own_keys, value_set=self.keys)
         return {name: values.filter(is_wanted) for name, values in columns.items()}
+
+
+def _written(key: Layout, value: Any) -> bytes:
+    view = DataOutputView()
+    write_value(key, value, view)
+    return view.to_bytes()
 
 
 def keys_of(keys: Iterable[Any], key_type: pa.DataType) -> pa.Array:

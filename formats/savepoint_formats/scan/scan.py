@@ -63,7 +63,7 @@ from savepoint_formats.tables.visible import visible_key, visible_values
 from savepoint_formats.values.arrow_types import arrow_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.file_io import SnapshotDirectory
@@ -313,12 +313,18 @@ class TableScan(TableResults):
             self.options.flat is None,
             self._has_divided_rows,
             split.share,
+            self._written_keys(split),
         )
         key = key_layout(self.table.states[0])
         source = keyed_source(self.directory, split.handle, key, settings)
         if self.kind is StateKind.TIMERS:
             return self._timers(source, split.key_groups)
         return self._rows(source, split.key_groups)
+
+    def _written_keys(self, split: KeyedSplit) -> Mapping[int, tuple[bytes, ...]] | None:
+        """The wanted keys as they begin entries; those of timers begin with a time."""
+        is_timers = self.kind is StateKind.TIMERS
+        return None if is_timers or split.is_changed else self._key_filter.written
 
     @property
     def _has_divided_rows(self) -> bool:

@@ -48,6 +48,11 @@ class KeyedSplit:
     key_groups: KeyGroupRange
     share: Share = WHOLE
 
+    @property
+    def is_changed(self) -> bool:
+        """Whether a changelog changes the state."""
+        return isinstance(self.handle, ChangelogHandle)
+
     def __repr__(self) -> str:
         place = f"subtask {self.subtask}, key groups {self.key_groups}"
         if not self.share.is_whole:

@@ -12,7 +12,7 @@ from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.state_files.state_piece import pieces_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from savepoint_formats.entries.entry_spans import Part
     from savepoint_formats.key_groups.ranges import KeyGroupRange
@@ -46,6 +46,8 @@ class SourceSettings:
         has_divided_rows: Whether entries of a key may come in several batches, as those of a map may
             where each is a row by itself.
         share: What is read of a key group that several tasks read.
+        keys: Key group -> the keys of it that are wanted, as they are written; None for all. Others
+            may be given as well: only RocksDB finds a key without reading those before it.
     """
 
     max_parallelism: int
@@ -56,6 +58,7 @@ class SourceSettings:
     shows_undecided: bool = False
     has_divided_rows: bool = False
     share: Share = WHOLE
+    keys: Mapping[int, tuple[bytes, ...]] | None = None
 
     def applied(self, state: State) -> State:
         """A state of a file as it is read."""

@@ -86,7 +86,9 @@ class RocksDbSource(EntrySource):
         max_parallelism = self.settings.max_parallelism
         with (
             within(f"key groups {key_groups}"),
-            RocksDbState(self._directory, self._handle, max_parallelism, there) as files,
+            RocksDbState(
+                self._directory, self._handle, max_parallelism, there, self.settings.keys
+            ) as files,
         ):
             yield files
 

@@ -25,7 +25,7 @@ from savepoint_formats.state_files.rocksdb.sst_entries import SstEntries
 from savepoint_formats.state_files.rocksdb.sst_merge import SstMerge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -139,6 +139,15 @@ class SstScan:
             upper = self._cut(separators, lower, max(last, first + 1), end)
             yield ScanPiece.between(lower, upper, self.prefix_size)
             lower = upper
+
+    def size(self, ranges: Sequence[tuple[bytes, bytes]]) -> float:
+        """About how many bytes of entries there are between the least and the greatest key of each."""
+        total = 0.0
+        for table in self.tables:
+            for lower, upper in ranges:
+                first, last = table.index.blocks_between(lower, upper)
+                total += float(table.index.sizes[first:last].sum() * table.expansion)
+        return total
 
     def key_group_sizes(self, key_groups: KeyGroupRange) -> NDArray[np.float64]:
         """About how many bytes of entries each of the key groups has."""

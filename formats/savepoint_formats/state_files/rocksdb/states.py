@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from savepoint_formats.entries.entry_chunk import EntryChunk, key_group_prefix
+from savepoint_formats.entries.entry_chunk import EntryChunk, key_behind, key_group_prefix
 from savepoint_formats.key_groups.ranges import WHOLE, KeyGroupRange, prefix_size
 from savepoint_formats.state_files.rocksdb.directory import RocksDbDirectory
 from savepoint_formats.state_files.rocksdb.sst_blocks import UnsupportedSstError
 from savepoint_formats.state_files.rocksdb.sst_files import SstFiles
-from savepoint_formats.state_files.rocksdb.sst_scan import ScannedSst, SstScan
+from savepoint_formats.state_files.rocksdb.sst_scan import ScannedSst, ScanPiece, SstScan
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.rocksdb.room import Room
     from savepoint_formats.state_files.rocksdb.sst import Sst
     from savepoint_formats.state_files.rocksdb.sst_files import Bounds
-    from savepoint_formats.state_files.rocksdb.sst_scan import ScanPiece
 
 DEFAULT_CHUNK_SIZE = 1 << 24
 """Bytes of keys and values; large enough that the cost of a chunk does not count."""
@@ -56,6 +55,8 @@ class RocksDbState:
         handle: The handle.
         max_parallelism: That of the operator; the size of the key-group prefix depends on it.
         names: The states of the header, if it is known: each table has to be of one of them.
+        keys: Key group -> keys as they are written, if no others are wanted of a key group that is
+            read by itself.
 
     Example:
         >>> with RocksDbState(directory, handle, operator.max_parallelism) as state:
@@ -69,7 +70,9 @@ class RocksDbState:
         handle: IncrementalHandle,
         max_parallelism: int,
         names: Collection[str] | None = None,
+        keys: Mapping[int, tuple[bytes, ...]] | None = None,
     ) -> None:
+        self._keys = keys or {}
         self._directory = directory
         self._handle = handle
         self._prefix_size = prefix_size(max_parallelism)
@@ -124,6 +127,9 @@ class RocksDbState:
         try:
             scan = self._scan(state, wanted)
             pieces = list(scan.plan(wanted, chunk_size))
+            if ranges := self._ranges_of_keys(wanted):
+                # No key is the beginning of another one, so that none is in two of them.
+                pieces = [ScanPiece(*of_key, wanted, is_continued=False) for of_key in ranges]
             pieces = [pieces[number] for number in share.of_numbers(len(pieces))]
             if len(pieces) > 1 and not self._directory.is_local:
                 scan = scan.read_ahead(pieces[0].lower, pieces[-1].upper, _AHEAD)
@@ -190,8 +196,10 @@ class RocksDbState:
         sizes = np.zeros(len(key_groups))
         try:
             self._tables.open(states, self._bounds(key_groups))
+            ranges = self._ranges_of_keys(key_groups)
             for state in states:
-                sizes += self._scan(state, key_groups).key_group_sizes(key_groups)
+                scan = self._scan(state, key_groups)
+                sizes += scan.size(ranges) if ranges else scan.key_group_sizes(key_groups)
         except UnsupportedSstError:
             # Without an index, all key groups are as good as the same.
             files = self._handle.shared + self._handle.private
@@ -203,8 +211,18 @@ class RocksDbState:
         own = self._handle.key_groups
         return own if key_groups is None else own.intersection(key_groups)
 
+    def _ranges_of_keys(self, key_groups: KeyGroupRange) -> list[Bounds]:
+        """Where the wanted keys of a key group are; nothing if all of its keys are wanted."""
+        if len(key_groups) > 1:
+            return []
+        prefix = key_group_prefix(key_groups.start, self._prefix_size)
+        keys = (prefix + key for key in self._keys.get(key_groups.start, ()))
+        return [(key, key_behind(key)) for key in keys]
+
     def _bounds(self, key_groups: KeyGroupRange) -> Bounds | None:
-        """The least key of these key groups, and the least behind them; None for all of the handle."""
+        """The least key that is wanted, and the least behind them; None for all of the handle."""
+        if ranges := self._ranges_of_keys(key_groups):
+            return ranges[0][0], ranges[-1][1]
         if key_groups == self._handle.key_groups:
             return None
         start, end = key_groups.start, key_groups.end + 1

@@ -147,3 +147,21 @@ def test_batches_are_whole_key_groups_of_all_states(
             assert len(batch) == 1 or size > 1000 or version == 6 or len(chunk) <= 60
         assert list(state.batches([STATE], KeyGroupRange(0, 1))) == []
     assert size < 1 << 30 or len(batches) == 1
+
+
+def test_only_blocks_of_the_wanted_keys_are_read(tmp_path: Path) -> None:
+    def key(group: int, number: int) -> bytes:
+        return bytes([group]) + number.to_bytes(4, "big") + b"namespace"
+
+    def written(numbers: range) -> dict[bytes, bytes]:
+        return {key(group, n): n.to_bytes(200, "big") for group in (3, 4) for n in numbers}
+
+    files = make(tmp_path / "db", put(written(range(500))), put(written(range(250, 750))))
+    keys = {3: tuple(number.to_bytes(4, "big") for number in (5, 300, 1000))}
+    one, other = KeyGroupRange(3, 3), KeyGroupRange(4, 4)
+    with RocksDbState(files.directory, files.handle, 128, keys=keys) as state:
+        entries = entries_of(state.chunks(STATE, one))
+        assert entries == [(key(3, number), number.to_bytes(200, "big")) for number in (5, 300)]
+        assert 0 < state.size([STATE], one) < 100_000 < state.size([STATE], other)
+        assert len(entries_of(state.chunks(STATE, other))) == 750
+        assert len(entries_of(state.chunks(STATE))) == 1500
