@@ -18,7 +18,7 @@ _clients: dict[tuple[int, str, int], Any] = {}
 _making = Lock()
 
 _TRIES = 3
-_CONNECT_SECONDS, _READ_SECONDS = 10, 30
+_CONNECT_SECONDS, _READ_SECONDS = 10, 20
 
 
 def client_of(filesystem: fs.FileSystem, seconds: int = _READ_SECONDS) -> Any:
@@ -61,7 +61,7 @@ def _made(options: dict[str, Any], seconds: int) -> Any:
     # The session that boto3 has by default is for one thread.
     session = boto3.Session()
     settings: dict[str, Any] = {
-        "retries": {"max_attempts": _TRIES, "mode": "standard"},
+        "retries": {"total_max_attempts": _TRIES, "mode": "standard"},
         # Negative where the file system was told none.
         "connect_timeout": max(options["connect_timeout"], 0) or _CONNECT_SECONDS,
         "read_timeout": max(options["request_timeout"], 0) or seconds,
