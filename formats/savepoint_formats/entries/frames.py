@@ -22,6 +22,7 @@ from savepoint_formats.program.kernel import (
     BAD_SIZE,
     CUT,
     DONE,
+    FULL,
     NO_STATE,
     NONE_FOREIGN,
     UNKNOWN_STATE,
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 
 LEAST_FRAME_SIZE = 9
 """Both sizes and a key of one byte."""
+
+EXPECTED_FRAME_SIZE = 18
+"""Both sizes and a key of a long, for which there is room at first: more than 32 MiB of memory would
+come from the system anew each time, page by page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +124,12 @@ class FramesTable:
         self._prefix_size = prefix_size
         # One more than there can be, for the end mark to be seen.
         count = len(chunk) // LEAST_FRAME_SIZE + 1
-        self._room = count if limit is None else min(count, limit)
-        self._spans = np.empty((4, self._room), np.int64)
-        self._run_states = np.empty(self._room, np.int32)
-        self._run_starts = np.empty(self._room, np.int64)
-        self._count = self._runs = 0
+        self._limit = count if limit is None else min(count, limit)
+        self._count = self._runs = self._room = 0
+        self._spans = np.empty((4, 0), np.int64)
+        self._run_states = np.empty(0, np.int32)
+        self._run_starts = np.empty(0, np.int64)
+        self._make_room(min(len(chunk) // EXPECTED_FRAME_SIZE + 1, self._limit))
         self._foreign = NONE_FOREIGN
 
     def add(self, start: FramesStart, end: int, key_group: int = 0) -> Frames:
@@ -146,9 +152,13 @@ class FramesTable:
         if start.position > end:
             raise ValueError(f"position {start.position}, behind the end at {end}")
         chunk.size_from(start.position)
-        status, self._count, self._runs, position, state, wanted, foreign = find_frames(
-            self._job(start, end, key_group)
-        )
+        job = self._job(start, end, key_group)
+        status, count, runs, position, state, wanted, foreign = find_frames(job)
+        if status == FULL and self._room < self._limit:
+            # Going on would make two runs of the last one.
+            self._make_room(self._limit)
+            return self.add(start, end, key_group)
+        self._count, self._runs = count, runs
         if self._foreign == NONE_FOREIGN:
             self._foreign = foreign
         if status == UNKNOWN_STATE:
@@ -167,6 +177,17 @@ class FramesTable:
             wanted=wanted if status == CUT else 0,
             foreign=self._foreign,
         )
+
+    def _make_room(self, room: int) -> None:
+        """For so many entries in all."""
+        spans, states, starts = self._spans, self._run_states, self._run_starts
+        self._room = room
+        self._spans = np.empty((4, room), np.int64)
+        self._run_states = np.empty(room, np.int32)
+        self._run_starts = np.empty(room, np.int64)
+        self._spans[:, : self._count] = spans[:, : self._count]
+        self._run_states[: self._runs] = states[: self._runs]
+        self._run_starts[: self._runs] = starts[: self._runs]
 
     def add_section(self, start: int, end: int, key_group: int = 0) -> Frames:
         """Finds the entries of a section that lies between these positions, all of it.
