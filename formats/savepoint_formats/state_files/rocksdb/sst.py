@@ -277,6 +277,11 @@ class Sst:
         return self._number(b"rocksdb.num.entries") / data_size if data_size else 1.0
 
     @property
+    def has_operands(self) -> bool:
+        """Whether entries are merge operands, as those of lists are."""
+        return self._number(b"rocksdb.merge.operands") > 0
+
+    @property
     def _index_type(self) -> int:
         data = self.properties.get(b"rocksdb.block.based.table.index.type", b"")
         return int.from_bytes(data, "little")

@@ -73,17 +73,19 @@ class ScannedSst:
         index: Where its blocks are.
         expansion: The bytes of keys and values for each byte of its blocks.
         density: The entries for each byte of its blocks.
+        has_operands: Whether entries are merge operands.
     """
 
     sst: Sst
     index: BlockIndex
     expansion: float
     density: float
+    has_operands: bool
 
     @classmethod
     def of(cls, sst: Sst) -> Self:
         """Reads the index of a file."""
-        return cls(sst, sst.read_index(), sst.expansion, sst.density)
+        return cls(sst, sst.read_index(), sst.expansion, sst.density, sst.has_operands)
 
     def read_soon(self, lower: bytes, upper: bytes) -> Self:
         """The same, and a store is asked for the blocks of these keys already."""
@@ -215,7 +217,9 @@ class SstScan:
             stored_size = int(table.index.sizes[blocks].sum())
             size += int(stored_size * table.expansion)
             count += int(stored_size * table.density)
-        data, spans = _living(piece, stored, room, size, count)
+        # Operands are joined by the general way, so the loop need not come upon them.
+        has_operands = any(table.has_operands for table, _ in chosen)
+        data, spans = _living(piece, stored, room, None if has_operands else (size, count))
         return EntryChunk(
             data,
             key_starts=spans.key_starts,
@@ -229,11 +233,23 @@ class SstScan:
 
 
 def _living(
-    piece: ScanPiece, stored: tuple[StoredBlocks, ...], room: Room | None, size: int, count: int
+    piece: ScanPiece,
+    stored: tuple[StoredBlocks, ...],
+    room: Room | None,
+    expected: tuple[int, int] | None,
 ) -> tuple[NDArray[np.uint8], EntrySpans]:
-    """Data and spans of the living entries, of which there are about so many bytes, and so many."""
-    merge = SstMerge.of(stored)
-    if merge is not None and not merge.is_little:
+    """Data and spans of the living entries of a piece.
+
+    Args:
+        piece: The piece.
+        stored: Its blocks.
+        room: Where they are to lie, as far as it suffices.
+        expected: About how many bytes they have, and how many they are; None if only the general
+            way knows them.
+    """
+    merge = SstMerge.of(stored) if expected is not None else None
+    if expected is not None and merge is not None and not merge.is_little:
+        size, count = expected
         enough = room if room is not None and room.rest >= size else Room(size)
         merged = merge.living(piece.lower, piece.upper, enough, count)
         if merged is not None:
