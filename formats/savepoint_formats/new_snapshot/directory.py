@@ -167,10 +167,7 @@ class NewSnapshot:
         return bool(self.location.filesystem.type_name == "local")
 
     def open(self, path: str) -> pa.NativeFile:
-        """Opens a file of this write again.
-
-        Args:
-            path: Its path below the directory.
+        """Opens a file of this write again, by its path below the directory.
 
         Raises:
             OSError: It is not there, or can't be read.
