@@ -115,7 +115,7 @@ class SnapshotDirectory:
     @property
     def is_local(self) -> bool:
         """Whether it is on this machine, where nobody waits for an answer."""
-        return isinstance(self.location.filesystem, fs.LocalFileSystem)
+        return self.location.is_local
 
     @property
     def absolute_uri(self) -> str:

@@ -42,6 +42,11 @@ class Location:
             return cls(fs.LocalFileSystem(), os.path.abspath(path))
         return cls(*remote_file_system(uri, first))
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it is on this machine, or mounted there."""
+        return isinstance(self.filesystem, fs.LocalFileSystem)
+
     def file_size(self) -> int | None:
         """The size in bytes of the file that is there; None if there is none.
 

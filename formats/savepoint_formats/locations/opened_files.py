@@ -11,8 +11,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pyarrow import fs
-
 from savepoint_formats.locations.stored_object import StoredObject
 
 if TYPE_CHECKING:
@@ -107,7 +105,7 @@ class OpenedFile:
             OSError: It can't be read.
         """
         filesystem, path = location.filesystem, location.path
-        if isinstance(filesystem, fs.LocalFileSystem):
+        if location.is_local:
             with filesystem.open_input_file(path) as file:
                 yield file
             return

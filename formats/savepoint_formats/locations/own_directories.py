@@ -72,6 +72,6 @@ def is_below(path: str, directory: str) -> bool:
 
 def real_path(location: Location) -> str:
     """A path without links and without ``..``; objects have neither, only names with dots."""
-    if location.filesystem.type_name == "local":
+    if location.is_local:
         return os.path.realpath(location.path)
     return posixpath.normpath(location.path)

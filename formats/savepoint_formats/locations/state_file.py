@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from pyarrow import fs
-
 from savepoint_formats.errors import FormatError, StateFileNotFoundError, TruncatedError
 from savepoint_formats.locations.opened_files import OpenedFile
 from savepoint_formats.locations.read_ahead import ReadAhead
@@ -55,8 +53,7 @@ class StateFile:
         """Where it is on this machine, if it is a whole file there."""
         if self.location is None or self.start or self.data is not None:
             return None
-        is_here = isinstance(self.location.filesystem, fs.LocalFileSystem)
-        return self.location.path if is_here else None
+        return self.location.path if self.location.is_local else None
 
     def length(self) -> int:
         """The number of bytes that there have to be; a file may be cut, which reading tells.
@@ -103,7 +100,7 @@ class StateFile:
 
         Of a store they are read in large pieces, and the next piece while one is decoded.
         """
-        if self.location is None or isinstance(self.location.filesystem, fs.LocalFileSystem):
+        if self.location is None or self.location.is_local:
             return self
         return replace(self, ahead=ReadAhead(ranges, replace(self, ahead=None).read))
 

@@ -164,7 +164,7 @@ class NewSnapshot:
     @property
     def is_local(self) -> bool:
         """Whether it is in a directory of the machine, or one that is mounted there."""
-        return bool(self.location.filesystem.type_name == "local")
+        return self.location.is_local
 
     def open(self, path: str) -> pa.NativeFile:
         """Opens a file of this write again, by its path below the directory.
@@ -198,10 +198,9 @@ class NewSnapshot:
 
     def copies_from(self, files: Iterable[Location]) -> bool:
         """Whether ``assembled`` takes ranges of all of these files."""
-        sources = (file.filesystem for file in files)
         if self.is_local:
-            return all(source.type_name == "local" for source in sources)
-        return are_copied_by_store(sources, self.location.filesystem)
+            return all(file.is_local for file in files)
+        return are_copied_by_store((file.filesystem for file in files), self.location.filesystem)
 
     def assembled(self, name: str, head: bytes, ranges: Sequence[StoredRange]) -> str:
         """Writes a file of ranges of others, whose bytes the file system copies by itself.
@@ -372,7 +371,7 @@ def _version(folder: Location) -> str | None:
     info = folder.filesystem.get_file_info(path)
     if info.type != fs.FileType.File:
         return None
-    if folder.filesystem.type_name == "local":
+    if folder.is_local:
         stat = os.stat(path)
         return f"{stat.st_ino} {stat.st_mtime_ns} {stat.st_size}"
     # Where the clock of the store is coarse, its headers have what tells contents apart.

@@ -90,7 +90,7 @@ class NewFile:
     def _begin_writing(self) -> None:
         """Has the disk begin with what is there already, so that less is left when the file ends."""
         is_due = self.is_lasting and self.size - self._begun >= _WRITTEN_AT_ONCE
-        if is_due and self._location.filesystem.type_name == "local":
+        if is_due and self._location.is_local:
             begin_writing(self._stream.fileno(), self._begun, self.size - self._begun)
             self._begun = self.size
 
@@ -106,7 +106,7 @@ class NewFile:
         """
         with writing_errors(self._location.path):
             self._stream.close()
-            if self.is_lasting and self._location.filesystem.type_name == "local":
+            if self.is_lasting and self._location.is_local:
                 sync(self._location.path)
 
     def __enter__(self) -> Self:
@@ -124,7 +124,7 @@ class NewFile:
 
 def _opened(location: Location) -> BufferedWriter | pa.NativeFile:
     """A stream to a new file."""
-    if location.filesystem.type_name == "local":
+    if location.is_local:
         return open(location.path, "wb", buffering=_LOCAL_BUFFER_SIZE)  # NewFile closes it
     return location.filesystem.open_output_stream(
         location.path, compression=None, buffer_size=_BUFFER_SIZE

@@ -45,9 +45,8 @@ def sign_of_life(write_id: str, folder: Location) -> Iterator[None]:
         OSError: The file system refuses it.
     """
     path = posixpath.join(folder.path, unused_name(_SIGN, write_id))
-    is_local = folder.filesystem.type_name == "local"
     try:
-        with _locked(path) if is_local else _renewed(folder.filesystem, path):
+        with _locked(path) if folder.is_local else _renewed(folder.filesystem, path):
             yield
     finally:
         with suppress(OSError):

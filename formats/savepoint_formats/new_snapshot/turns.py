@@ -47,7 +47,7 @@ def turn_of(write_id: str, folder: Location) -> Iterator[None]:
         SavepointError: Another write does not end its turn.
         OSError: The file system refuses something.
     """
-    lock = _lock(folder.path) if folder.filesystem.type_name == "local" else None
+    lock = _lock(folder.path) if folder.is_local else None
     if lock is None:
         with raised_flag(write_id, folder):
             yield

@@ -90,7 +90,7 @@ def _move(aside: Location, location: Location, *, is_overwritten: bool) -> None:
         OSError: The file system refuses it.
     """
     filesystem, source, target = location.filesystem, aside.path, location.path
-    if filesystem.type_name == "local" and not is_overwritten:
+    if location.is_local and not is_overwritten:
         _link(source, target)
     elif filesystem.type_name in _RENAMES:
         filesystem.move(source, target)

@@ -147,7 +147,7 @@ def _are_whole(file: StateFile, sections: Iterable[Section], states: int, prefix
     ends = [file.start + section.end for section in sections]
     if (location.file_size() or 0) < max(ends, default=0):
         return False
-    if location.filesystem.type_name != "local":
+    if not location.is_local:
         return True
     with Path(location.path).open("rb", buffering=0) as stored:
         return all(

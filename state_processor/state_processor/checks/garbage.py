@@ -324,7 +324,7 @@ class _Search:
 
 
 def _removed(location: Location, file: GarbageFile) -> GarbageFile:
-    if isinstance(location.filesystem, fs.LocalFileSystem):
+    if location.is_local:
         status = os.lstat(location.path)
         if not stat.S_ISREG(status.st_mode) or status.st_size != file.size:
             return replace(file, kept="it is another file now")
@@ -334,7 +334,7 @@ def _removed(location: Location, file: GarbageFile) -> GarbageFile:
 
 def _uri(root: str, folder: Location) -> str:
     """What opens a directory that was found below a root, of which the user gave the URI."""
-    if isinstance(folder.filesystem, fs.LocalFileSystem):
+    if folder.is_local:
         return folder.path
     address, mark, query = root.partition("?")
     return f"{address.partition('://')[0]}://{folder.path}{mark}{query}"
@@ -353,7 +353,7 @@ def _path(stream: StreamHandle) -> str:
 
 def _files(root: Location, on_error: OnError, *, follow: bool = False) -> Iterator[_File]:
     """All files below a directory; links are followed only where nothing is removed."""
-    if isinstance(root.filesystem, fs.LocalFileSystem):
+    if root.is_local:
         yield from _local_files(root, on_error, follow=follow)
         return
     with reading_errors(root.path):

@@ -21,7 +21,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
-from pyarrow import fs
 from rocksdict import AccessType, Options, Rdict, ReadOptions
 
 from savepoint_formats.entries.entry_chunk import EntryChunk, key_group_of, key_group_prefix
@@ -227,7 +226,7 @@ def _lay_out(file: StateFile, name: str, directory: Path) -> None:
     expect_kind(file, FileKind.ROCKSDB, name)
     location = file.location
     is_whole = file.start == 0 and file.size is None
-    if location and is_whole and isinstance(location.filesystem, fs.LocalFileSystem):
+    if location and is_whole and location.is_local:
         os.symlink(location.path, directory / name)
         return
     with (directory / name).open("wb") as target:
