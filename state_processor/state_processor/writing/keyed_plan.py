@@ -116,14 +116,9 @@ class KeyedPlan:
             DuplicateKeyError: A key has two rows; the message names some.
         """
         sources = self._sources(context.max_parallelism)
-        sections = sources[0].sections() if len(sources) == 1 else None
-        if sections is not None and sections.can_be_copied_to(context.target):
-            return self.files(context).copied(sections)
-        whole = sources[0].whole_files(self.files(context)) if len(sources) == 1 else None
-        if whole is not None:
-            return self.files(context).told(whole)
-        if len(sources) == 1 and sources[0].is_assembled_in(context.target):
-            return self.files(context).assembled(sources[0].placed(context.target))
+        written = self._of_one(sources[0], context) if len(sources) == 1 else None
+        if written is not None:
+            return written
         try:
             with suppress(LargeRowError):
                 small = [source.of_small_rows(context.target) for source in sources]
@@ -131,6 +126,21 @@ class KeyedPlan:
             return self._written(sources, context, is_of_small_rows=False)
         except DuplicateKeyError as error:
             raise self._with_examples(error) from error
+
+    def _of_one(
+        self, source: RunSource, context: WriteContext
+    ) -> dict[int, KeyGroupsHandle] | None:
+        """Writes what is of one savepoint, where no key is twice; None if runs have to meet in tasks."""
+        files = self.files(context)
+        sections = source.sections()
+        if sections is not None and sections.can_be_copied_to(context.target):
+            return files.copied(sections)
+        whole = source.whole_files(files)
+        if whole is not None:
+            return files.told(whole)
+        if source.is_assembled_in(context.target):
+            return files.assembled(source.placed(context.target))
+        return None
 
     def _written(
         self, sources: list[RunSource], context: WriteContext, *, is_of_small_rows: bool
