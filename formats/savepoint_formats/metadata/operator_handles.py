@@ -101,6 +101,11 @@ class OperatorStateHandle:
             )
         return cls(states, read_plain_stream(view), directories)
 
+    @property
+    def header_end(self) -> int | None:
+        """Where the header of the file ends, in front of the first element; None if there is none."""
+        return min((offset for state in self.states for offset in state.offsets), default=None)
+
     def write(self, view: DataOutputView) -> None:
         view.write_byte(_NORMAL if self.directories is None else _FILE_MERGING)
         view.write_int(len(self.states))

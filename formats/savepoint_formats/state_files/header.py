@@ -85,7 +85,7 @@ class HeaderBytes:
         Raises:
             StateFileNotFoundError: The file is gone.
         """
-        end = min((offset for state in handle.states for offset in state.offsets), default=None)
+        end = handle.header_end
         file = directory.file(handle.stream, head=end or MAX_KEPT_SIZE)
         data = _read_head(file, end)
         if data.startswith(_COMPRESSED_START):

@@ -214,8 +214,7 @@ def ask_for_headers(directory: SnapshotDirectory, subtasks: Iterable[SubtaskStat
     for subtask in subtasks:
         handles = subtask.managed_operator_state
         if handles is not None and handles.states:
-            ends = [offset for state in handles.states for offset in state.offsets]
-            headers.append((handles.stream, min(ends, default=None)))
+            headers.append((handles.stream, handles.header_end))
     if len(headers) > 1:
         with ThreadPoolExecutor(_AT_ONCE) as threads:
             # A file that is not there is told by who reads it.
