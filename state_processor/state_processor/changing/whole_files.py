@@ -118,8 +118,13 @@ class WholeFiles:
             sectioned = {
                 subtask: SectionedFile(file, files.header) for subtask, file in opened.items()
             }
+            owners = {
+                group: sectioned[subtask]
+                for subtask in family.subtasks
+                for group in files.key_groups(subtask)
+            }
             for key_group, runs in self._sections(family):
-                with sectioned[files.subtask_of(key_group)].section(key_group) as file:
+                with owners[key_group].section(key_group) as file:
                     for run in runs:
                         file.write(run)
         for subtask, file in opened.items():

@@ -161,10 +161,6 @@ class KeyedFiles:
         """The subtask that a row goes to."""
         return owner_of("key_group", self.parallelism, self.max_parallelism)
 
-    def subtask_of(self, key_group: int) -> int:
-        """The same of one key group."""
-        return key_group * self.parallelism // self.max_parallelism
-
     def key_groups(self, subtask: int) -> KeyGroupRange:
         """The key groups that a subtask has."""
         return KeyGroupRange.of_subtask(subtask, self.parallelism, self.max_parallelism)
