@@ -217,10 +217,15 @@ class StoredBlocks:
             raise self.error(int(unknown[0]), message, UnsupportedSstError)
         return kinds
 
-    def content_sizes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The uncompressed size of each block, and where its compressed bytes begin."""
+    def content_sizes(
+        self, kinds: NDArray[np.uint8]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The uncompressed size of each block, and where its compressed bytes begin.
+
+        Args:
+            kinds: What ``compressions`` gives.
+        """
         sizes, starts = self.ends - self.starts, self.starts.copy()
-        kinds = self.compressions()
         damaged = sst_kernel.read_content_sizes(self.data, kinds, starts, self.ends, sizes)
         if damaged >= 0:
             raise self.error(damaged, "a compressed block without its size")
@@ -254,7 +259,7 @@ class Blocks:
         Raises:
             FormatError: What is compressed is damaged.
         """
-        places = [blocks.content_sizes() for blocks in stored]
+        places = [blocks.content_sizes(blocks.compressions()) for blocks in stored]
         nothing = np.zeros(1, np.int64)
         borders = np.concatenate([nothing, *(sizes for sizes, _ in places)]).cumsum()
         try:

@@ -62,7 +62,9 @@ class SstMerge:
         are_known = all(kind.max() <= Compression.SNAPPY for kind in kinds)
         if not stored or not have_slack or not are_known:
             return None
-        sizes = tuple(blocks.content_sizes()[0] for blocks in stored)
+        sizes = tuple(
+            blocks.content_sizes(own)[0] for blocks, own in zip(stored, kinds, strict=True)
+        )
         return cls(stored, sizes, kinds, sum(int(each.sum()) for each in sizes))
 
     @property
