@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
-from urllib.parse import urlsplit
 
 from pyarrow import fs
 
 from savepoint_formats.locations.stores import (
+    path_in_store,
     reading_errors,
     remote_file_system,
     scheme_of,
@@ -38,8 +38,7 @@ class Location:
             UnreachableError: The file system of this scheme is not known, or does not answer.
         """
         if scheme_of(uri) == "file":
-            path = urlsplit(uri).path if uri.startswith("file:") else uri
-            return cls(fs.LocalFileSystem(), os.path.abspath(path))
+            return cls(fs.LocalFileSystem(), path_in_store(uri))
         return cls(*remote_file_system(uri, first))
 
     @property
@@ -79,4 +78,4 @@ def absolute(path: str) -> str:
 
 def is_local(path: str) -> bool:
     """Whether it is a local path, which may be a relative one, and no URI."""
-    return scheme_of(path) == "file" and not path.startswith("file:")
+    return scheme_of(path) == "file" and not path.lower().startswith("file:")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -73,5 +74,7 @@ def is_below(path: str, directory: str) -> bool:
 def real_path(location: Location) -> str:
     """A path without links and without ``..``; objects have neither, only names with dots."""
     if location.is_local:
-        return os.path.realpath(location.path)
+        # A damaged handle may have a NUL or half a character in its path: then nothing is there.
+        with suppress(ValueError):
+            return os.path.realpath(location.path)
     return posixpath.normpath(location.path)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from concurrent.futures import Future
 from contextlib import contextmanager
 from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import pyarrow as pa
 from pyarrow import fs
@@ -33,6 +34,9 @@ CONTACT_SECONDS = 30.0
 # Flink's names of the S3 connectors; all of them lead to the same store. So do those of Azure.
 _SAME_SCHEMES = {"s3a": "s3", "s3n": "s3", "s3p": "s3", "abfss": "abfs"}
 
+# A single letter is none: C:/savepoint.
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
+
 # Asked about where a URI names nothing but a bucket.
 _ANY_NAME = "_metadata"
 
@@ -42,10 +46,8 @@ _answered: dict[str, tuple[fs.FileSystem, str]] = {}
 
 def scheme_of(uri: str) -> str:
     """What kind of file system a path or URI names; ``file`` for a local path."""
-    scheme = urlsplit(uri).scheme.lower()
-    if len(scheme) <= 1:
-        return "file"
-    return _SAME_SCHEMES.get(scheme, scheme)
+    scheme = _scheme(uri)
+    return _SAME_SCHEMES.get(scheme, scheme) or "file"
 
 
 def store_of(uri: str) -> tuple[str, str]:
@@ -76,10 +78,18 @@ def path_in_store(uri: str) -> str:
             return path
 
 
+def _scheme(uri: str) -> str:
+    """The scheme as it is written, in small letters; empty for a local path."""
+    # The parser of Python's library refuses what is no URI, as the path of a damaged handle may be.
+    match = _SCHEME.match(uri)
+    return match[1].lower() if match else ""
+
+
 def _host_and_path(uri: str) -> tuple[str, str]:
-    scheme, colon, rest = uri.partition(":")
-    if not colon or len(scheme) <= 1 or not scheme.isalnum():
+    scheme = _scheme(uri)
+    if not scheme:
         return "", uri
+    rest = uri[len(scheme) + 1 :]
     if not rest.startswith("//"):
         return "", rest
     host, slash, path = rest[2:].partition("/")
@@ -126,7 +136,7 @@ def _parts(uri: str) -> tuple[str, str]:
     uri, question, query = uri.partition("?")
     host, rest = _host_and_path(uri)
     # pyarrow knows the schemes of Azure apart, by which the connection is encrypted.
-    scheme = urlsplit(uri).scheme.lower()
+    scheme = _scheme(uri)
     scheme = scheme if scheme == "abfss" else scheme_of(uri)
     return f"{scheme}://{quote(host, ':@[]')}/{question}{query}", rest.strip("/")
 

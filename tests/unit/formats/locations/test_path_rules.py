@@ -77,6 +77,15 @@ class TestStrictPaths:
         for name in ("dstl/link", "dstl/../d/secret", "d/secret"):
             assert found(directory, f"file:{base}/{name}") is None
 
+    @pytest.mark.parametrize("name", ["a\0", "\0/no", "a\ud800", "../\ud800/no", "a" * 5000])
+    def test_a_path_that_nothing_can_have_leads_nowhere(self, checkpoint: Path, name: str) -> None:
+        allowing = PathRules.of([str(checkpoint.parent), "s3://other"], is_strict=True)
+        for rules in (STRICT, allowing, PathRules.of()):
+            directory = SnapshotDirectory.of(str(checkpoint), rules)
+            for handle in (RelativeFile(name, 1), FileStream(1, f"file:{checkpoint}/{name}")):
+                with pytest.raises(StateFileNotFoundError, match=r"does not exist|is not read"):
+                    directory.file(handle).read()
+
     def test_on_an_object_store(self, s3_server: S3Server) -> None:
         bucket = s3_server.bucket("strict")
         for name in ("job/chk-1/_metadata", "job/chk-1/a", "job/shared/b", "dstl/c"):
@@ -100,6 +109,7 @@ class TestOtherStores:
             ("hdfs://host:8020/x", "hdfs://host:8020"),
             ("abfss://container@account/x", "abfs://container@account"),
             ("file://host/x/y", "/x"),
+            ("s3://[bucket/x", "s3://[bucket"),
         ],
     )
     def test_they_are_not_asked(self, checkpoint: Path, path: str, prefix: str) -> None:
