@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
@@ -24,25 +24,30 @@ if TYPE_CHECKING:
     from state_processor.snapshot.description import OperatorDescription
 
 
+def utf8_text(data: bytes, file: str) -> str:
+    """The text that a user gives in a file; an encoding that is not UTF-8 is a wrong call."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"{file} is no UTF-8: byte {error.start}") from error
+
+
 def _uids(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> list[str]:
     if path is None:
         return []
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise click.BadParameter(f"{path} is no UTF-8: byte {error.start}") from error
-    lines = (line.strip() for line in text.splitlines())
+    lines = (line.strip() for line in utf8_text(path.read_bytes(), str(path)).splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 
 
 def _classes(
-    _context: click.Context, _parameter: click.Parameter, file: TextIO | None
+    _context: click.Context, _parameter: click.Parameter, path: str | None
 ) -> tuple[KryoClass, ...]:
-    if file is None:
+    if path is None:
         return ()
     from state_processor.types.class_descriptions import described_classes  # noqa: PLC0415  # YAML is slow
 
-    return described_classes(file.read(), file.name)
+    with click.open_file(path, "rb") as file:
+        return described_classes(utf8_text(file.read(), file.name), file.name)
 
 
 def _key_types(
@@ -109,7 +114,7 @@ def opening(command: Callable[..., None]) -> Callable[..., None]:
             "--classes",
             "--kryo-classes",
             "kryo_classes",
-            type=click.File(encoding="utf-8-sig"),
+            type=click.Path(exists=True, dir_okay=False, allow_dash=True),
             metavar="FILE",
             callback=_classes,
             help="Classes whose objects Kryo wrote, described in YAML as savepoint classes prints it.",

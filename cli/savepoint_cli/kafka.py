@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli.inspect import inspection, open_savepoint
+from savepoint_cli.inspect import inspection, open_savepoint, utf8_text
 from savepoint_cli.local import usage_errors
 from savepoint_cli.modify import write_savepoint
 
@@ -64,8 +65,15 @@ def kafka(
             ("Transactions", kafka_state.transactions),
         )
         return
-    with offsets.open(newline="", encoding="utf-8-sig") as file:
-        rows = list(csv.DictReader(file))
+    rows = _rows(offsets)
     with usage_errors():
         writer = savepoint.set_kafka_offsets(rows, operator=operator)
     write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+
+
+def _rows(file: Path) -> list[dict[str, Any]]:
+    lines = io.StringIO(utf8_text(file.read_bytes(), str(file)), newline="")
+    try:
+        return list(csv.DictReader(lines))
+    except csv.Error as error:
+        raise click.UsageError(f"{file} can't be read as CSV: {error}") from error

@@ -68,6 +68,17 @@ class WrongCallError(click.ClickException):
 class SavepointGroup(click.Group):
     """Turns what is wrong with a savepoint, or a call, into a line; warnings into lines."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Takes the words of a call, which are UTF-8: no name of a savepoint, file or type is else."""
+        for number, word in enumerate(args, 1):
+            try:
+                word.encode()
+            except UnicodeEncodeError as error:
+                raise click.UsageError(
+                    f"argument {number} is no UTF-8: {os.fsencode(word)!r}"
+                ) from error
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> object:
         """Runs a command; anything but a ``SavepointError`` is a fault of ours, and shows."""
         watch_compilation(compiling)

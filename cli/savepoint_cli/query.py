@@ -17,6 +17,7 @@ from savepoint_cli.inspect import (
     nanoseconds_option,
     open_savepoint,
     undescribed_subclasses_option,
+    utf8_text,
 )
 from savepoint_cli.local import usage_errors
 from savepoint_cli.read import row_limit, times_option
@@ -97,7 +98,7 @@ def query(output: Output, path: str, sql: str | None, **options: Any) -> None:
         raise click.UsageError("-o DIRECTORY/ is written by --engine spark; DuckDB writes one file")
     opened = open_savepoint(path, **options)
     if sql is None and not sys.stdin.isatty():
-        sql = sys.stdin.read()
+        sql = utf8_text(sys.stdin.buffer.read(), "stdin")
     if sql is not None and not sql.strip():
         raise click.UsageError("no SQL: give it in quotes, or by stdin")
     if sql is not None and run_options["engine"] == "spark":

@@ -298,3 +298,33 @@ def test_an_error_does_not_command_the_terminal(samples: Path, tmp_path: Path) -
     assert code == 2
     assert output.count("\n") == 1
     assert printable(output, keep="\n\t") == output
+
+
+@pytest.mark.parametrize(
+    "words", [("describe", "{}", "--uid"), ("show", "{}"), ("query", "{}"), ("key", "{}", "--type")]
+)
+def test_arguments_that_are_no_utf_8(currency: Path, words: tuple[str, ...]) -> None:
+    given = [word.format(currency) for word in words]
+    code, output = run(*given, "total\udcff")
+    assert code == 2
+    assert output.splitlines()[-1] == (
+        f"Error: argument {len(words) + 1} is no UTF-8: b'total\\xff'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [("describe", "--classes"), ("describe", "--uids-file"), ("kafka", "--set-offsets")],
+)
+def test_files_that_are_no_utf_8(currency: Path, tmp_path: Path, command: str, option: str) -> None:
+    file = tmp_path / "given"
+    file.write_bytes(b"# caf\xe9")
+    out = ("--out", tmp_path / "out") if command == "kafka" else ()
+    code, output = run(command, currency, option, file, *out)
+    assert (code, output.splitlines()[-1]) == (2, f"Error: {file} is no UTF-8: byte 5")
+
+
+def test_sql_from_stdin_that_is_no_utf_8(currency: Path) -> None:
+    result = CliRunner().invoke(main, ["query", str(currency)], input=b"SELECT '\xe9'")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1] == "Error: stdin is no UTF-8: byte 8"
