@@ -76,6 +76,14 @@ def _file(
     help="Write all rows to a .parquet, .csv or .json (lines) file. Spark also writes to DIRECTORY/.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace a file that lies there.")
+@click.option("--allow-files", is_flag=True, help="Of DuckDB: let SQL read files of this machine.")
+@click.option(
+    "--memory-limit",
+    default="50%",
+    show_default=True,
+    metavar="SIZE",
+    help="Of DuckDB: how much memory it may take, as 4GB or a part of the machine's.",
+)
 @row_limit(100)
 @times_option
 @nanoseconds_option
@@ -96,6 +104,8 @@ def query(output: Output, path: str, sql: str | None, **options: Any) -> None:
     run_options = {name: options.pop(name) for name in _OF_THE_RUN}
     if run_options["engine"] != "spark" and (run_options["out"] or (None,))[-1] == _DIRECTORY:
         raise click.UsageError("-o DIRECTORY/ is written by --engine spark; DuckDB writes one file")
+    if run_options["engine"] == "spark" and run_options["allow_files"]:
+        raise click.UsageError("--allow-files is for DuckDB; SQL of Spark may read any file")
     opened = open_savepoint(path, **options)
     if sql is None and not sys.stdin.isatty():
         sql = utf8_text(sys.stdin.buffer.read(), "stdin")
@@ -120,7 +130,7 @@ def query(output: Output, path: str, sql: str | None, **options: Any) -> None:
 
 _OF_THE_RUN = (
     *("engine", "master", "conf", "out", "overwrite", "rows", "times"),
-    *("nanoseconds", "undescribed_subclasses"),
+    *("nanoseconds", "undescribed_subclasses", "allow_files", "memory_limit"),
 )
 
 
@@ -172,7 +182,10 @@ def _engine(
         yield _spark(opened, options, where)
         return
     asked = {name: options[name] for name in ("nanoseconds", "undescribed_subclasses")}
-    with embedded_sql.SqlDatabase(opened, ReadOptions(**asked), times=options["times"]) as database:
+    given = {name: options[name] for name in ("times", "allow_files", "memory_limit")}
+    with usage_errors():
+        database = embedded_sql.SqlDatabase(opened, ReadOptions(**asked), **given)
+    with database:
         yield database
 
 

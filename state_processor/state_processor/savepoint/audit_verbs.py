@@ -124,6 +124,8 @@ class AuditVerbs(Snapshot):
         nanoseconds: Nanoseconds = "refuse",
         undescribed_subclasses: UndescribedSubclasses = "refuse",
         times: Times = "numbers",
+        allow_files: bool = False,
+        memory_limit: str = "50%",
     ) -> pa.Table:
         """The rows of a query over the tables of the savepoint, without Spark.
 
@@ -132,14 +134,20 @@ class AuditVerbs(Snapshot):
         are read, of these only the columns, and only the key groups of the keys if the query says
         ``key = ...`` or ``key IN (...)``.
 
+        A query reads the savepoint and nothing else, unless files are allowed. Rows that do not fit
+        into memory go to a temporary directory.
+
         Args:
             query: One query in the SQL of DuckDB.
             nanoseconds: What becomes of times with more digits than microseconds.
             undescribed_subclasses: What becomes of POJOs of subclasses that no snapshot describes.
             times: ``dates`` makes the times of timers timestamps; ``numbers`` are milliseconds.
+            allow_files: Whether the query may read files of this machine, as by ``read_csv``.
+            memory_limit: How much memory DuckDB may take: ``4GB``, or a part of the machine's.
 
         Raises:
             QueryError: The query can't be understood, or fails.
+            ValueError: ``memory_limit`` is none.
             TableNotFoundError: It names a table that there is not.
             SavepointError: A table that it names can't be read.
 
@@ -149,7 +157,9 @@ class AuditVerbs(Snapshot):
         options = ReadOptions(
             nanoseconds=nanoseconds, undescribed_subclasses=undescribed_subclasses
         )
-        with sql.SqlDatabase(self, options, times=times) as database:
+        with sql.SqlDatabase(
+            self, options, times=times, allow_files=allow_files, memory_limit=memory_limit
+        ) as database:
             return database.query(query).read_all()
 
     def key(

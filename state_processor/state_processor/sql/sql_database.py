@@ -61,12 +61,17 @@ class SqlResult:
 
 
 class SqlDatabase:
-    """Answers queries about a savepoint.
+    """Answers queries about a savepoint, and opens nothing else unless files are allowed.
 
     Args:
         snapshot: The savepoint.
         options: How all tables are read: ``nanoseconds``, ``undescribed_subclasses``.
         times: What the times of timers are.
+        allow_files: Whether a query may read files of this machine, as by ``read_csv``.
+        memory_limit: How much memory DuckDB takes before it uses the disk: ``4GB``, ``50%``.
+
+    Raises:
+        ValueError: ``memory_limit`` is none.
 
     Example:
         >>> with SqlDatabase(savepoint) as database:
@@ -79,14 +84,13 @@ class SqlDatabase:
         options: ReadOptions | None = None,
         *,
         times: Times = "numbers",
+        allow_files: bool = False,
+        memory_limit: str = "50%",
     ) -> None:
         self.tables = SqlTables(snapshot.operators())
         self._options, self._times = options or ReadOptions(), times
         self._datasets: dict[tuple[str, str], ScanDataset] = {}
-        spilled = Path(tempfile.gettempdir(), f"savepoint-query-{uuid4().hex}")
-        self._connection = duckdb.connect(config={"temp_directory": str(spilled)})
-        # That of a Spark session for savepoints, so that texts of times are the same.
-        self._connection.execute("SET TimeZone = 'UTC'")
+        self._connection = _connected(memory_limit, allow_files=allow_files)
 
     def __enter__(self) -> Self:
         return self
@@ -186,6 +190,12 @@ class SqlDatabase:
     def _reason(self, error: Exception) -> str:
         # Behind it comes the place in a text that is not quite the user's.
         reason = " ".join(str(error).partition("\n\nLINE ")[0].split())
+        if isinstance(error, duckdb.PermissionException):
+            return f"{reason}; a query reads files with --allow-files, allow_files=True"
+        if isinstance(error, duckdb.OutOfMemoryException):
+            # Behind it comes what no query may set.
+            reason = reason.partition(" Possible solutions:")[0]
+            return f"{reason}; more memory is given by --memory-limit, memory_limit"
         if unknown := _NO_TABLE.search(reason):
             return str(self.tables.unknown(unknown[1]))
         unknown = _NO_COLUMN.search(reason)
@@ -197,6 +207,32 @@ class SqlDatabase:
         hint = did_you_mean(unknown[1], known)
         columns = f"; the tables of the query have: {', '.join(known)}" if known else ""
         return f"there is no column {unknown[1]!r}{columns}{hint}"
+
+
+def _connected(memory_limit: str, *, allow_files: bool) -> duckdb.DuckDBPyConnection:
+    """A database of this process whose settings no query changes."""
+    spilled = Path(tempfile.gettempdir(), f"savepoint-query-{uuid4().hex}")
+    try:
+        connection = duckdb.connect(
+            config={
+                "temp_directory": str(spilled),
+                "memory_limit": memory_limit,
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+                "allow_community_extensions": False,
+                # Variables of the program are no tables.
+                "python_enable_replacements": False,
+            }
+        )
+    except duckdb.Error as error:
+        raise ValueError(f"memory_limit {memory_limit!r}, expected such as 4GB or 50%") from error
+    # That of a Spark session for savepoints, so that texts of times are the same.
+    connection.execute("SET TimeZone = 'UTC'")
+    if not allow_files:
+        # One that is connected without takes no directory for what does not fit into memory.
+        connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
 
 
 def _with_interval_texts(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:

@@ -131,12 +131,22 @@ def test_writes_over_no_file_unless_asked_and_nothing_of_a_query_that_fails(tmp_
         (["SELECT 1", "--engine", "flink"], "'flink' is not one of"),
         (["SELECT 1", "--enginee", "spark"], "--engine"),
         (["SELECT 1", "--conf", "x"], "expected such as"),
+        (["SELECT 1", "--memory-limit", "x"], "expected such as 4GB or 50%"),
+        (["SELECT 1", "--engine", "spark", "--allow-files"], "--allow-files is for DuckDB"),
+        (["FROM read_csv('/etc/passwd')"], "a query reads files with --allow-files"),
     ],
 )
 def test_a_wrong_call_is_told_from_a_wrong_savepoint(arguments: list[str], message: str) -> None:
     code, printed, told = run(CURRENCY, *arguments)
     assert (code, printed) == (2, "")
     assert message in told
+
+
+def test_reads_files_where_that_is_allowed(tmp_path: Path) -> None:
+    file = tmp_path / "names.csv"
+    file.write_text("name\nAda\n", encoding="utf-8")
+    code, printed, _ = run(CURRENCY, f"FROM '{file}'", "--allow-files", "--memory-limit", "1GB")
+    assert (code, printed.splitlines()) == (0, ["name", "Ada"])
 
 
 def test_a_damaged_savepoint_is_one(tmp_path: Path) -> None:

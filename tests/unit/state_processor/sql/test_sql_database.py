@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -252,3 +253,86 @@ class TestErrors:
             file_of(savepoint, f"summarize {subtask}: keyed state").unlink()
         with pytest.raises(StateFileNotFoundError, match="does not exist"):
             savepoint.sql("SELECT * FROM summarize.keyed_state")
+
+
+class TestReach:
+    @pytest.fixture
+    def file(self, tmp_path: Path) -> Path:
+        file = tmp_path / "secret.csv"
+        file.write_text("name,value\nkey,42\n", encoding="utf-8")
+        return file
+
+    @pytest.mark.parametrize(
+        "source",
+        [
+            "read_csv('{file}')",
+            "read_text('{file}')",
+            "read_blob('{file}')",
+            "read_json('{file}')",
+            "read_parquet('{file}')",
+            "sniff_csv('{file}')",
+            "glob('{file}')",
+            "'{file}'",
+            "query('FROM ''{file}''')",
+            "json_execute_serialized_sql(json_serialize_sql('FROM read_csv(''{file}'')'))",
+        ],
+    )
+    def test_a_query_opens_no_file(self, file: Path, source: str) -> None:
+        with pytest.raises(QueryError, match=r"Cannot access.*allow_files=True") as raised:
+            rows(CURRENCY, f"SELECT * FROM {source.format(file=file)}")
+        assert "\n" not in str(raised.value)
+
+    @pytest.mark.parametrize(
+        ("query", "message"),
+        [
+            ("FROM 'https://example.com/x.parquet'", "Cannot access file"),
+            ("FROM read_parquet('s3://bucket/x.parquet')", "Cannot access file"),
+            ("FROM sqlite_scan('a', 'b')", "exists in the sqlite_scanner extension"),
+            ("FROM enable_logging()", "the configuration has been locked"),
+            ("FROM duckdb_secrets()", "Cannot access directory"),
+            ("FROM variable", "no table variable"),
+        ],
+    )
+    def test_a_query_reaches_nothing_else(self, query: str, message: str) -> None:
+        variable = pa.table({"value": [1]})
+        with pytest.raises(QueryError, match=message):
+            rows(CURRENCY, query)
+        assert variable.num_rows == 1
+
+    def test_files_are_read_where_that_is_allowed(self, file: Path) -> None:
+        query = f"SELECT value FROM '{file}' JOIN summarize.keyed_state s ON s.key = -7"
+        assert rows(CURRENCY, query, allow_files=True) == [{"value": 42}]
+
+    def test_no_extension_is_fetched_where_files_are_allowed(self) -> None:
+        with SqlDatabase(CURRENCY.open(), allow_files=True) as database:
+            settings = "'autoinstall_known_extensions', 'autoload_known_extensions'"
+            found = database.query(
+                f"SELECT value FROM duckdb_settings() WHERE name IN ({settings})"
+            )
+            assert found.read_all().column("value").to_pylist() == ["false", "false"]
+            with pytest.raises(QueryError, match="httpfs"):
+                database.query("FROM read_csv('https://127.0.0.1:9/x.csv')")
+
+    def test_rows_that_do_not_fit_into_memory_go_to_the_disk(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        query = "SELECT hash(i) h, i FROM summarize.keyed_state, range(1000000) t(i) ORDER BY h"
+        with SqlDatabase(CURRENCY.open(), memory_limit="64MB") as database:
+            count, spilled = 0, False
+            for batch in database.query(query).batches:
+                count += batch.num_rows
+                spilled = spilled or any(tmp_path.iterdir())
+        assert count == 1_000_000 * len(rows(CURRENCY, "FROM summarize.keyed_state"))
+        assert spilled
+        assert not any(tmp_path.iterdir())
+
+    def test_what_fits_nowhere_is_an_error_that_tells_the_option(self) -> None:
+        query = "SELECT len(list(i)) FROM range(20000000) t(i)"
+        with pytest.raises(QueryError, match=r"used\); more memory is given by --memory-limit"):
+            rows(CURRENCY, query, memory_limit="64MB")
+
+    @pytest.mark.parametrize("limit", ["", "x", "4", "4 apples"])
+    def test_a_limit_that_is_none(self, limit: str) -> None:
+        with pytest.raises(ValueError, match="expected such as 4GB or 50%"):
+            rows(CURRENCY, "SELECT 1", memory_limit=limit)
