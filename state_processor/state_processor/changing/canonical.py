@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import ConversionError
@@ -35,11 +34,7 @@ def expect_convertible(operator: Operator) -> None:
         ConversionError: It has raw keyed state, which only the operator itself can read.
         SavepointError: A file of its keyed state is missing or damaged.
     """
-    for problem in operator.catalog.problems:
-        if problem.is_keyed:
-            # The error of the catalog stays as it is, for whoever asks again.
-            places = (f"subtask {problem.subtask}", f"operator {operator.name}")
-            raise copy(problem.error).within(*places)
+    operator.expect_read(is_keyed=True)
     if _has_unknown_state(operator):
         raise ConversionError(
             f"operator {operator.name} has raw keyed state, which only the operator itself can"

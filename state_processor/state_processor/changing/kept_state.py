@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 
 def expect_rescalable(operator: Operator) -> None:
-    """Raises ``RescaleError`` for state of which nobody knows how it is spread."""
+    """Looks whether all state of an operator can be spread over other subtasks.
+
+    Raises:
+        RescaleError: Nobody knows how some of it is spread.
+        SavepointError: A file of it is missing or damaged.
+    """
+    operator.expect_read()
     what = {
         StateKind.RAW_KEYED: "raw keyed state",
         StateKind.RAW_OPERATOR: "raw operator state",

@@ -143,8 +143,7 @@ class _Planning:
         """That of an operator."""
         kryo = operator.kryo
         assert kryo is not None  # as it is one of a savepoint
-        is_keyed = any(state.kind.is_keyed for state in operator.catalog.states)
-        types = StoredTypes.of(operator) if is_keyed else None
+        types = StoredTypes.of(operator) if operator.has_keyed_state else None
         elements = StoredElements.states_of(operator)
         extraction = Extraction(kryo.classes, kryo_in(*_serializers(types, elements)))
         written = replace(extraction, is_of_flink_1=True)

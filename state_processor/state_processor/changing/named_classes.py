@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def snapshots_of(operator: Operator) -> Iterator[TypeSerializerSnapshot]:
     """The serializers of all states, as the headers of the files have them."""
-    if any(state.kind.is_keyed for state in operator.catalog.states):
+    if operator.has_keyed_state:
         types = StoredTypes.of(operator)
         yield types.key
         for info in types.states:

@@ -103,12 +103,8 @@ class OperatorChanges:
             SavepointError: A file can't be read, a value can't be encoded, or the hash codes of
                 keys are not known.
         """
-        record = self.operator.record
-        if self.is_canonical:
-            expect_convertible(self.operator)
-        if (record.parallelism, record.max_parallelism) != (parallelism, max_parallelism):
-            expect_rescalable(self.operator)
-        if any(state.kind.is_keyed for state in self.operator.catalog.states):
+        self._expect_movable(parallelism, max_parallelism)
+        if self.operator.has_keyed_state:
             types, written = StoredTypes.of(self.operator), self._written()
             names = frozenset(info.name for info in types.states if info.name not in written)
             key = types.key.layout()
@@ -134,12 +130,7 @@ class OperatorChanges:
             ConversionError: It is to be canonical, but has state that only it can read.
         """
         record = self.operator.record
-        if self.is_canonical:
-            expect_convertible(self.operator)
-        target = context.parallelism, context.max_parallelism
-        is_rescaled = (record.parallelism, record.max_parallelism) != target
-        if is_rescaled:
-            expect_rescalable(self.operator)
+        is_rescaled = self._expect_movable(context.parallelism, context.max_parallelism)
         kept, plan = record, OperatorPlan()
         if is_rescaled or self._touches(is_keyed=True):
             kept = without_keyed_state(kept)
@@ -152,6 +143,30 @@ class OperatorChanges:
         if is_rescaled:
             return replace(written, coordinator_state=record.coordinator_state)
         return joined(copied(kept, self.operator.directory, context.target), written)
+
+    def writes_keys(self, parallelism: int, max_parallelism: int) -> bool:
+        """Whether keyed state of the operator is written anew, so that its keys need a serializer."""
+        is_moved = self._is_rescaled(parallelism, max_parallelism) or self._touches(is_keyed=True)
+        return is_moved and self.operator.has_keyed_state
+
+    def _is_rescaled(self, parallelism: int, max_parallelism: int) -> bool:
+        record = self.operator.record
+        return (record.parallelism, record.max_parallelism) != (parallelism, max_parallelism)
+
+    def _expect_movable(self, parallelism: int, max_parallelism: int) -> bool:
+        """Looks whether state can go where it is to go; returns whether the operator is rescaled.
+
+        Raises:
+            RescaleError: It is rescaled, but has state that only its operator can spread anew.
+            ConversionError: It is to be canonical, but has state that only it can read.
+            SavepointError: A file of state that goes into new files is missing or damaged.
+        """
+        if self.is_canonical:
+            expect_convertible(self.operator)
+        is_rescaled = self._is_rescaled(parallelism, max_parallelism)
+        if is_rescaled:
+            expect_rescalable(self.operator)
+        return is_rescaled
 
     def _touches(self, *, is_keyed: bool) -> bool:
         """Whether keyed state, or operator state, is not all as it was."""
@@ -172,7 +187,7 @@ class OperatorChanges:
     def _keyed(self, spark: SparkSession) -> KeyedPlan | None:
         """The keyed state; None if there is none, nor was any."""
         plan = with_tables(self.added, self.tables, spark)
-        if not any(state.kind.is_keyed for state in self.operator.catalog.states):
+        if not self.operator.has_keyed_state:
             return plan.keyed
         types = StoredTypes.of(self.operator)
         written = self._written()

@@ -105,6 +105,27 @@ class Operator:
         known = {table.name for table in self.tables}
         return {name: problems for name, problems in self.problems.items() if name not in known}
 
+    @property
+    def has_keyed_state(self) -> bool:
+        """Whether it has state or timers by key."""
+        return any(state.kind.is_keyed for state in self.catalog.states)
+
+    def expect_read(self, *, is_keyed: bool = False) -> None:
+        """Looks whether the catalog is whole: what it lacks, a new savepoint would lack.
+
+        Args:
+            is_keyed: Whether only files of keyed state matter.
+
+        Raises:
+            SavepointError: A file is missing or damaged.
+        """
+        for problem in self.catalog.problems:
+            if problem.is_keyed or not is_keyed:
+                # The error of the catalog stays as it is, for whoever asks again.
+                raise copy(problem.error).within(
+                    f"subtask {problem.subtask}", f"operator {self.name}"
+                )
+
     def table(self, name: str) -> Table:
         """The table of this name.
 
