@@ -108,7 +108,8 @@ def opening(command: Callable[..., None]) -> Callable[..., None]:
             multiple=True,
             metavar="UID=TYPE",
             callback=_key_types,
-            help="The type of an operator's keys, where no file tells it: STRING. Repeatable.",
+            help="The type of an operator's keys, where no file tells it, such as"
+            " orders='TUPLE<STRING, LONG>'. Repeatable.",
         ),
         click.option(
             "--classes",

@@ -41,6 +41,8 @@ def _reason(layout: Layout) -> str:
             return "a list, a set or an array; their hash codes differ"
         case layouts.Struct(names):
             return f"a structure of {', '.join(names)} has a hash code of its own making"
+        case layouts.Opaque("", reason):
+            return f"the type of the keys is not known: {reason}"
         case layouts.Pojo(class_name) | layouts.Kryo(class_name) | layouts.Opaque(class_name):
             return f"{class_name} has a hash code of its own making"
         case _:

@@ -14,6 +14,7 @@ from state_processor import changing
 from state_processor.savepoint.planned_operator import PlannedOperator, combined, id_and_uid
 from state_processor.savepoint.state_changes import StateChanges
 from state_processor.types.described_classes import ClassToDescribe
+from state_processor.writing.stored_types import expect_key_types
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -344,6 +345,13 @@ class SavepointChanges(StateChanges):
         writer = self.writer()
         if writer.metadata_version >= MetadataVersion.OPERATOR_NAMES:
             raise ValueError("Flink 2.x has written this savepoint: there is nothing to migrate")
+        expect_key_types(
+            planned.source
+            for planned in writer.operators
+            if planned.source is not None
+            and not planned.is_made_anew
+            and planned.source.has_keyed_state
+        )
         migrated, problems = [], []
         for planned in writer.operators:
             try:

@@ -191,6 +191,12 @@ class PlannedOperator:
         if self.transformation is not None and self.change is not None:
             self.change.check(spark, self.parallelism, self.max_parallelism)
 
+    @property
+    def writes_keys(self) -> bool:
+        """Whether keyed state of the source is written anew."""
+        change = None if self.transformation is None else self.change
+        return change is not None and change.writes_keys(self.parallelism, self.max_parallelism)
+
     def undescribed(self) -> list[str]:
         """Its states that hold objects of classes that nobody has described, and how many."""
         change = self.change

@@ -23,6 +23,7 @@ from savepoint_formats.new_snapshot.copying import CopyPlan
 from savepoint_formats.new_snapshot.directory import NewSnapshot, WriteMode
 from savepoint_formats.values.kryo.dialect import KryoVersion
 from state_processor.savepoint.written import PlannedSavepoint, WrittenOperator, WrittenSavepoint
+from state_processor.writing.stored_types import expect_key_types
 from state_processor.writing.write_context import WriteContext
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class SavepointWrite:
         target, copies = NewSnapshot.at(path, mode), self._copies()
         operators = self.operators
         if check:
+            self._expect_key_types()
             operators = tuple(planned.with_hash_codes() for planned in operators)
             self._check(operators)
         return PlannedSavepoint(
@@ -96,6 +98,7 @@ class SavepointWrite:
         """See ``SavepointWriter.write``."""
         start = perf_counter()
         self._expect_operators()
+        self._expect_key_types()
         operators = tuple(operator.with_hash_codes() for operator in self.operators)
         whole = replace(self, operators=operators)._of_one_kryo()
         return whole._run(path, mode, on_progress, start)
@@ -173,6 +176,11 @@ class SavepointWrite:
             raise EmptySavepointError(
                 "a savepoint without operators would hold nothing; add one, or keep one"
             )
+
+    def _expect_key_types(self) -> None:
+        """Raises ``KeyTypeError`` for all operators at once whose keys are of no known type."""
+        planned = (operator for operator in self.operators if operator.writes_keys)
+        expect_key_types(operator.source for operator in planned if operator.source is not None)
 
     def _expect_session(self) -> None:
         """Raises ``ValueError`` if there is state to make, and no session for it."""

@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING
 
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.errors import OperatorNotFoundError
+from savepoint_formats.errors import KeyTypeError, OperatorNotFoundError
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot
 from state_processor.types.type_names import parse_type
@@ -37,7 +37,7 @@ def key_serializers(
     Raises:
         OperatorNotFoundError: No operator has one of the uids.
         TypeError: What is given is no type.
-        ValueError: A text is none of a type.
+        KeyTypeError: A text is none of a type.
     """
     records = list(operators)
     known = {name: record.operator_id for record in records for name in _names(record)}
@@ -46,7 +46,7 @@ def key_serializers(
         operator_id = known.get(uid, OperatorId.from_uid(uid))
         if operator_id not in known.values():
             raise OperatorNotFoundError.among(path, uid, (_names(record)[0] for record in records))
-        serializers[operator_id] = _serializer(key_type)
+        serializers[operator_id] = _serializer(uid, key_type)
     return serializers
 
 
@@ -54,12 +54,15 @@ def _names(record: OperatorState) -> list[str]:
     return [name for name in (record.uid, str(record.operator_id)) if name]
 
 
-def _serializer(given: GivenType) -> TypeSerializerSnapshot:
+def _serializer(uid: str, given: GivenType) -> TypeSerializerSnapshot:
     if isinstance(given, TypeSerializerSnapshot):
         return given
     # Types know Spark, which opening a savepoint does without.
     if isinstance(given, str):
-        return parse_type(given).snapshot
+        try:
+            return parse_type(given).snapshot
+        except ValueError as error:
+            raise KeyTypeError(f"the type of the keys of {uid!r}: {error}") from error
     if not isinstance(given, TypeInformation):
         raise TypeError(
             f"a key type that is a {type(given).__name__}, expected a call such as Types.STRING()"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -10,6 +11,8 @@ from savepoint_formats.state_files.header import VALUE_SERIALIZER, BackendStateT
 from savepoint_formats.tables.stored_infos import keyed_headers, raw_timers, registered_infos
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
     from state_processor.snapshot.operator import Operator
@@ -54,12 +57,40 @@ class StoredTypes:
             return cls(headers[0].key_serializer.snapshot, infos)
         key = _key_of_timers(infos) or operator.key_type
         if key is None:
-            raise KeyTypeError(
-                f"no file of operator {operator.name} tells the type of its keys, which a new"
-                f" savepoint has to: tell it, as key_types={{{operator.name!r}: Types.STRING()}}"
-                f" or --key-type {operator.name}=STRING"
-            )
+            raise _unknown_key_types([operator])
         return cls(key, infos)
+
+
+def expect_key_types(operators: Iterable[Operator]) -> None:
+    """Looks whether the types of all keys are known, where files, timers or the user tell them.
+
+    Args:
+        operators: Operators that have keyed state.
+
+    Raises:
+        KeyTypeError: Some are not. The message names all these operators.
+        FormatError: A header is damaged.
+    """
+    unknown = []
+    for operator in operators:
+        try:
+            StoredTypes.of(operator)
+        except KeyTypeError:
+            unknown.append(operator)
+    if unknown:
+        raise _unknown_key_types(unknown)
+
+
+def _unknown_key_types(operators: Sequence[Operator]) -> KeyTypeError:
+    names = [operator.name for operator in operators]
+    which = f"operator {names[0]}" if len(names) == 1 else f"{len(names)} operators"
+    # No type stands here: each one would be taken for the answer, and only the job knows it.
+    options = " ".join(f"--key-type {shlex.quote(f'{name}=TYPE')}" for name in names)
+    types = ", ".join(f"{name!r}: TYPE" for name in names)
+    return KeyTypeError(
+        f"no file tells the type of the keys of {which}, which a new savepoint has to: give the one"
+        f" that keyBy has in the job, by {options}, or by key_types={{{types}}}"
+    )
 
 
 def _key_of_timers(states: tuple[StateMetaInfo, ...]) -> TypeSerializerSnapshot | None:
