@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.errors import KeyTypeError, StateNotFoundError
+from savepoint_formats.errors import DamagedError, KeyTypeError, NotFoundError, StateNotFoundError
 from savepoint_formats.state_files.header import VALUE_SERIALIZER, BackendStateType
 from savepoint_formats.tables.stored_infos import keyed_headers, raw_timers, registered_infos
 
@@ -69,14 +70,15 @@ def expect_key_types(operators: Iterable[Operator]) -> None:
 
     Raises:
         KeyTypeError: Some are not. The message names all these operators.
-        FormatError: A header is damaged.
     """
     unknown = []
     for operator in operators:
-        try:
-            StoredTypes.of(operator)
-        except KeyTypeError:
-            unknown.append(operator)
+        # A file that can't be read is told by who writes, with its place.
+        with suppress(DamagedError, NotFoundError):
+            try:
+                StoredTypes.of(operator)
+            except KeyTypeError:
+                unknown.append(operator)
     if unknown:
         raise _unknown_key_types(unknown)
 
