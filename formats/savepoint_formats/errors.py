@@ -22,7 +22,8 @@
     │   │   ├── UnsupportedVersionError   a version that this release does not know
     │   │   ├── UnknownSnapshotError      a serializer snapshot of a class that is not known
     │   │   └── UndecodableError          a value is right, but no column can hold it
-    │   │       └── ValueOutOfRangeError  it lies beyond what its Arrow type holds
+    │   │       ├── ValueOutOfRangeError  it lies beyond what its Arrow type holds
+    │   │       └── UndescribedSubclassError  a POJO of a subclass whose fields nobody knows
     │   ├── StateTypeError                subtasks differ in the type of a state
     │   ├── RocksDbError                  RocksDB itself cannot read its files
     │   └── TableFileError                a file of rows can't be read as its format, or as its types
@@ -398,3 +399,7 @@ class UndecodableError(FormatError):
 
 class ValueOutOfRangeError(UndecodableError):
     """A value lies beyond what its Arrow type holds, such as a timestamp of the year 9999."""
+
+
+class UndescribedSubclassError(UndecodableError):
+    """A POJO is of a subclass that neither its serializer's snapshot nor the user describes."""

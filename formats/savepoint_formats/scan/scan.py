@@ -18,6 +18,7 @@ from savepoint_formats.errors import (
     ColumnNotFoundError,
     StateNotFoundError,
     StateTypeError,
+    UndescribedSubclassError,
     within,
 )
 from savepoint_formats.metadata.references import COORDINATOR
@@ -71,6 +72,11 @@ if TYPE_CHECKING:
     from savepoint_formats.sources.keyed_source import KeyedSource
     from savepoint_formats.tables.tables import Table
     from savepoint_formats.values.kryo.dialect import KryoDialect
+
+_READ_AS_BYTES = (
+    "; or read it as bytes, with undescribed_subclasses='bytes' (--undescribed-subclasses bytes), or"
+    " choose other columns"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -283,8 +289,12 @@ class TableScan(TableResults):
         if split.subtask != COORDINATOR:
             places.append(f"subtask {split.subtask}")
         with within(*places):
-            for columns in self._read(split):
-                yield from slices(self._batch(columns, split))
+            try:
+                for columns in self._read(split):
+                    yield from slices(self._batch(columns, split))
+            except UndescribedSubclassError as error:
+                error.message += _READ_AS_BYTES
+                raise
 
     def _read(self, split: Split) -> Iterator[dict[str, pa.Array]]:
         if isinstance(split, OperatorStateSplit):

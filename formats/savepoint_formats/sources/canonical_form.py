@@ -22,12 +22,14 @@ import pyarrow.compute as pc
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
-from savepoint_formats.errors import UndecodableError
+from savepoint_formats.errors import UndecodableError, UndescribedSubclassError
 from savepoint_formats.layout import MapOf, Nullable, Repeated
 from savepoint_formats.program.spans import Spans, bytes_of, large_binary, spans_in
 from savepoint_formats.state_files.heap_records import BackToBack
 from savepoint_formats.state_files.state import StateKind, key_layout, namespace_layout
+from savepoint_formats.values.recoding import holds_kryo
 from savepoint_formats.values.state_entries import DELIMITER, is_ambiguous
+from savepoint_formats.values.subclass_values import holds_pojo
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +39,11 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.state import State
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
-_ADVICE = "; take a canonical savepoint of the job, whose entries have ends"
+_TAKE_ANOTHER = "; take a canonical savepoint of the job, whose entries have ends"
+_DESCRIBE = (
+    "; describe the classes of its values, as kryo_class(…) or by --classes: savepoint classes lists"
+    " those that nobody describes"
+)
 _COUNT_SIZE = 4
 _SUFFIX_SIZE = 8
 
@@ -55,6 +61,8 @@ class CanonicalForm:
         self._is_timers = state.kind is StateKind.TIMERS
         self._has_suffixes = is_ambiguous(key, namespace)
         self._values = _values_of(state, kryo)
+        has_classes = holds_pojo(state.stored) or holds_kryo(state.stored)
+        self._advice = _DESCRIBE if has_classes else _TAKE_ANOTHER
 
     def entries(self, stored: HeapEntries) -> StoredEntries:
         """The entries as canonical files store them.
@@ -69,7 +77,8 @@ class CanonicalForm:
                 return StoredEntries(bytes_of(chunk, stored.values), nothings(len(stored)))
             return self._values.entries(chunk, stored.values, self._identities(stored))
         except UndecodableError as error:
-            error.message += _ADVICE
+            if not isinstance(error, UndescribedSubclassError):
+                error.message += self._advice
             raise
 
     def without_values(self, stored: HeapEntries) -> StoredEntries:

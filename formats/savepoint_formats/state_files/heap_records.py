@@ -96,25 +96,32 @@ class BackToBack:
         borders_of_items = []
         for index in range(count):
             borders = [start]
+            lost: UndecodableError | None = None
             for part in self._parts:
-                start = self._end(part, chunk, start, end)
+                start, lost = self._end(part, chunk, start, end)
                 borders.append(start)
             if start == end and index < count - 1 and borders[0] < end:
                 reason = f"{count} items, of which the one of index {index} hides where it ends"
+                if lost is not None:
+                    raise chunk.error(f"{reason}: {lost.message}", borders[0], type(lost))
                 raise chunk.error(reason, borders[0], UndecodableError)
             borders_of_items.append(borders)
         if start != end:
             raise chunk.error(f"{end - start} bytes behind {count} items", start, FormatError)
         return borders_of_items
 
-    def _end(self, part: Layout, chunk: Chunk, start: int, end: int) -> int:
-        """Where a part ends; that of its collection if nobody can tell."""
+    def _end(
+        self, part: Layout, chunk: Chunk, start: int, end: int
+    ) -> tuple[int, UndecodableError | None]:
+        """Where a part ends; the end of its collection, and why, if nobody can tell."""
         reader = EntryReader(chunk.view(start, end), self._kryo)
         try:
             reader.read(part)
-        except UndecodableError:
-            return end
-        return end if reader.is_lost else start + reader.view.position
+        except UndecodableError as error:
+            return end, error
+        if reader.is_lost:
+            return end, reader.view.error(reader.reason, UndecodableError)
+        return start + reader.view.position, None
 
 
 def _sizes(collections: pa.StructArray) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.errors import UndecodableError
+from savepoint_formats.errors import UndecodableError, UndescribedSubclassError
 from savepoint_formats.layout import Pojo
 from savepoint_formats.values.kryo.structs import UNDECODED
 from savepoint_formats.values.pojo_columns import (
@@ -34,10 +34,7 @@ if TYPE_CHECKING:
     from savepoint_formats.values.value_writer import ValueWriter
     from savepoint_formats.values.values import ValueReader
 
-_ADVICE = (
-    ": read it as bytes, with undescribed_subclasses='bytes' (--undescribed-subclasses bytes),"
-    " or choose other columns"
-)
+_ADVICE = ": describe the class and what it extends, as kryo_class(…) or by --classes"
 
 IS_NULL = 1
 NO_SUBCLASS = 2
@@ -128,7 +125,7 @@ def subclass_of(layout: Pojo, flags: int, view: DataInputView) -> tuple[str, Lay
     raise view.error(
         f"a value of {class_name}, a subclass of {layout.class_name} that its serializer's"
         f" snapshot does not describe{_ADVICE}",
-        UndecodableError,
+        UndescribedSubclassError,
     )
 
 

@@ -233,7 +233,7 @@ def test_items_that_others_follow_need_an_end_that_one_can_tell() -> None:
     operator = operator_with(meta_info("state", "LIST", list_of(OBJECT), VOID), value)
     with pytest.raises(UndecodableError, match="2 items, of which the one of index 0 hides") as one:
         stored(operator)
-    assert "take a canonical savepoint" in str(one.value)
+    assert "savepoint classes lists" in str(one.value)
 
 
 def test_a_value_without_an_end_that_one_can_tell_is_an_error() -> None:
