@@ -266,8 +266,9 @@ def classes(
 
     Kryo wrote their objects, or they extend a POJO, and no serializer describes them. All objects of
     Kryo and all POJOs in the savepoint at PATH are read. Behind one of an unknown class nothing can
-    be: give the file with its fields as --classes, and the next classes are added to it. Class files
-    or sources of the job fill in the fields. They are read and parsed, nothing is loaded or run.
+    be: give the file with its fields as --classes, and the next classes are added to it. Of Flink 1
+    the POJOs are listed too around collections whose types migrate can't tell. Class files or
+    sources of the job fill in the fields. They are read and parsed, nothing is loaded or run.
 
     \b
     savepoint classes s3://jobs/flink-1.20

@@ -375,12 +375,7 @@ class UnsupportedVersionError(FormatError):
 
 
 class UnknownSnapshotError(FormatError):
-    """A serializer snapshot of a class that is not known, hence of unknown length.
-
-    Attributes:
-        class_name: The snapshot class.
-        version: The version of the snapshot; ``offset`` is where its body begins.
-    """
+    """A serializer snapshot of an unknown class, whose body begins at ``offset`` and has no known end."""
 
     def __init__(
         self, message: str, path: str, offset: int, class_name: str = "", version: int = 0

@@ -25,6 +25,18 @@ if TYPE_CHECKING:
     Places = tuple[CollectionPlace, ...]
 
 
+class UnknownElementsError(MigrationError):
+    """Nobody says of what collections are declared: neither a description nor their elements.
+
+    Attributes:
+        collections: The collections.
+    """
+
+    def __init__(self, message: str, collections: Places) -> None:
+        super().__init__(message)
+        self.collections = collections
+
+
 def described_elements(places: Places, kryo: KryoDialect) -> dict[int, Elements]:
     """What the user says of collections, by their numbers; of no type they stay with Kryo.
 
@@ -99,10 +111,11 @@ def _declared(place: CollectionPlace, name: str, kryo: KryoDialect) -> str:
         return name
     if own is not None and (own.is_final or own.constants or (own.is_pojo and not own.superclass)):
         return name
-    raise MigrationError(
+    raise UnknownElementsError(
         f"{place} has objects of {name} in it, which may be declared as those of another class:"
         " describe the class around it, with the types of its fields, and whether what is in it"
-        " are POJOs (is_pojo), as kryo_class(…) or by --classes"
+        " are POJOs (is_pojo), as kryo_class(…) or by --classes; savepoint classes prints both",
+        (place,),
     )
 
 

@@ -11,7 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from savepoint_formats.errors import MigrationError, SchemaChangeError, within
+from savepoint_formats.errors import (
+    KeyTypeError,
+    MigrationError,
+    SchemaChangeError,
+    UndecodableError,
+    within,
+)
 from savepoint_formats.pass_through.recoded_entries import RecodedStates, entry_layouts
 from savepoint_formats.snapshots.extracted import Extraction
 from savepoint_formats.snapshots.flink_2 import of_flink_2
@@ -21,7 +27,11 @@ from savepoint_formats.state_files.state import keyed_state
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo_collections import collection_places
 from savepoint_formats.values.recoding import Recoding, holds_kryo
-from state_processor.changing.collection_elements import described_elements, observed_elements
+from state_processor.changing.collection_elements import (
+    UnknownElementsError,
+    described_elements,
+    observed_elements,
+)
 from state_processor.changing.migration_limits import refusals
 from state_processor.changing.stored_elements import (
     StoredElements,
@@ -37,6 +47,7 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
+    from savepoint_formats.values.kryo_collections import CollectionPlace
     from state_processor.snapshot.operator import Operator
     from state_processor.writing.operator_rows import NewOperatorState
 
@@ -114,6 +125,29 @@ def migration_of(operator: Operator, removed: frozenset[str]) -> Migration | Non
     return migration if migration.touched else None
 
 
+def collections_to_describe(operator: Operator) -> dict[str, dict[str, None]]:
+    """The collections of which nobody says what is in them, by the class around them.
+
+    Returns:
+        Class -> ``operator: state 'name': class.field``, in their order, as the keys of a dict.
+        Collections that are no field of a POJO are not among them: no description could tell.
+
+    Raises:
+        SavepointError: A file can't be read.
+    """
+    try:
+        planning = _Planning.of(operator, frozenset())
+    except KeyTypeError:
+        return {}  # a migration asks for the types of keys first
+    with within(f"operator {operator.name}"):
+        planning.migration()
+    around: dict[str, dict[str, None]] = {}
+    for what, place in planning.unknown:
+        if place.pojo:
+            around.setdefault(place.pojo, {})[f"{operator.name}: {what}: {place}"] = None
+    return around
+
+
 @dataclass(frozen=True)
 class _Planning:
     """Makes of an operator's serializers those of Flink 2.x, and notes what can't be made.
@@ -127,6 +161,7 @@ class _Planning:
         written: What Flink 1.x has made of the user's classes.
         extraction: What Flink 2.x makes of them.
         problems: What is refused.
+        unknown: The collections of which nobody says what is in them, each with its state.
     """
 
     operator: Operator
@@ -137,6 +172,7 @@ class _Planning:
     written: Extraction
     extraction: Extraction
     problems: list[str] = field(default_factory=list)
+    unknown: list[tuple[str, CollectionPlace]] = field(default_factory=list)
 
     @classmethod
     def of(cls, operator: Operator, removed: frozenset[str]) -> Self:
@@ -174,8 +210,10 @@ class _Planning:
         """What is made of a part; the part itself, and a problem, where it is refused."""
         try:
             return make(part)
-        except MigrationError as error:
+        except (MigrationError, UndecodableError) as error:
             self.problems.append(f"{what}: {error}")
+            if isinstance(error, UnknownElementsError):
+                self.unknown.extend((what, place) for place in error.collections)
             return part
 
     def _changes(self, snapshot: TypeSerializerSnapshot) -> bool:
@@ -236,11 +274,13 @@ class _Planning:
         known = described_elements(places, self.kryo)
         if len(known) < len(places) and values is not None:
             known |= observed_elements(places, known, values, self.kryo)
-        unknown = [str(place) for number, place in enumerate(places) if number not in known]
+        unknown = tuple(place for number, place in enumerate(places) if number not in known)
         if unknown:
-            raise MigrationError(
-                f"no value says what is in {', '.join(unknown)}: describe the class around it,"
-                " with the types of its fields, as kryo_class(…) or by --classes"
+            raise UnknownElementsError(
+                f"no value says what is in {', '.join(map(str, unknown))}: describe the class"
+                " around it, with the types of its fields, as kryo_class(…) or by --classes;"
+                " savepoint classes prints it",
+                unknown,
             )
         elements = [known[number] for number in range(len(places))]
         try:

@@ -276,9 +276,11 @@ class SavepointChanges(StateChanges):
     def classes_to_describe(self) -> tuple[ClassToDescribe, ...]:
         """The classes of the user in values, of which nobody has said what fields they have.
 
-        They are those of objects of Kryo, and subclasses of POJOs that no serializer describes. All
-        objects of Kryo are read, and all values of POJOs looked at. Behind one of an unknown class nothing can be: once that is described,
-        there may be others. What operators are removed or made anew has none.
+        They are those of objects of Kryo, and subclasses of POJOs that no serializer describes; and
+        of a savepoint of Flink 1.x the POJOs with collections whose types ``migrate`` can't tell.
+        All objects of Kryo are read, and all values of POJOs looked at. Behind one of an unknown
+        class nothing can be: once that is described, there may be others. What operators are
+        removed or made anew has none.
 
         Returns:
             Each class once, sorted by name, and where it is: say what fields it has, and open the
@@ -292,16 +294,27 @@ class SavepointChanges(StateChanges):
             [('shop.Parcel', {'crates/crate': 30})]
         """
         changes = (planned.change for planned in self.writer().operators)
-        sources = (change.operator for change in changes if change is not None)
+        sources = [change.operator for change in changes if change is not None]
         places: dict[str, dict[str, int]] = {}
         superclasses: dict[str, str] = {}
+        collections: dict[str, dict[str, None]] = {}
+        is_of_flink_1 = self.writer().metadata_version < MetadataVersion.OPERATOR_NAMES
         for operator in sources:
+            around = changing.collections_to_describe(operator) if is_of_flink_1 else {}
+            for name, fields in around.items():
+                collections.setdefault(name, {}).update(fields)
             for (subclass, state), count in changing.classes_to_describe(operator).items():
                 name, place = subclass.class_name, f"{operator.name}/{state}"
                 places.setdefault(name, {})[place] = places.get(name, {}).get(place, 0) + count
                 superclasses[name] = superclasses.get(name) or subclass.superclass
         return tuple(
-            ClassToDescribe(name, places[name], superclasses[name]) for name in sorted(places)
+            ClassToDescribe(
+                name,
+                places.get(name, {}),
+                superclasses.get(name, ""),
+                tuple(collections.get(name, ())),
+            )
+            for name in sorted({*places, *collections})
         )
 
     def migrate(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import KryoClass
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
     from state_processor.snapshot.key_types import GivenType
-    from state_processor.types.described_classes import DescribedClasses
+    from state_processor.types.described_classes import ClassToDescribe, DescribedClasses
 
 
 @dataclass(frozen=True, repr=False)
@@ -151,12 +151,10 @@ class Savepoint(AuditVerbs, SavepointChanges):
         library, savepoint = ClassLibrary.of(places, sources), self
         while True:
             known = {described.class_name for described in savepoint.kryo.classes}
-            unknown = {
-                named.class_name: named.superclass for named in savepoint.classes_to_describe()
-            }
+            unknown = {named.class_name: named for named in savepoint.classes_to_describe()}
             described = library.described(unknown)
             more = [
-                _extending(description, unknown.get(description.class_name, ""))
+                _taken_as(description, unknown.get(description.class_name))
                 for description in described
                 if description.class_name not in known
             ]
@@ -171,6 +169,8 @@ class Savepoint(AuditVerbs, SavepointChanges):
         return SavepointWriter.of(self, None)
 
 
-def _extending(described: KryoClass, superclass: str) -> KryoClass:
-    """A description of a class whose values stand for a POJO, if they do."""
-    return replace(described, is_pojo=True, superclass=superclass) if superclass else described
+def _taken_as(described: KryoClass, named: ClassToDescribe | None) -> KryoClass:
+    """A description with what the savepoint itself says: whether Flink takes it as a POJO."""
+    if named is None or not named.is_pojo:
+        return described
+    return replace(described, is_pojo=True, superclass=named.superclass or described.superclass)

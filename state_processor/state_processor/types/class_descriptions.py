@@ -122,12 +122,16 @@ def _described(described: KryoClass, unknown: ClassToDescribe | None) -> str:
     text: str = yaml.safe_dump(
         [kryo_class_members(described)], sort_keys=False, allow_unicode=True, width=100
     )
-    lacks = [] if unknown is None else [*_places(unknown), f"# extends: {unknown.superclass}"]
+    lacks = [] if unknown is None else _places(unknown)
+    if unknown is not None and unknown.superclass:
+        lacks.append(f"# extends: {unknown.superclass}")
     return "\n".join([*lacks, text.rstrip("\n")])
 
 
 def _places(unknown: ClassToDescribe) -> list[str]:
-    return [f"# {place}: {count} values" for place, count in unknown.values.items()]
+    places = [f"# {place}: {count} values" for place, count in unknown.values.items()]
+    of_what = (f"# {place}: nothing says of which types it is" for place in unknown.collections)
+    return [*places, *of_what]
 
 
 def _to_fill_in(unknown: ClassToDescribe, reason: Callable[[str], str | None] | None) -> str:
@@ -135,6 +139,8 @@ def _to_fill_in(unknown: ClassToDescribe, reason: Callable[[str], str | None] | 
     if reason is not None and (why := reason(unknown.class_name)) is not None:
         places.append(f"# {why}")
     lines = [*places, f"- class: {unknown.class_name}", _TO_FILL_IN]
+    if unknown.is_pojo:
+        lines.append("  pojo: true")
     if unknown.superclass:
-        lines += ["  pojo: true", f"  extends: {unknown.superclass}"]
+        lines.append(f"  extends: {unknown.superclass}")
     return "\n".join(lines)

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import zipfile
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import DescriptionError
 from savepoint_formats.java.class_file import ClassFile
+from savepoint_formats.java.pojo_rules import extended, is_pojo
 from savepoint_formats.values.kryo.class_files import UndescribableError, described_class
 from state_processor.types.java_sources import JavaSources
 
@@ -87,8 +88,12 @@ class ClassLibrary:
         return None if self.sources is None else self.sources.class_file(name)
 
     def described(self, class_names: Iterable[str]) -> tuple[KryoClass, ...]:
-        """The classes that can be described, and those of their fields, by name."""
-        seen, pending = set[str](), list(class_names)
+        """The classes that can be described, and those of their fields, by name.
+
+        Whether Flink takes a class as a POJO is told where that is certain. An object says less of
+        that than the type of a field: what it extends may be what its collection is declared of.
+        """
+        seen, declared, pending = set[str](), set[str](), list(class_names)
         described: dict[str, KryoClass] = {}
         while pending:
             name = pending.pop()
@@ -98,8 +103,23 @@ class ClassLibrary:
             with suppress(UndescribableError):
                 described[name] = described_class(name, self.class_file)
                 fields = described[name].fields
-                pending += [inner for field in fields for inner in _named(field)]
-        return tuple(described[name] for name in sorted(described))
+                named = [inner for field in fields for inner in _named(field)]
+                declared.update(named)
+                pending += named
+        return tuple(
+            self._with_pojo(described[name], is_declared=name in declared)
+            for name in sorted(described)
+        )
+
+    def _with_pojo(self, described: KryoClass, *, is_declared: bool) -> KryoClass:
+        name = described.class_name.replace(".", "/")
+        taken = None if described.constants else is_pojo(name, self.class_file)
+        above = extended(name, self.class_file)
+        if not taken or above is None or is_declared:
+            return replace(described, is_pojo=taken)
+        if is_pojo(above, self.class_file):
+            return replace(described, is_pojo=True, superclass=above.replace("/", "."))
+        return described
 
     def reason(self, class_name: str) -> str | None:
         """Why a class can't be described; None if it can."""

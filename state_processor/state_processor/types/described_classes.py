@@ -22,8 +22,16 @@ class ClassToDescribe:
             can be read; states are named ``operator/state``.
         superclass: The POJO that its values stand for, where it is a subclass that no serializer
             describes; empty where Kryo wrote its objects.
+        collections: The fields of which a migration to Flink 2 must know what is in them, where
+            the class is a POJO around them: ``operator: state 'name': class.field``.
     """
 
     class_name: str
     values: Mapping[str, int]
     superclass: str = ""
+    collections: tuple[str, ...] = ()
+
+    @property
+    def is_pojo(self) -> bool:
+        """Whether the savepoint says that Flink takes it as a POJO."""
+        return bool(self.superclass or self.collections)

@@ -21,7 +21,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import DescriptionError
-from savepoint_formats.java.class_file import ClassFile, ClassFlag, FieldOfClass
+from savepoint_formats.java.class_file import ClassFile, ClassFlag, FieldOfClass, MethodOfClass
 from savepoint_formats.layout import FLINK_2_COLLECTIONS
 from savepoint_formats.values.kryo.class_files import UndescribableError
 from savepoint_formats.values.kryo.collections import COLLECTIONS
@@ -35,36 +35,28 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 _JDK = {name.replace(".", "/") for name in (*DECLARED_TYPES, *COLLECTIONS, *FLINK_2_COLLECTIONS)}
+_WITHOUT_EFFECT = ("Override", "Deprecated", "SuppressWarnings", "Nullable", "Nonnull")
 _LANG = frozenset(
-    [
-        "Boolean",
-        "Byte",
-        "CharSequence",
-        "Character",
-        "Class",
-        "Comparable",
-        "Double",
-        "Enum",
-        "Exception",
-        "Float",
-        "Integer",
-        "Iterable",
-        "Long",
-        "Number",
-        "Object",
-        "Record",
-        "RuntimeException",
-        "Short",
-        "String",
-        "StringBuffer",
-        "StringBuilder",
-        "Throwable",
-        "Void",
-    ]
+    (
+        *("Boolean", "Byte", "CharSequence", "Character", "Class", "Comparable", "Double", "Enum"),
+        *("Exception", "Float", "Integer", "Iterable", "Long", "Number", "Object", "Record"),
+        *(
+            "RuntimeException",
+            "Short",
+            "String",
+            "StringBuffer",
+            "StringBuilder",
+            "Throwable",
+            "Void",
+        ),
+    )
 )
 _SUPERCLASSES = {"enum_declaration": "java/lang/Enum", "record_declaration": "java/lang/Record"}
+_CONSTRUCTOR = "constructor_declaration"
+_ACCESSORS = ("get", "set", "is", "<init>")
 _DECLARATIONS = ("class_declaration", "interface_declaration", *_SUPERCLASSES)
 _FLAGS = {
+    "public": ClassFlag.PUBLIC,
     "static": ClassFlag.STATIC,
     "final": ClassFlag.FINAL,
     "transient": ClassFlag.TRANSIENT,
@@ -203,7 +195,52 @@ class _Declaration:
         for part in _parts(body):
             if part.type == "field_declaration":
                 fields += self._fields(part)
-        return ClassFile(flags, self.name, self.superclass, self._interfaces(), tuple(fields))
+        if self.outer is not None and self.outer.node.type == "interface_declaration":
+            flags |= ClassFlag.PUBLIC | ClassFlag.STATIC
+        return ClassFile(
+            flags,
+            self.name,
+            self.superclass,
+            self._interfaces(),
+            tuple(fields),
+            self._methods(flags),
+        )
+
+    def _methods(self, flags: int) -> tuple[MethodOfClass, ...] | None:
+        """Its methods and constructors; None if an annotation may add some, or types are not told."""
+        parts = _parts(self.node.child_by_field_name("body"))
+        declared = [part for part in parts if part.type in ("method_declaration", _CONSTRUCTOR)]
+        if any(map(_is_annotated, (self.node, *parts))):
+            return None
+        methods = []
+        # A class within another one that is not static is given the object around it.
+        is_inner = self.outer is not None and not flags & ClassFlag.STATIC
+        given = f"L{self.outer.name};" if self.outer is not None and is_inner else ""
+        for part in declared:
+            name = "<init>" if part.type == _CONSTRUCTOR else _name(part)
+            try:
+                first = given if part.type == _CONSTRUCTOR else ""
+                methods.append(MethodOfClass(_flags(part), name, self._descriptor(part, first)))
+            except UndescribableError:
+                if name.startswith(_ACCESSORS):
+                    return None
+        if not any(part.type == _CONSTRUCTOR for part in declared):
+            methods.append(MethodOfClass(flags & ClassFlag.PUBLIC, "<init>", f"({given})V"))
+        return tuple(methods)
+
+    def _descriptor(self, node: Node, first: str) -> str:
+        """The types of a method, without arguments; ``first`` is in front of its parameters."""
+        types = [first]
+        for parameter in _parts(node.child_by_field_name("parameters")):
+            declared = parameter.child_by_field_name("type")
+            if declared is None:
+                raise UndescribableError("takes what nobody can tell")
+            brackets = _dimensions(parameter.child_by_field_name("dimensions"))
+            types.append(_erased("[" * brackets + self._type(declared)))
+        result = node.child_by_field_name("type")
+        is_void = result is None or result.type == "void_type"
+        of_result = "V" if is_void or result is None else _erased(self._type(result))
+        return f"({''.join(types)}){of_result}"
 
     @property
     def superclass(self) -> str:
@@ -358,6 +395,13 @@ def _flags(node: Node) -> int:
     modifiers = (child for child in node.named_children if child.type == "modifiers")
     words = (word for child in modifiers for word in _words(child))
     return sum(_FLAGS.get(word, 0) for word in words)
+
+
+def _is_annotated(node: Node) -> bool:
+    """Whether something has an annotation that may make methods, or take some away."""
+    modifiers = (child for child in node.named_children if child.type == "modifiers")
+    names = (_text(part.named_children[0]) for child in modifiers for part in child.named_children)
+    return any(name not in _WITHOUT_EFFECT for name in names)
 
 
 def _dimensions(node: Node | None) -> int:

@@ -58,7 +58,7 @@ def payment_of_card() -> bytes:
         for row in batch.to_pylist()
         if row["payment"]["$undecoded"] is not None
     )
-    return row["payment"]["$undecoded"]["bytes"]
+    return bytes(row["payment"]["$undecoded"]["bytes"])
 
 
 def native(folder: Path, case: str) -> str:

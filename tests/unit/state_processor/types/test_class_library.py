@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import zipfile
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from support import voucher_classes
@@ -16,9 +18,13 @@ from support.sample_rows import SAMPLES
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import DescriptionError, FormatError
 from savepoint_formats.java.class_file import ClassFile
+from savepoint_formats.java.pojo_rules import is_pojo
 from savepoint_formats.values.kryo.descriptions import kryo_class
 from state_processor.types.class_descriptions import described_classes
 from state_processor.types.class_library import ClassLibrary
+
+if TYPE_CHECKING:
+    from savepoint_formats.layout import KryoClass
 
 TESTS = Path(__file__).parents[3]
 JAR = TESTS / "support" / "class_files" / "classes.jar"
@@ -43,8 +49,9 @@ TOLD = (
             "names": "java.lang.String[][]",
         },
         is_final=True,
+        is_pojo=False,
     ),
-    kryo_class("odd.Odd$Inner", {"level": "odd.Odd$Level"}),
+    kryo_class("odd.Odd$Inner", {"level": "odd.Odd$Level"}, is_pojo=False),
     kryo_class("odd.Odd$Level", constants=["LOW", "HIGH"]),
 )
 NOT_TOLD = {
@@ -63,9 +70,56 @@ NOT_TOLD = {
 def test_class_files_and_sources_tell_what_kryo_writes(library: ClassLibrary) -> None:
     assert library.described(["odd.Odd$Child", "odd.Odd$Inner"]) == TOLD
     whole = library.described([voucher_classes.VOUCHER.class_name])
-    assert {one.class_name: one for one in whole} == {
-        one.class_name: one for one in voucher_classes.CLASSES
-    }
+    assert set(whole) == set(map(no_pojo, voucher_classes.CLASSES))
+
+
+def no_pojo(described: KryoClass) -> KryoClass:
+    """A description that says of a class with fields that it is no POJO."""
+    return described if described.constants else replace(described, is_pojo=False)
+
+
+# What Flink's TypeExtractor says of them.
+POJOS = {"Base", "Beans", "Child", "Half", "Line", "OfOther"}
+OTHERS = {"Asks", "Closed", "Custom", "Empty", "Guarded", "Inner", "NoSetter", "OtherType", "Plain"}
+
+
+@everywhere
+def test_they_tell_what_flink_takes_as_a_pojo(library: ClassLibrary) -> None:
+    names = [f"pojos/Pojos${name}" for name in sorted(POJOS | OTHERS)]
+    taken = {name for name in names if is_pojo(name, library.class_file)}
+    assert {name.rpartition("$")[2] for name in taken} == POJOS
+    assert is_pojo("pojos/Missing", library.class_file) is None
+
+
+@everywhere
+def test_what_an_object_extends_may_be_what_its_collection_is_declared_of(
+    library: ClassLibrary,
+) -> None:
+    """So a class is a POJO by itself only where it extends nothing, or where a field names it."""
+    of_object = {one.class_name: one for one in library.described(["pojos.Pojos$Child"])}
+    child = of_object["pojos.Pojos$Child"]
+    assert (child.is_pojo, child.superclass) == (True, "pojos.Pojos$Base")
+    told = {name.rpartition("$")[2]: of_object[name].is_pojo for name in of_object}
+    assert told == {"Beans": True, "Child": True, "Line": True, "Plain": False}
+    (other,) = library.described(["pojos.Pojos$OfOther"])
+    assert (other.is_pojo, other.superclass) == (None, "")
+
+
+def test_an_annotation_may_make_methods_that_no_source_has(tmp_path: Path) -> None:
+    source = "package a; %s public class B { private int c; %s }"
+    getters = "public int getC() { return c; } public void setC(int c) { this.c = c; }"
+    for annotation, methods, taken in (
+        ("", getters, True),
+        ("", "", False),
+        ("@Data", "", None),
+        ("@AllArgsConstructor", getters, None),
+        ("@Deprecated", getters, True),
+        ("", getters.replace("int c)", "Lost c)"), None),
+        ("", f"{getters} Lost find(Lost lost) {{ return lost; }}", True),
+    ):
+        (tmp_path / "B.java").write_text(source % (annotation, methods), encoding="utf-8")
+        (described,) = ClassLibrary.of([], [tmp_path]).described(["a.B"])
+        assert described.is_pojo is taken
 
 
 @everywhere
@@ -119,6 +173,7 @@ def test_names_are_looked_up_as_java_does(tmp_path: Path) -> None:
             "deep": "a.c.Far$Deep",
             "zone": "int",
         },
+        is_pojo=False,
     )
     for field, reason in {
         "Lost lost;": "its field lost is of Lost, which no import and no source tells",
@@ -132,10 +187,10 @@ def test_names_are_looked_up_as_java_does(tmp_path: Path) -> None:
 
 def test_a_savepoint_is_described_by_the_classes_of_its_job(tmp_path: Path) -> None:
     savepoint = opened("objects-1.20.5-hashmap-native", (CARD,)).with_classes_of([JAR])
-    assert savepoint.kryo.classes == (CARD, *CLASSES)
+    assert savepoint.kryo.classes == (CARD, *map(no_pojo, CLASSES))
     assert savepoint.classes_to_describe() == ()
     of_sources = opened("objects-1.20.5-hashmap-native").with_classes_of(sources=SOURCES)
-    assert set(of_sources.kryo.classes) == {CARD, *CLASSES}
+    assert set(of_sources.kryo.classes) == {CARD, *map(no_pojo, CLASSES)}
     with zipfile.ZipFile(JAR) as archive:
         archive.extract("shop/Parcel.class", tmp_path)
     sample = SAMPLES / "objects-1.20.5-hashmap-native"

@@ -1,0 +1,133 @@
+"""Whether Flink takes a class as a POJO, as its class file tells.
+
+| rule                                                             | otherwise             |
+|------------------------------------------------------------------|-----------------------|
+| the class is public                                              | it is none            |
+| it, or a superclass, has a field                                 | it is none            |
+| each field is public, or has a public getter and setter          | it is none            |
+| it has a public constructor without arguments, or it is abstract | it is none            |
+| no method is called readObject or writeObject                    | it is none            |
+| no annotation names a type of its own                            | nobody can tell       |
+| all superclasses are at hand, and none is one of Flink or Avro   | nobody can tell       |
+
+Getters are ``getName``, ``isName`` or ``name``; setters ``setName`` or ``name_$eq``; letters may be
+small or large, with or without underscores. They have the type of the field, or its wrapper. A setter
+returns nothing, or an object of the class.
+
+Flink: ``TypeExtractor.analyzePojo``, ``isValidPojoField``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats.java.class_file import ClassFlag
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from savepoint_formats.java.class_file import ClassFile, FieldOfClass, MethodOfClass
+
+    FindClass = Callable[[str], ClassFile | None]
+
+_OBJECT = "java/lang/Object"
+_TYPE_INFO = "Lorg/apache/flink/api/common/typeinfo/TypeInfo;"
+_OF_OTHERS = ("java/", "javax/", "org/apache/flink/", "org/apache/avro/", "org/apache/hadoop/")
+_WRAPPERS = {
+    "B": "Ljava/lang/Byte;",
+    "C": "Ljava/lang/Character;",
+    "D": "Ljava/lang/Double;",
+    "F": "Ljava/lang/Float;",
+    "I": "Ljava/lang/Integer;",
+    "J": "Ljava/lang/Long;",
+    "S": "Ljava/lang/Short;",
+    "Z": "Ljava/lang/Boolean;",
+}
+_CUSTOM = ("readObject", "writeObject")
+
+
+def is_pojo(name: str, find: FindClass) -> bool | None:
+    """Whether Flink takes a class as a POJO; None if its class file does not tell.
+
+    Args:
+        name: Its name with slashes.
+        find: Gives the class file of a name with slashes; None if there is none.
+    """
+    found = find(name)
+    if found is None or found.flags & (ClassFlag.ENUM | ClassFlag.INTERFACE):
+        return None
+    if not found.flags & ClassFlag.PUBLIC:
+        return False
+    chain = _chain(found, find)
+    if chain is None:
+        return None
+    fields = [field for one in chain for field in one.fields if not field.flags & _LEFT_OUT]
+    methods = [method for one in chain for method in one.methods or ()]
+    return (
+        bool(fields)
+        and _has_constructor(found)
+        and not any(method.name in _CUSTOM for method in methods)
+        and all(_is_reached(field, methods, found) for field in fields)
+    )
+
+
+_LEFT_OUT = ClassFlag.STATIC | ClassFlag.TRANSIENT
+
+
+def extended(name: str, find: FindClass) -> str | None:
+    """What a class extends or implements, of the user's own classes; None if nothing.
+
+    Arguments are those of ``is_pojo``.
+    """
+    found = find(name)
+    above = () if found is None else (found.superclass or _OBJECT, *found.interfaces)
+    return next((one for one in above if not one.startswith(_OF_OTHERS)), None)
+
+
+def _chain(found: ClassFile, find: FindClass) -> list[ClassFile] | None:
+    """A class and its superclasses; None if something in them is not known."""
+    chain: list[ClassFile] = []
+    one: ClassFile | None = found
+    while one is not None:
+        if one in chain or one.methods is None or _TYPE_INFO in one.annotations:
+            return None
+        if any(interface.startswith(_OF_OTHERS[2:]) for interface in one.interfaces):
+            return None
+        chain.append(one)
+        if one.superclass in (None, _OBJECT):
+            return chain
+        one = None if one.superclass.startswith(_OF_OTHERS) else find(one.superclass)
+    return None
+
+
+def _has_constructor(found: ClassFile) -> bool:
+    for method in found.methods or ():
+        if (method.name, method.descriptor) == ("<init>", "()V"):
+            return bool(method.flags & ClassFlag.PUBLIC)
+    return bool(found.flags & ClassFlag.ABSTRACT)
+
+
+def _is_reached(field: FieldOfClass, methods: list[MethodOfClass], owner: ClassFile) -> bool:
+    """Whether a field is public, or methods get and set it."""
+    if field.flags & ClassFlag.PUBLIC:
+        return True
+    types = {field.descriptor, _WRAPPERS.get(field.descriptor, field.descriptor)}
+    name = field.name.lower().replace("_", "")
+    getters = {(own, f"(){kind}") for own in (f"get{name}", f"is{name}", name) for kind in types}
+    setters = {
+        (own, f"({kind}){result}")
+        for own in (f"set{name}", f"{name}_$eq")
+        for kind in types
+        for result in ("V", f"L{owner.name};")
+    }
+    public = set(_public(methods))
+    return not public.isdisjoint(getters) and not public.isdisjoint(setters)
+
+
+def _public(methods: list[MethodOfClass]) -> Iterator[tuple[str, str]]:
+    """The public methods, with their names as they are compared."""
+    for method in methods:
+        if method.flags & ClassFlag.PUBLIC:
+            plain, is_scala, _ = method.name.partition("_$eq")
+            name = plain.lower().replace("_", "")
+            yield f"{name}_$eq" if is_scala else name, method.descriptor
