@@ -15,7 +15,12 @@ import pyarrow.compute as pc
 
 from savepoint_formats.errors import StateTypeError
 from savepoint_formats.layout import Layout, Repeated, stream_record
-from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
+from savepoint_formats.values.arrow_types import (
+    ROW_KIND,
+    ROW_KINDS,
+    arrow_type,
+    visible_key_type,
+)
 from savepoint_formats.values.collections import Collections
 from savepoint_formats.values.time_to_live import without_times
 
@@ -100,3 +105,12 @@ def visible_key(keys: pa.Array) -> pa.Array:
         return keys
     fields = [pc.struct_field(keys, field.name) for field in wanted]
     return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=keys.is_null())
+
+
+def stored_key(keys: pa.Array, stored: pa.DataType) -> pa.Array:
+    """Keys with the kind of a row that ``visible_key`` leaves out: its mirror. All are inserts."""
+    if not pa.types.is_struct(stored) or visible_key_type(stored) == stored:
+        return keys
+    kinds = pa.repeat(pa.scalar(ROW_KINDS[0], stored.field(ROW_KIND).type), len(keys))
+    fields = [*keys.type, stored.field(ROW_KIND)]
+    return pa.StructArray.from_arrays([*keys.flatten(), kinds], fields=fields)

@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.layout import as_records
 from savepoint_formats.snapshots.struct_edit import ELEMENT, MAP_VALUE
+from savepoint_formats.tables.tables import KEY
+from savepoint_formats.tables.visible import stored_key
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kryo.structs import UNDECODED
 from state_processor.changing.stored_elements import StoredElements
@@ -85,7 +87,14 @@ def _keyed(table: ChangedTable, max_parallelism: int) -> Callable[[pa.RecordBatc
         is_keyed_once=False,
     )
     encoders = encoding.encoders()
-    return lambda batch: list(encoding.encoded(batch, encoders))
+    stored = arrow_type(encoding.key)
+
+    def encode(batch: pa.RecordBatch) -> object:
+        keys = stored_key(batch.column(KEY), stored)
+        whole = batch.set_column(batch.schema.get_field_index(KEY), KEY, keys)
+        return list(encoding.encoded(whole, encoders))
+
+    return encode
 
 
 def _elements(table: ChangedTable) -> Callable[[pa.RecordBatch], object]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS, arrow_type
+from savepoint_formats.tables.visible import stored_key
+from savepoint_formats.values.arrow_types import arrow_type
 from state_processor.functions.key_spans import decoded_keys
 
 if TYPE_CHECKING:
@@ -37,11 +38,7 @@ def decoded(layout: Layout, data: pa.Array) -> pa.Array:
 
 def encoded_keys(layout: Layout, keys: pa.Array) -> pa.Array:
     """The bytes of keys of a table, which shows rows without their kind: as keys, all are inserts."""
-    wanted = arrow_type(layout)
-    if pa.types.is_struct(wanted) and wanted.num_fields == keys.type.num_fields + 1:
-        kinds = pa.array([ROW_KINDS[0]] * len(keys), wanted.field(ROW_KIND).type)
-        keys = pa.StructArray.from_arrays([*keys.flatten(), kinds], fields=list(wanted))
-    return encoded(layout, keys)
+    return encoded(layout, stored_key(keys, arrow_type(layout)))
 
 
 def _spread(values: pa.Array, present: pa.BooleanArray) -> pa.Array:

@@ -109,6 +109,31 @@ def test_a_dry_run_tries_a_change_of_fields_without_spark(
 
 
 @pytest.mark.parametrize(
+    "state", ["4_group-aggregate accState", "13_deduplicate deduplicate-state"]
+)
+@pytest.mark.parametrize(
+    "given",
+    [("add-field", "NEXT", "BIGINT"), ("drop-field", "f1"), ("widen-field", "f1", "WIDER")],
+    ids=lambda given: given[0],
+)
+def test_a_dry_run_tries_a_change_of_rows_of_sql(
+    given: tuple[str, ...], state: str, samples: Path, out: Path
+) -> None:
+    """Their keys are rows, too, which tables show without their kind."""
+    is_sum = state.endswith("accState")
+    words = {"NEXT": "f5" if is_sum else "f4", "WIDER": "DECIMAL(38, 2)" if is_sum else "BIGINT"}
+    command, *fields = (words.get(word, word) for word in given)
+    operator, name = state.split()
+    path = samples / "sql-2.2.1-hashmap-canonical"
+    options = (out, "--dry-run", "--output", "json")
+    code, output = run(command, path, operator, name, *fields, *options)
+    assert code == 0, output
+    actions = {one["operator"]: one["action"] for one in json.loads(output)["operators"]}
+    assert actions[operator] == "changed"
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
     ("command", "missing"), [("update-state", "--set"), ("delete-keys", "--where")]
 )
 def test_what_must_be_said_has_exit_code_2(
