@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from pyarrow import fs
 
+from savepoint_formats.errors import SavepointNotFoundError
 from savepoint_formats.locations.stores import (
     path_in_store,
     reading_errors,
@@ -17,6 +19,9 @@ from savepoint_formats.locations.stores import (
 
 if TYPE_CHECKING:
     from savepoint_formats.locations.stores import First
+
+# A path joins slashes; a local directory whose name ends with a colon can be given as text.
+_URI_IN_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,28 @@ class Location:
             return fs.FileInfo(self.path, fs.FileType.NotFound)
         with reading_errors(self.path):
             return self.filesystem.get_file_info(self.path)
+
+
+PathText: TypeAlias = str | os.PathLike[str]
+"""A local path, or a URI; a ``Path`` can be no URI."""
+
+
+def path_text(path: PathText) -> str:
+    """A path that a user gives, as text.
+
+    Raises:
+        TypeError: It is neither text nor a ``Path``, or a ``Path`` made of a URI.
+        SavepointNotFoundError: It is empty, as of a variable that is not set.
+    """
+    example = "such as 's3://jobs/savepoint-1a2b'"
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str):
+        raise TypeError(f"the path is {path!r}, expected a text {example}, or a Path")
+    if not isinstance(path, str) and _URI_IN_PATH.match(text):
+        raise TypeError(f"the path {text!r} was a URI before Path changed it: give it as text")
+    if not text:
+        raise SavepointNotFoundError(f"the path is empty, expected one {example}")
+    return text
 
 
 def absolute(path: str) -> str:

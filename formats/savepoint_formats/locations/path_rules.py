@@ -12,11 +12,14 @@ import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from savepoint_formats.locations.location import path_text
 from savepoint_formats.locations.own_directories import is_below
 from savepoint_formats.locations.stores import path_of, store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from savepoint_formats.locations.location import PathText
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +35,19 @@ class PathRules:
     is_strict: bool = False
 
     @classmethod
-    def of(cls, allowed: Iterable[str] = (), *, is_strict: bool = False) -> Self:
+    def of(cls, allowed: Iterable[PathText] = (), *, is_strict: bool = False) -> Self:
         """The rules that a user gives.
 
         Raises:
             TypeError: ``allowed`` is one text, whose letters would be directories.
             ValueError: One of them is empty.
         """
-        if isinstance(allowed, str):
+        if isinstance(allowed, str | os.PathLike):
             raise TypeError(f"allow_paths is {allowed!r}, expected a list of directories and URIs")
-        allowed = tuple(allowed)
-        if not all(allowed):
+        given = tuple(allowed)
+        if not all(given):
             raise ValueError("allow_paths has an empty path; name a directory or a URI")
-        return cls(tuple(map(_absolute, allowed)), is_strict)
+        return cls(tuple(_absolute(path_text(path)) for path in given), is_strict)
 
     def prefix_of(self, path: str) -> tuple[str, str] | None:
         """The allowed directory that a path lies in, and its path from there on."""

@@ -232,10 +232,22 @@ class TableScan(TableResults):
         return f"operator {self._operator_name}", f"table {self.table.name}"
 
     def check(self) -> None:
-        """Tells what is asked of a table that it does not have; reads nothing.
+        """Tells what is wrong with the options, or with the subtasks; reads nothing.
 
         Raises:
             SavepointError: As ``splits`` does.
+        """
+        with within(*self._places):
+            check_subtasks(self.operator, self.directory.metadata_path)
+        self.check_options()
+
+    def check_options(self) -> None:
+        """Tells what is asked of the table that it does not have.
+
+        Raises:
+            ColumnNotFoundError: A column is wanted that there is not.
+            StateNotFoundError: A flat view is wanted of what is no list or map.
+            KeyTypeError: A key is wanted that is none of the table's.
         """
         name, kind = self.table.name, self.kind
         if self.options.flat is not None and (not kind.is_keyed or kind is StateKind.TIMERS):
@@ -245,8 +257,6 @@ class TableScan(TableResults):
         has_groups = kind.is_keyed or kind is StateKind.RAW_KEYED
         if self.options.key_groups is not None and not has_groups:
             raise ColumnNotFoundError(f"{name} has no key groups to choose rows by")
-        with within(*self._places):
-            check_subtasks(self.operator, self.directory.metadata_path)
         # Both are wanted later, and tell now what is wrong with the options.
         _ = self.schema, self._key_filter
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from savepoint_formats.layout import KryoClass
+    from savepoint_formats.locations.location import PathText
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from state_processor.snapshot.key_types import GivenType
 
@@ -34,7 +36,7 @@ class OpenArguments(TypedDict, total=False):
 
     uids: Iterable[str]
     kryo_classes: Iterable[KryoClass]
-    allow_paths: Iterable[str]
+    allow_paths: Iterable[PathText]
     strict_paths: bool
     key_types: Mapping[str, GivenType] | None
 
@@ -114,7 +116,7 @@ def _placed(moment: KeyMoment) -> pa.Table:
 
 
 def history(
-    directory: str,
+    directory: PathText,
     table: str,
     key: Any,
     *,
@@ -166,7 +168,7 @@ def history(
         moments.append(KeyMoment(retained, rows, not _equal(before, rows), problem))
     if missing is not None and is_missing:
         raise missing
-    return KeyHistory(directory, table, tuple(moments))
+    return KeyHistory(os.fspath(directory), table, tuple(moments))
 
 
 def _equal(rows: pa.Table | None, other: pa.Table | None) -> bool:

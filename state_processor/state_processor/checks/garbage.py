@@ -23,7 +23,7 @@ from pyarrow import fs
 
 from savepoint_formats.errors import RefusedError, SavepointError, SavepointNotFoundError
 from savepoint_formats.locations.file_io import METADATA_FILE
-from savepoint_formats.locations.location import Location
+from savepoint_formats.locations.location import Location, path_text
 from savepoint_formats.locations.own_directories import is_below, real_path
 from savepoint_formats.locations.stores import path_of, reading_errors
 from savepoint_formats.metadata.references import stream_references
@@ -39,6 +39,7 @@ from state_processor.snapshot.snapshot import Snapshot
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from savepoint_formats.locations.location import PathText
     from savepoint_formats.metadata.stream_handles import StreamHandle
 
     OnError = Callable[[OSError], None]
@@ -143,7 +144,7 @@ class Garbage:
 
     @classmethod
     def below(
-        cls, path: str, *, older_than: timedelta | None = None, also: Iterable[str] = ()
+        cls, path: PathText, *, older_than: timedelta | None = None, also: Iterable[PathText] = ()
     ) -> Garbage:
         """Looks below a directory; removes nothing.
 
@@ -164,7 +165,9 @@ class Garbage:
         return _Search(path, tuple(also), older_than).run()
 
     @classmethod
-    def delete(cls, path: str, *, older_than: timedelta, also: Iterable[str] = ()) -> Garbage:
+    def delete(
+        cls, path: PathText, *, older_than: timedelta, also: Iterable[PathText] = ()
+    ) -> Garbage:
         """Removes what no snapshot needs and what is older; see ``below``.
 
         Raises:
@@ -201,7 +204,10 @@ class Garbage:
 class _Search:
     """One look at a directory."""
 
-    def __init__(self, path: str, also: tuple[str, ...], older_than: timedelta | None) -> None:
+    def __init__(
+        self, given: PathText, also: tuple[PathText, ...], older_than: timedelta | None
+    ) -> None:
+        path, others = path_text(given), map(path_text, also)
         location = Location.of(path.rstrip("/") or "/")
         with reading_errors(path):
             info = location.filesystem.get_file_info(location.path)
@@ -209,7 +215,7 @@ class _Search:
             raise SavepointNotFoundError(f"{path} is no directory")
         self.path = path
         self.root = Location(location.filesystem, real_path(location))
-        self.roots = ((path, self.root), *((other, Location.of(other)) for other in also))
+        self.roots = ((path, self.root), *((other, Location.of(other)) for other in others))
         self.older_than = older_than
         self.now = datetime.now(UTC)
         self.seen: dict[str, datetime] = {}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from savepoint_formats.locations.location import path_text
 from savepoint_formats.new_snapshot.whole_file import expect_free
 from savepoint_formats.values.kinds.nanoseconds import checked_nanoseconds
 from state_processor.files import TableFormat, write_table_file
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from savepoint_formats.locations.location import PathText
     from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.scan.splits import Split
 
@@ -44,7 +46,7 @@ class ExportedTable:
 
 def export_table(
     scan: TableScan,
-    path: str,
+    path: PathText,
     table_format: TableFormat | str,
     *,
     overwrite: bool = False,
@@ -69,7 +71,7 @@ def export_table(
     Example:
         >>> export_table(savepoint.scan("summarize.keyed_state"), "totals.parquet", "parquet")
     """
-    start = perf_counter()
+    start, path = perf_counter(), path_text(path)
     table_format = TableFormat(table_format)
     # Texts have all digits anyway.
     asked = checked_nanoseconds(scan.options.nanoseconds)

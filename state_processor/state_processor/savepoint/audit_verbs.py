@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from savepoint_formats.locations.location import PathText
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.audit.key_state import KeyState
     from state_processor.audit.statistics import SavepointStatistics
@@ -194,7 +195,7 @@ class AuditVerbs(Snapshot):
         return audit.KeyState.of(self, key, operator, undescribed_subclasses)
 
     def diff(
-        self, other: Snapshot | str, table: str | None = None, *, with_times: bool = False
+        self, other: Snapshot | PathText, table: str | None = None, *, with_times: bool = False
     ) -> SavepointDiff:
         """In what another savepoint differs from this one; its rows are read when asked for.
 
@@ -221,7 +222,7 @@ class AuditVerbs(Snapshot):
             False
             >>> found.to_arrow("summarize.keyed_state").to_pandas()
         """
-        if isinstance(other, str):
+        if not isinstance(other, Snapshot):
             uids = [operator.uid for operator in self.operators() if operator.uid]
             with warnings.catch_warnings():
                 # That an operator is gone is what the differences say.

@@ -9,7 +9,7 @@ from state_processor.checks.kafka_offsets import with_offsets
 from state_processor.savepoint.audit_verbs import AuditVerbs
 from state_processor.savepoint.changes import SavepointChanges
 from state_processor.savepoint.writer import SavepointWriter
-from state_processor.snapshot.session import tasks_at_once
+from state_processor.snapshot.session import expect_session, tasks_at_once
 from state_processor.types.class_library import ClassLibrary
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from savepoint_formats.layout import KryoClass
+    from savepoint_formats.locations.location import PathText
     from state_processor.savepoint.spark_savepoint import SparkSavepoint
     from state_processor.snapshot.key_types import GivenType
     from state_processor.types.described_classes import ClassToDescribe, DescribedClasses
@@ -36,11 +37,11 @@ class Savepoint(AuditVerbs, SavepointChanges):
     def load(
         cls,
         spark: SparkSession,
-        path: str,
+        path: PathText | None = None,
         *,
         uids: Iterable[str] = (),
         kryo_classes: DescribedClasses = (),
-        allow_paths: Iterable[str] = (),
+        allow_paths: Iterable[PathText] = (),
         strict_paths: bool = False,
         key_types: Mapping[str, GivenType] | None = None,
     ) -> SparkSavepoint:
@@ -57,6 +58,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
 
         Raises:
             SavepointError: As ``open`` does.
+            TypeError: The session or the path is missing.
 
         Example:
             >>> savepoint = Savepoint.load(spark, "sample_savepoints/currency-2.2.1-rocksdb-native")
@@ -64,6 +66,9 @@ class Savepoint(AuditVerbs, SavepointChanges):
         """
         from state_processor.savepoint.spark_savepoint import SparkSavepoint  # noqa: PLC0415  # Spark is slow
 
+        expect_session(spark, "load(spark, path)")
+        if path is None:
+            raise TypeError("Savepoint.load(spark, path) has no path: name the savepoint")
         options = {
             "allow_paths": allow_paths,
             "strict_paths": strict_paths,
@@ -85,12 +90,14 @@ class Savepoint(AuditVerbs, SavepointChanges):
                 of the job; by default as many as the session runs tasks at once.
 
         Raises:
+            TypeError: The session is missing.
             ValueError: They are not 1 <= parallelism <= max parallelism <= 32768.
 
         Example:
             >>> writer = Savepoint.create(spark).with_operator("summarize", transformation)
             >>> writer.write("s3://jobs/bootstrapped")
         """
+        expect_session(spark, "create(spark)")
         if parallelism is None:
             parallelism = min(tasks_at_once(spark), max_parallelism)
         return SavepointWriter(spark, None, (), parallelism, max_parallelism)
@@ -167,6 +174,21 @@ class Savepoint(AuditVerbs, SavepointChanges):
     def writer(self) -> SavepointWriter:
         """What writes a savepoint that is based on this one; as yet a copy of it."""
         return SavepointWriter.of(self, None)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Tells what only a savepoint with a session has; raises ``AttributeError``."""
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if not name.startswith("_"):
+                from state_processor.savepoint.spark_savepoint import SparkSavepoint  # noqa: PLC0415  # Spark is slow
+
+                if hasattr(SparkSavepoint, name):
+                    message += (
+                        f": {name} needs Spark, so open with Savepoint.load(local_session(), path);"
+                        " without Spark, scan(table) and sql(query) read"
+                    )
+            raise AttributeError(message, name=name, obj=self)
 
 
 def _taken_as(described: KryoClass, named: ClassToDescribe | None) -> KryoClass:

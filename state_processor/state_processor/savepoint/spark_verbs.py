@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from savepoint_formats.locations.location import PathText
     from state_processor.audit.statistics import SavepointStatistics
     from state_processor.checks.verification import Depth
     from state_processor.snapshot.snapshot import Snapshot
@@ -91,7 +92,7 @@ class SparkAuditVerbs(AuditVerbs):
         return statistics_of(self, table, at=at, ttl=ttl, top=top, count=count)
 
     def diff(
-        self, other: Snapshot | str, table: str | None = None, *, with_times: bool = False
+        self, other: Snapshot | PathText, table: str | None = None, *, with_times: bool = False
     ) -> SparkSavepointDiff:
         """As ``Savepoint.diff``, by tasks; ``to_dataframe`` gives the rows that differ.
 

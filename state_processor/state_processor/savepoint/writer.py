@@ -18,6 +18,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.errors import MigrationError, OperatorNotFoundError
+from savepoint_formats.locations.location import path_text
 from savepoint_formats.new_snapshot.copying import no_progress
 from savepoint_formats.new_snapshot.directory import WriteMode
 from savepoint_formats.printable import html_table
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from savepoint_formats.locations.location import PathText
     from savepoint_formats.new_snapshot.copying import Progress
     from state_processor.changing.changed_operator import ChangedOperator
     from state_processor.savepoint.savepoint import Savepoint
@@ -128,7 +130,7 @@ class SavepointWriter(SavepointChanges):
         return replace(self, spark=spark)
 
     def plan(
-        self, path: str, mode: WriteMode | str = WriteMode.ERROR, *, check: bool = False
+        self, path: PathText, mode: WriteMode | str = WriteMode.ERROR, *, check: bool = False
     ) -> PlannedSavepoint:
         """What ``write`` would write; writes nothing.
 
@@ -144,11 +146,11 @@ class SavepointWriter(SavepointChanges):
         Raises:
             SavepointError: As ``write`` does.
         """
-        return self._write.plan(path, mode, check=check)
+        return self._write.plan(path_text(path), mode, check=check)
 
     def write(
         self,
-        path: str,
+        path: PathText,
         mode: WriteMode | str = WriteMode.ERROR,
         on_progress: Progress = no_progress,
     ) -> WrittenSavepoint:
@@ -173,7 +175,7 @@ class SavepointWriter(SavepointChanges):
         Example:
             >>> savepoint.remove_operator("sink").write("s3://jobs/new", mode="overwrite")
         """
-        return self._write.run(path, mode, on_progress)
+        return self._write.run(path_text(path), mode, on_progress)
 
     @property
     def _write(self) -> SavepointWrite:

@@ -168,5 +168,11 @@ class Operator:
         return self.scan(self.table(table), options)
 
     def scan(self, table: Table, options: ReadOptions) -> TableScan:
-        """How one of its tables is read."""
-        return TableScan(self.directory, self.record, table, options, self.kryo, self.name)
+        """How one of its tables is read.
+
+        Raises:
+            SavepointError: As ``TableScan.check_options`` does.
+        """
+        scan = TableScan(self.directory, self.record, table, options, self.kryo, self.name)
+        scan.check_options()
+        return scan

@@ -24,7 +24,7 @@ from pyarrow import fs
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import SavepointError, SavepointNotFoundError
 from savepoint_formats.locations.file_io import METADATA_FILE, SnapshotDirectory
-from savepoint_formats.locations.location import Location, is_local
+from savepoint_formats.locations.location import Location, is_local, path_text
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.locations.stores import path_in_store, path_of, reading_errors, store_of
 from savepoint_formats.metadata import CheckpointMetadata
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from savepoint_formats.locations.location import PathText
     from savepoint_formats.metadata.stream_handles import StreamHandle
 
 _SHARED = ("shared", "taskowned")
@@ -103,7 +104,7 @@ class RetainedSnapshots(tuple[RetainedSnapshot, ...]):
 
 
 def snapshots(
-    path: str, *, allow_paths: Iterable[str] = (), strict_paths: bool = False
+    path: PathText, *, allow_paths: Iterable[PathText] = (), strict_paths: bool = False
 ) -> RetainedSnapshots:
     """All checkpoints and savepoints below a directory, the newest first.
 
@@ -168,7 +169,8 @@ class _Directory:
     times: dict[str, datetime] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, path: str, rules: PathRules) -> _Directory:
+    def of(cls, path: PathText, rules: PathRules) -> _Directory:
+        path = path_text(path)
         uri = path.rstrip("/") or "/"
         location = Location.of(uri)
         with reading_errors(path):

@@ -40,6 +40,20 @@ _DEFAULTS = {
 }
 
 
+def expect_session(spark: object, call: str) -> None:
+    """Raises ``TypeError`` if something else is given where a session of Spark is expected.
+
+    Args:
+        spark: What is given.
+        call: The call, as it should be.
+    """
+    if not hasattr(spark, "dataSource"):
+        raise TypeError(
+            f"{spark!r} is no session of Spark: call Savepoint.{call} with spark = local_session(),"
+            " or Savepoint.open(path), which needs none"
+        )
+
+
 def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
     """A session on this machine, on its own Java or the one that comes with this package.
 

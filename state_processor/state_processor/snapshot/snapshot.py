@@ -21,6 +21,7 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.locations.file_io import SnapshotDirectory
+from savepoint_formats.locations.location import path_text
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.metadata import CheckpointMetadata, MetadataVersion
 from savepoint_formats.printable import html_table
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from savepoint_formats.layout import KryoClass
+    from savepoint_formats.locations.location import PathText
     from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.tables.tables import Table
     from state_processor.snapshot.key_types import GivenType
@@ -69,18 +71,18 @@ class Snapshot:
     @classmethod
     def open(
         cls,
-        path: str,
+        path: PathText,
         *,
         uids: Iterable[str] = (),
         kryo_classes: DescribedClasses = (),
-        allow_paths: Iterable[str] = (),
+        allow_paths: Iterable[PathText] = (),
         strict_paths: bool = False,
         key_types: Mapping[str, GivenType] | None = None,
     ) -> Self:
         """Opens a savepoint or checkpoint of any Flink release from 1.8 on.
 
         Args:
-            path: Its directory or ``_metadata`` file: a local path, or a URI of a file system
+            path: Its directory or ``_metadata`` file: a local path as text or ``Path``, or a URI of a file system
                 that pyarrow knows (``file:``, ``s3:``, ``gs:``, ``hdfs:``...). Of a directory of
                 checkpoints or savepoints, the newest that is complete.
             uids: Uids of operators. Flink 1.x stores only their hashes; an operator whose uid
@@ -101,7 +103,8 @@ class Snapshot:
             SavepointNotFoundError: Nothing is there, or a directory without ``_metadata``.
             NotASavepointError: A file of another kind is there.
             FormatError: The ``_metadata`` file is damaged, or of a version that is not known.
-            TypeError, ValueError: A uid is no text or empty, or ``uids`` is no list.
+            TypeError: The path or a uid is no text, or ``uids`` is no list.
+            ValueError: A uid is empty.
 
         Warns:
             NewestSnapshotWarning: The path holds several snapshots; the message tells which of
@@ -111,6 +114,7 @@ class Snapshot:
         Example:
             >>> Savepoint.open("sample_savepoints/currency-1.20.5-hashmap-canonical")
         """
+        path = path_text(path)
         rules = PathRules.of(allow_paths, is_strict=strict_paths)
         directory = SnapshotDirectory.of(path, rules)
         try:
@@ -240,6 +244,8 @@ class Snapshot:
 
     def _named(self, name: str) -> tuple[Operator, str]:
         """The operator of a full name, and the name of a table that it may have."""
+        if not isinstance(name, str):
+            raise TypeError(f"a table is {name!r}, expected a text such as 'summarize.keyed_state'")
         dots = [position for position, letter in enumerate(name) if letter == "."]
         for dot in filter(None, reversed(dots)):
             with suppress(OperatorNotFoundError):
@@ -256,7 +262,10 @@ class Snapshot:
 
         Raises:
             OperatorNotFoundError: There is no such operator; the message lists those there are.
-            StateNotFoundError: The operator has no such table; the message lists its tables.
+            StateNotFoundError: The operator has no such table; the message lists its tables. Or a
+                flat view is wanted of what is no list or map.
+            ColumnNotFoundError: A column is wanted that there is not.
+            KeyTypeError: A key is none of the table's.
             TypeError: There is no such option, or it has a wrong type.
             ValueError: An option has a value that it can't have.
 
