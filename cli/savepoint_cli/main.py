@@ -26,6 +26,7 @@ from savepoint_cli import (
 )
 from savepoint_cli.terminal.progress import compiling
 from savepoint_formats.errors import (
+    AmbiguousOperatorError,
     ClassNotNamedError,
     ColumnNotFoundError,
     ConditionError,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 # What was asked for in words, and the savepoint has not.
 _OF_CALLS = (
+    AmbiguousOperatorError,
     ClassNotNamedError,
     ColumnNotFoundError,
     ConditionError,

@@ -29,6 +29,7 @@
     │   └── TableFileError                a file of rows can't be read as its format, or as its types
     ├── RefusedError                      it can't be done, or not exactly
     │   ├── SavepointExistsError          something lies where a savepoint is to be written
+    │   ├── AmbiguousOperatorError        several operators have hashes that begin so
     │   ├── OperatorExistsError           a savepoint would have two operators of one uid
     │   ├── StateExistsError              an operator would have two states of one name
     │   ├── EmptySavepointError           a savepoint would have no operators at all
@@ -177,6 +178,16 @@ class OperatorNotFoundError(NotFoundError):
         """The error that lists the operators there are."""
         listed = ", ".join(known := sorted(names)) or "none"
         return cls(f"{path} has no operator {uid!r}; it has: {listed}{did_you_mean(uid, known)}")
+
+
+class AmbiguousOperatorError(RefusedError, ValueError):
+    """An operator is named by the first digits of its hash, which are those of others, too."""
+
+    @classmethod
+    def among(cls, path: str, digits: str, candidates: Iterable[str]) -> Self:
+        """The error that lists the operators that may be meant."""
+        listed = ", ".join(candidates)
+        return cls(f"{path} has several operators whose hash begins with {digits}: {listed}")
 
 
 class OperatorExistsError(RefusedError, ValueError):

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import (
+    AmbiguousOperatorError,
     ClassNotNamedError,
     ColumnNotFoundError,
     ColumnTypeError,
@@ -104,6 +105,7 @@ __version__ = "0.2.0.dev0"
 
 __all__ = [
     "AggregatingStateDescriptor",
+    "AmbiguousOperatorError",
     "BroadcastProcessFunction",
     "BroadcastStateBootstrapFunction",
     "ClassNotNamedError",

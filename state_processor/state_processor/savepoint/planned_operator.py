@@ -209,10 +209,6 @@ class PlannedOperator:
             if state not in change.removed
         ]
 
-    def is_called(self, uid: str) -> bool:
-        """Whether this is its uid, or the hash of it."""
-        return uid in (self.uid, str(self.operator_id)) or id_and_uid(uid)[0] == self.operator_id
-
     def identified(self, record: OperatorState) -> OperatorState:
         """The record under the id, the uid and the name that the operator is to have."""
         name = self.source.record.name if self.source is not None else ""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from savepoint_formats.locations.location import PathText
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from state_processor.reading.functions import (
@@ -61,7 +62,7 @@ class SparkSavepoint(SparkAuditVerbs, Savepoint):
     def of(
         cls,
         spark: SparkSession,
-        path: str,
+        path: PathText,
         uids: Iterable[str],
         kryo_classes: DescribedClasses = (),
         options: Mapping[str, Any] | None = None,

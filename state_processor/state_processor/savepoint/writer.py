@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.errors import MigrationError, OperatorNotFoundError
+from savepoint_formats.errors import MigrationError
 from savepoint_formats.locations.location import path_text
 from savepoint_formats.new_snapshot.copying import no_progress
 from savepoint_formats.new_snapshot.directory import WriteMode
@@ -28,6 +28,7 @@ from state_processor.savepoint.planned_operator import (
     expect_parallelism,
 )
 from state_processor.savepoint.write import SavepointWrite
+from state_processor.snapshot.operator_names import id_called
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,16 +110,16 @@ class SavepointWriter(SavepointChanges):
         return self
 
     def operator(self, uid: str) -> PlannedOperator:
-        """The operator of this uid, or this hash of a uid, as it is planned.
+        """The operator of this uid, this hash of a uid, or a hash that begins so, as planned.
 
         Raises:
             OperatorNotFoundError: There is none; the message lists those there are.
+            AmbiguousOperatorError: Several hashes begin so; the message lists them.
         """
-        for planned in self.operators:
-            if planned.is_called(uid):
-                return planned
         path = "the new savepoint" if self.source is None else self.source.path
-        raise OperatorNotFoundError.among(path, uid, (operator.name for operator in self.operators))
+        planned = {str(operator.operator_id): operator for operator in self.operators}
+        uids = {operator_id: operator.uid for operator_id, operator in planned.items()}
+        return planned[id_called(uid, uids, path)]
 
     @property
     def needs_session(self) -> bool:

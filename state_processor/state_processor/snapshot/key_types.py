@@ -10,9 +10,10 @@ import json
 from typing import TYPE_CHECKING
 
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.errors import KeyTypeError, OperatorNotFoundError
+from savepoint_formats.errors import KeyTypeError
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot
+from state_processor.snapshot.operator_names import id_called
 from state_processor.types.type_names import parse_type
 from state_processor.types.types import TypeInformation
 
@@ -30,28 +31,21 @@ def key_serializers(
     """The serializers of keys that the user gave, by the operator.
 
     Args:
-        given: Uid or hash -> type, as a call such as ``Types.STRING()`` or as its text.
+        given: Uid, hash or its first digits -> type, as a call such as ``Types.STRING()`` or as its text.
         operators: The operators of the savepoint.
         path: What errors call the savepoint.
 
     Raises:
         OperatorNotFoundError: No operator has one of the uids.
+        AmbiguousOperatorError: Several hashes begin as one of them.
         TypeError: What is given is no type.
         KeyTypeError: A text is none of a type.
     """
-    records = list(operators)
-    known = {name: record.operator_id for record in records for name in _names(record)}
-    serializers: dict[OperatorId, TypeSerializerSnapshot] = {}
-    for uid, key_type in given.items():
-        operator_id = known.get(uid, OperatorId.from_uid(uid))
-        if operator_id not in known.values():
-            raise OperatorNotFoundError.among(path, uid, (_names(record)[0] for record in records))
-        serializers[operator_id] = _serializer(uid, key_type)
-    return serializers
-
-
-def _names(record: OperatorState) -> list[str]:
-    return [name for name in (record.uid, str(record.operator_id)) if name]
+    uids = {str(record.operator_id): record.uid or None for record in operators}
+    return {
+        OperatorId.from_hex(id_called(uid, uids, path)): _serializer(uid, key_type)
+        for uid, key_type in given.items()
+    }
 
 
 def _serializer(uid: str, given: GivenType) -> TypeSerializerSnapshot:

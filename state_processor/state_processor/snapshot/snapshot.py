@@ -36,6 +36,7 @@ from state_processor.snapshot.description import (
 )
 from state_processor.snapshot.key_types import key_serializers
 from state_processor.snapshot.operator import Operator
+from state_processor.snapshot.operator_names import id_called, short_ids
 from state_processor.snapshot.retained import newest_complete
 from state_processor.snapshot.sql_tables import SqlTables
 from state_processor.types.listed_options import lists
@@ -149,16 +150,25 @@ class Snapshot:
         return self._operators
 
     def operator(self, uid: str) -> Operator:
-        """The operator with this uid, or with this hash of a uid.
+        """The operator with this uid, this hash of a uid, or a hash that begins so.
+
+        Args:
+            uid: The uid, the hash, or four or more of the first digits of the hash.
 
         Raises:
             OperatorNotFoundError: There is none; the message lists those there are.
+            AmbiguousOperatorError: Several hashes begin so; the message lists them.
         """
-        wanted = {uid, str(OperatorId.from_uid(uid))}
-        for operator in self._operators:
-            if operator.id in wanted or operator.uid == uid:
-                return operator
-        raise OperatorNotFoundError.among(self.path, uid, self._names())
+        operator_id = id_called(uid, self._uids, self.path)
+        return next(operator for operator in self._operators if operator.id == operator_id)
+
+    def short_ids(self) -> dict[str, str]:
+        """The hash of each operator -> its first digits that stand for no other, 8 or more."""
+        return short_ids(self._uids)
+
+    @property
+    def _uids(self) -> dict[str, str | None]:
+        return {operator.id: operator.uid for operator in self._operators}
 
     def __repr__(self) -> str:
         return (

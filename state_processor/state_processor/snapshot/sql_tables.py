@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from savepoint_formats.errors import TableNotFoundError
+from savepoint_formats.errors import AmbiguousOperatorError, TableNotFoundError
 from savepoint_formats.printable import did_you_mean
+from state_processor.snapshot.operator_names import ids_beginning
 from state_processor.types.sql_names import double_quoted, plain_name, quoted, unused
 
 if TYPE_CHECKING:
@@ -91,7 +92,10 @@ class SqlTables:
         return self._found[key]
 
     def database(self, name: str) -> str | None:
-        """The database that an operator is, by any of its names: uid, hash, name in SQL."""
+        """The database that an operator is, by any of its names.
+
+        Those are uid, hash, name in SQL, and the first digits of the hash if no other begins so.
+        """
         for operator in self._operators:
             if name in (operator.uid, operator.id):
                 return plain_name(operator.name)
@@ -100,7 +104,18 @@ class SqlTables:
         is_name = operators and (
             plain == name or any(_is(operator.name, name) for operator in operators)
         )
-        return plain_name(operators[0].name) if operators and is_name else None
+        if operators and is_name:
+            return plain_name(operators[0].name)
+        meant = ids_beginning(name, self._uids)
+        if len(meant) != 1:
+            return None
+        return next(
+            plain_name(operator.name) for operator in self._operators if operator.id == meant[0]
+        )
+
+    @cached_property
+    def _uids(self) -> dict[str, str | None]:
+        return {operator.id: operator.uid for operator in self._operators}
 
     def find(self, operator: str, table: str) -> SqlTable | None:
         """The table of these names, each as it is or as SQL has it; None if there is none."""
@@ -117,8 +132,12 @@ class SqlTables:
                 return meant
         return None
 
-    def unknown(self, name: str) -> TableNotFoundError:
+    def unknown(self, name: str) -> TableNotFoundError | AmbiguousOperatorError:
         """What is raised for the name of a table that there is not. Reads the headers of all files."""
+        database = name.partition(".")[0]
+        meant = ids_beginning(database, self._uids)
+        if len(meant) > 1 and self.database(database) is None:
+            return AmbiguousOperatorError.among(self._operators[0].directory.uri, database, meant)
         known = sorted(table.sql for table in self)
         return TableNotFoundError(
             f"there is no table {name}; there are: {', '.join(known) or 'none'}"

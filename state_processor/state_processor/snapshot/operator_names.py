@@ -1,0 +1,81 @@
+"""Names by which users call an operator: its uid, its hash, or the first digits of the hash."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from savepoint_formats.errors import AmbiguousOperatorError, OperatorNotFoundError
+from savepoint_formats.key_groups.operator_id import OperatorId
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Uids = Mapping[str, str | None]
+
+FEWEST_DIGITS = 4
+"""How many digits of a hash are needed, as in git."""
+
+_SHOWN_DIGITS = 8
+_DIGITS = re.compile(rf"[0-9a-f]{{{FEWEST_DIGITS},32}}")
+
+
+def id_called(name: str, uids: Uids, path: str) -> str:
+    """The hash of the operator that has this name.
+
+    Args:
+        name: A uid, which comes first; a hash, or its first digits.
+        uids: The hash of each operator -> its uid, if that is known.
+        path: What errors call the savepoint.
+
+    Raises:
+        OperatorNotFoundError: There is none; the message lists those there are.
+        AmbiguousOperatorError: Several hashes begin with these digits; the message lists them.
+    """
+    for operator_id, uid in uids.items():
+        if uid == name:
+            return operator_id
+    for operator_id in (str(OperatorId.from_uid(name)), name.lower()):
+        if operator_id in uids:
+            return operator_id
+    meant = ids_beginning(name, uids)
+    if len(meant) > 1:
+        raise AmbiguousOperatorError.among(
+            path, name, [_described(uids, candidate) for candidate in meant]
+        )
+    if not meant:
+        names = (uid or operator_id for operator_id, uid in uids.items())
+        raise OperatorNotFoundError.among(path, name, names)
+    return meant[0]
+
+
+def ids_beginning(digits: str, uids: Uids) -> list[str]:
+    """The hashes that begin with these digits; none if there are too few digits to tell."""
+    if not _DIGITS.fullmatch(digits.lower()):
+        return []
+    return sorted(operator_id for operator_id in uids if operator_id.startswith(digits.lower()))
+
+
+def short_ids(uids: Uids) -> dict[str, str]:
+    """Each hash -> its first digits that stand for no other operator, 8 or more.
+
+    Example:
+        >>> short_ids({"9bfe0c6fab6e0c7bd0f5a7a5b8f0a1d2": None})
+        {'9bfe0c6fab6e0c7bd0f5a7a5b8f0a1d2': '9bfe0c6f'}
+    """
+    ordered, shortened = sorted(uids), {}
+    names = set(uids.values())
+    neighbours = zip(ordered, ["", *ordered[:-1]], [*ordered[1:], ""], strict=True)
+    for operator_id, before, after in neighbours:
+        count = _SHOWN_DIGITS
+        while count < len(operator_id) and (
+            operator_id[:count] in (before[:count], after[:count], *names)
+        ):
+            count += 1
+        shortened[operator_id] = operator_id[:count]
+    return shortened
+
+
+def _described(uids: Uids, operator_id: str) -> str:
+    uid = uids[operator_id]
+    return operator_id if uid is None else f"{operator_id} ({uid})"
