@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from savepoint_cli.inspect import (
     strict_paths_option,
     undescribed_subclasses_option,
 )
+from savepoint_cli.read import times_option
 from savepoint_cli.terminal.output import output_option
 from savepoint_formats.new_snapshot.whole_file import whole_file
 from savepoint_formats.printable import printable
@@ -28,6 +30,9 @@ from state_processor.types.flink_units import milliseconds
 if TYPE_CHECKING:
     from savepoint_cli.terminal.output import Output
     from savepoint_formats.scan.read_options import UndescribedSubclasses
+    from state_processor.types.timer_dates import Times
+
+_NEGATIVE = re.compile(r"-\d.*")
 
 NOT_FOUND = 3
 """The exit code where all is well, but there is nothing of what was asked for."""
@@ -128,16 +133,26 @@ def stats(
         click.get_current_context().exit(1)
 
 
-@click.command()
+class _KeyCommand(click.Command):
+    """A command with an argument that may be a negative number, which is no option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.ignore_unknown_options = any(map(_NEGATIVE.fullmatch, args))
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_KeyCommand)
 @inspection
 @click.argument("key")
 @click.option("--operator", metavar="UID", help="Look into this operator only, by its uid or hash.")
+@times_option
 @undescribed_subclasses_option
 def key(
     output: Output,
     path: str,
     key: str,
     operator: str | None,
+    times: Times,
     undescribed_subclasses: UndescribedSubclasses,
     **uids: Any,
 ) -> None:
@@ -156,7 +171,7 @@ def key(
     for key_rows in key_state.tables:
         title = f"{key_rows.operator}.{key_rows.table}"
         place = {"operator": key_rows.operator, "table": key_rows.table}
-        output.placed_values(title, place, key_rows.rows.column_names, key_rows.printable())
+        output.placed_values(title, place, key_rows.rows.column_names, key_rows.printable(times))
     if not key_state.is_found:
         click.echo(f"no operator has the key {printable(key_state.key)}", err=True)
         click.get_current_context().exit(NOT_FOUND)
@@ -189,12 +204,14 @@ def snapshots(
 @click.argument("table", shell_complete=completion.tables)
 @click.option("--key", required=True, help="The key, as savepoint key takes it.")
 @click.option("--changes", is_flag=True, help="Show only snapshots where the rows have changed.")
+@times_option
 @undescribed_subclasses_option
 def history(
     output: Output,
     path: str,
     table: str,
     key: str,
+    times: Times,
     undescribed_subclasses: UndescribedSubclasses,
     *,
     changes: bool,
@@ -220,7 +237,7 @@ def history(
                 "id": moment.snapshot.id,
                 "time": moment.snapshot.time,
             }
-            output.moment(place, moment.printable(), moment.problem)
+            output.moment(place, moment.printable(times), moment.problem)
     if any(moment.problem for moment in history.moments):
         click.get_current_context().exit(1)
     if not history.is_found:

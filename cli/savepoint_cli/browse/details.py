@@ -11,10 +11,10 @@ from textual.screen import Screen
 from textual.widgets import Footer, RichLog, Static
 
 from savepoint_cli.browse.lines import Line, bounded, row_lines
-from savepoint_cli.terminal.cells import person_field
+from savepoint_cli.terminal.cells import is_of_records, person_field
 from savepoint_formats.printable import printable
 from state_processor.types.spark_values import to_printable
-from state_processor.types.timer_dates import are_dates, with_dates
+from state_processor.types.timer_dates import for_people
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from textual.app import ComposeResult
 
-    from state_processor import Savepoint
     from state_processor.audit.key_state import KeyRows, KeyState
 
 _MOST_ROWS = 100
@@ -68,21 +67,31 @@ def of_row(row: pa.RecordBatch) -> list[Line]:
 
 def of_record(record: Any) -> list[Line]:
     """What is shown of an operator or a state that was described."""
-    texts = {field.name: person_field(getattr(record, field.name)) for field in fields(record)}
-    return [Line(0, name.replace("_", " "), text) for name, text in texts.items() if text]
+    return list(bounded(_record_lines(record, depth=0)))
 
 
-def of_key(savepoint: Savepoint, key_state: KeyState) -> list[Line]:
+def _record_lines(record: Any, depth: int) -> Iterator[Line]:
+    for field in fields(record):
+        value, name = getattr(record, field.name), field.name.replace("_", " ")
+        if text := person_field(value, field.name):
+            yield Line(depth, name, text)
+        if is_of_records(value):
+            for inner in value:
+                yield from _record_lines(inner, depth + 1)
+                yield Line(0, "")
+
+
+def of_key(key_state: KeyState) -> list[Line]:
     """What is shown of all that a key has."""
-    return list(bounded(_key_lines(savepoint, key_state)))
+    return list(bounded(_key_lines(key_state)))
 
 
-def _key_lines(savepoint: Savepoint, key_state: KeyState) -> Iterator[Line]:
+def _key_lines(key_state: KeyState) -> Iterator[Line]:
     for key_rows in key_state.tables:
         name = f"{key_rows.operator}.{key_rows.table}"
         count = f"{len(key_rows.rows):,} row" + ("s" if len(key_rows.rows) != 1 else "")
         yield Line(0, printable(name), f"{count}, key group {key_rows.key_group}")
-        for row in _shown_rows(savepoint, key_rows):
+        for row in _shown_rows(key_rows):
             yield from row_lines(row, depth=1)
             yield Line(0, "")
         if len(key_rows.rows) > _MOST_ROWS:
@@ -91,10 +100,8 @@ def _key_lines(savepoint: Savepoint, key_state: KeyState) -> Iterator[Line]:
         yield Line(0, "keys of another type", printable(", ".join(key_state.other_operators)))
 
 
-def _shown_rows(savepoint: Savepoint, key_rows: KeyRows) -> Iterator[pa.RecordBatch]:
-    _, table = savepoint.table(f"{key_rows.operator}.{key_rows.table}")
-    is_dated = are_dates(table.states[0].kind, "dates")
+def _shown_rows(key_rows: KeyRows) -> Iterator[pa.RecordBatch]:
     for batch in key_rows.rows.slice(0, _MOST_ROWS).to_batches():
-        shown = to_printable(with_dates(batch) if is_dated else batch)
+        shown = to_printable(for_people(batch, key_rows.kind))
         for index in range(shown.num_rows):
             yield shown.slice(index, 1)

@@ -20,7 +20,6 @@ from savepoint_formats.printable import html_printable
 from state_processor.audit.key_state import html_rows, key_rows
 from state_processor.snapshot.retained import RetainedSnapshot, snapshots
 from state_processor.snapshot.snapshot import Snapshot
-from state_processor.types.spark_values import printable_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,7 +27,9 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.scan.read_options import UndescribedSubclasses
+    from state_processor.audit.key_state import KeyRows
     from state_processor.snapshot.key_types import GivenType
+    from state_processor.types.timer_dates import Times
 
 
 class OpenArguments(TypedDict, total=False):
@@ -47,19 +48,24 @@ class KeyMoment:
 
     Attributes:
         snapshot: The snapshot.
-        rows: Its rows in the table; None if it has none.
+        key_rows: Its rows in the table; None if it has none.
         is_changed: Whether the rows differ from those of the snapshot before.
         problem: Why they could not be read.
     """
 
     snapshot: RetainedSnapshot
-    rows: pa.Table | None
+    key_rows: KeyRows | None
     is_changed: bool
     problem: str
 
-    def printable(self) -> list[dict[str, Any]]:
-        """The rows as plain values: times and dates are text, maps are lists of pairs."""
-        return [] if self.rows is None else printable_rows(self.rows)
+    @property
+    def rows(self) -> pa.Table | None:
+        """Its rows as a table; None if it has none."""
+        return None if self.key_rows is None else self.key_rows.rows
+
+    def printable(self, times: Times = "dates") -> list[dict[str, Any]]:
+        """The rows as plain values; see ``KeyRows.printable``."""
+        return [] if self.key_rows is None else self.key_rows.printable(times)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,19 +159,20 @@ def history(
     for retained in reversed(snapshots(directory, **paths, strict_paths=is_strict)):
         if not retained.is_complete:
             continue
-        rows, problem = None, ""
+        in_table, problem = None, ""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UnknownUidWarning)
                 opened = Snapshot.open(retained.path, **options)
-            rows = key_rows(opened, table, key, undescribed_subclasses)
+            in_table = key_rows(opened, table, key, undescribed_subclasses)
             is_missing = False
         except (OperatorNotFoundError, StateNotFoundError) as error:
             missing = error
         except SavepointError as error:
             is_missing, problem = False, str(error)
         before = moments[-1].rows if moments else None
-        moments.append(KeyMoment(retained, rows, not _equal(before, rows), problem))
+        is_changed = not _equal(before, None if in_table is None else in_table.rows)
+        moments.append(KeyMoment(retained, in_table, is_changed, problem))
     if missing is not None and is_missing:
         raise missing
     return KeyHistory(os.fspath(directory), table, tuple(moments))

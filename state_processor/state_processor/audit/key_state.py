@@ -24,14 +24,17 @@ from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 from savepoint_formats.values.plain_values import plain_values
 from state_processor.audit.key_texts import key_texts
 from state_processor.types.spark_values import printable_rows
+from state_processor.types.timer_dates import for_people
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from savepoint_formats.layout import Layout
+    from savepoint_formats.state_files.state import StateKind
     from savepoint_formats.tables.tables import Table
     from state_processor.snapshot.operator import Operator
     from state_processor.snapshot.snapshot import Snapshot
+    from state_processor.types.timer_dates import Times
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,16 +46,23 @@ class KeyRows:
         table: Its name.
         key_group: The key group of the key.
         rows: The rows, with all columns of the table.
+        kind: What the state is to the job.
     """
 
     operator: str
     table: str
     key_group: int
     rows: pa.Table
+    kind: StateKind
 
-    def printable(self) -> list[dict[str, Any]]:
-        """The rows as plain values: times and dates are text, maps are lists of pairs."""
-        return printable_rows(self.rows)
+    def printable(self, times: Times = "dates") -> list[dict[str, Any]]:
+        """The rows as plain values: times and dates are text, maps are lists of pairs.
+
+        Args:
+            times: ``numbers`` if times of timers and windows are to be milliseconds.
+        """
+        batches = (for_people(batch, self.kind, times) for batch in self.rows.to_batches())
+        return [row for batch in batches for row in printable_rows(batch)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +146,7 @@ def html_rows(title: str, rows: list[dict[str, Any]]) -> str:
 
 def key_rows(
     snapshot: Snapshot, table: str, key: Any, undescribed_subclasses: UndescribedSubclasses
-) -> pa.Table | None:
+) -> KeyRows | None:
     """The rows that a key has in one table; None if it has none.
 
     Raises:
@@ -147,7 +157,7 @@ def key_rows(
         raise StateTypeError(f"table {table} is not keyed: no key has rows in it")
     wanted = keys_of((key,), visible_key_type(arrow_type(_layout([shown]))))
     rows = _rows_of(operator, [shown], wanted, key, undescribed_subclasses)
-    return rows[0].rows if rows else None
+    return rows[0] if rows else None
 
 
 def _has_keys(table: Table) -> bool:
@@ -181,7 +191,8 @@ def _rows_of(
             if batches:
                 joined = pa.Table.from_batches(batches)
                 group = joined.column(KEY_GROUP)[0].as_py()
-                yield KeyRows(operator.name, table.name, group, joined.drop_columns([KEY_GROUP]))
+                rows = joined.drop_columns([KEY_GROUP])
+                yield KeyRows(operator.name, table.name, group, rows, scan.kind)
 
     likely = _likely_key_group(_layout(tables), wanted, operator.record.max_parallelism)
     of_group = [] if likely is None else list(rows(likely))

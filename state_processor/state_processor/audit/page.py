@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.errors import MissingPackageError
-from savepoint_formats.printable import html_printable
+from savepoint_formats.printable import html_printable, identifies
 from state_processor.audit.plots import plots
 from state_processor.audit.statistics_views import statistics_tables
 
@@ -115,14 +115,14 @@ def _body(
 
 def _table(title: str, rows: Sequence[Any]) -> str:
     names = [field.name for field in fields(rows[0])] if rows else []
-    filled = [name for name in names if any(_cell(getattr(row, name)) for row in rows)]
+    filled = [name for name in names if any(_cell(name, getattr(row, name)) for row in rows)]
     kinds = {name: _kind(rows, name) for name in filled}
     head = "".join(
         f"<th{kinds[name]}>{html_printable(name.replace('_', ' '))}</th>" for name in filled
     )
     body = "\n".join(
         "<tr>"
-        + "".join(f"<td{kinds[name]}>{_cell(getattr(row, name))}</td>" for name in filled)
+        + "".join(f"<td{kinds[name]}>{_cell(name, getattr(row, name))}</td>" for name in filled)
         + "</tr>"
         for row in rows
     )
@@ -135,14 +135,14 @@ def _kind(rows: Sequence[Any], name: str) -> str:
     return ' class="number"' if is_number else ""
 
 
-def _cell(value: Any) -> str:
+def _cell(name: str, value: Any) -> str:
     match value:
         case None | False | tuple():
             return ""
         case True:
             return "yes"
         case int():
-            return f"{value:,}"
+            return str(value) if identifies(name) else f"{value:,}"
         case float():
             return f"{value:.4g}"
         case _:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from state_processor.types.spark_values import to_printable
-from state_processor.types.timer_dates import are_dates, with_dates
+from state_processor.types.timer_dates import for_people
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ class Page:
     Attributes:
         number: Its number, from 0 on.
         first_row: The number of its first row, from 0 on.
-        rows: The rows; times, dates and those of timers are text.
+        rows: The rows; times, dates and those of timers and windows are text.
         is_last: Whether no row comes behind it.
     """
 
@@ -131,8 +131,7 @@ class RowPages:
         # Copies: a slice would keep the whole batch that it is of.
         copies = [part.take(pa.array(range(part.num_rows), pa.int32())) for part in parts]
         rows = pa.concat_batches(copies or [pa.RecordBatch.from_pylist([], self.scan.schema)])
-        dated = with_dates(rows) if are_dates(self.scan.kind, "dates") else rows
-        return to_printable(dated)
+        return to_printable(for_people(rows, self.scan.kind))
 
     def _keep(self, page: Page) -> None:
         self._kept[page.number] = page

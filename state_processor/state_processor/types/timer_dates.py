@@ -1,4 +1,4 @@
-"""Times of timers as timestamps.
+"""Times of timers and of windows as timestamps.
 
 In tables, as in Flink, they are milliseconds since the epoch. A timer that is never to fire has
 the largest number there is: a time beyond the timestamps of microseconds is the last of them.
@@ -18,6 +18,8 @@ Times = Literal["numbers", "dates"]
 
 TIMESTAMP = "timestamp"
 DATE = pa.timestamp("us", "UTC")
+_NAMESPACE = "namespace"
+_TIME_WINDOW = pa.struct({"start": pa.int64(), "end": pa.int64()})
 
 LAST_MS = (1 << 63) // 1000 - 1
 """The last millisecond that a timestamp of microseconds has; that of -LAST_MS is the first."""
@@ -39,7 +41,24 @@ def with_dates(batch: pa.RecordBatch) -> pa.RecordBatch:
     index = batch.schema.get_field_index(TIMESTAMP)
     if index < 0:
         return batch
-    near = pc.max_element_wise(pc.min_element_wise(batch.column(index), LAST_MS), -LAST_MS)
-    columns = [*batch.columns]
-    columns[index] = pc.multiply(near, 1000).view(DATE)
-    return pa.RecordBatch.from_arrays(columns, schema=dated_schema(batch.schema))
+    return batch.set_column(index, TIMESTAMP, _dates(batch.column(index)))
+
+
+def for_people(batch: pa.RecordBatch, kind: StateKind, times: Times = "dates") -> pa.RecordBatch:
+    """Rows of a table of this kind with the times of timers and of time windows as timestamps."""
+    if times == "numbers":
+        return batch
+    dated = with_dates(batch) if are_dates(kind, times) else batch
+    index = dated.schema.get_field_index(_NAMESPACE)
+    if index < 0 or not dated.schema.field(index).type.equals(_TIME_WINDOW):
+        return dated
+    windows = dated.column(index)
+    bounds = [_dates(windows.field(name)) for name in _TIME_WINDOW.names]
+    names = _TIME_WINDOW.names
+    shown = pa.StructArray.from_arrays(bounds, names=names, mask=windows.is_null())
+    return dated.set_column(index, _NAMESPACE, shown)
+
+
+def _dates(milliseconds: pa.Array) -> pa.Array:
+    near = pc.max_element_wise(pc.min_element_wise(milliseconds, LAST_MS), -LAST_MS)
+    return pc.multiply(near, 1000).view(DATE)

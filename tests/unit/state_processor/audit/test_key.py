@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.sample_rows import Sample
+from support.sample_rows import SAMPLES, Sample
 
 from savepoint_formats.errors import KeyTypeError, OperatorNotFoundError
 from savepoint_formats.locations.state_file import StateFile
@@ -111,3 +111,14 @@ def test_an_operator_that_there_is_not_is_told(samples: Path) -> None:
     savepoint = Savepoint.open(str(samples / "currency-2.2.1-rocksdb-native"))
     with pytest.raises(OperatorNotFoundError, match="no operator 'sum'; it has: "):
         savepoint.key(1, operator="sum")
+
+
+def test_times_of_timers_and_windows_are_times_or_numbers() -> None:
+    savepoint = Savepoint.open(SAMPLES / "windows-1.20.5-hashmap-canonical")
+    windows, timers = savepoint.key(1, operator="1228afe0").tables
+    (row,), (numbers,) = windows.printable(), windows.printable("numbers")
+    bounds = {"start": "2024-03-01 10:00:00.000000Z", "end": "2024-03-01 11:00:00.000000Z"}
+    assert row["namespace"] == bounds
+    assert numbers["namespace"] == {"start": 1709287200000, "end": 1709290800000}
+    assert timers.printable()[0]["timestamp"] == "2024-03-01 10:59:59.999000Z"
+    assert timers.printable("numbers")[0]["timestamp"] == 1709290799999
