@@ -12,13 +12,12 @@ import click
 import state_processor
 from savepoint_cli import completion
 from savepoint_cli.terminal import progress
-from savepoint_cli.terminal.output import output_option
+from savepoint_cli.terminal.output import Output, output_option
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from savepoint_cli.terminal.output import Output
     from savepoint_formats.layout import KryoClass
     from state_processor.files.schema_texts import SchemaForm
     from state_processor.snapshot.description import OperatorDescription
@@ -164,7 +163,7 @@ def open_savepoint(
     kryo_classes: tuple[KryoClass, ...],
 ) -> Savepoint:
     """The savepoint that the shared options are about."""
-    return Savepoint.open(
+    savepoint = Savepoint.open(
         path,
         uids=(*uids, *listed_uids),
         allow_paths=allow_paths,
@@ -172,6 +171,10 @@ def open_savepoint(
         key_types=key_types,
         kryo_classes=kryo_classes,
     )
+    shown = click.get_current_context().params.get("output")
+    if isinstance(shown, Output):
+        shown.shorten(savepoint.short_ids())
+    return savepoint
 
 
 @click.command()

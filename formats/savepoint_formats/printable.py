@@ -22,6 +22,8 @@ _COMMANDS = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
+_IDENTIFYING = re.compile(r"\b(id|offset|partition|epoch|version|key group|subtask|parallelism)$")
+
 # Notebooks align all cells to the right.
 _TABLE_STYLE = (
     "table.savepoint-table td,table.savepoint-table th{text-align:left;vertical-align:top}"
@@ -84,8 +86,8 @@ def html_table(title: str, names: Sequence[str], rows: Iterable[Sequence[object]
     lines = (("th", names), *(("td", row) for row in shown))
     cells = (
         "".join(
-            f"<{tag}{kind}>{html_printable(_cell_text(value))}</{tag}>"
-            for value, kind in zip(values, kinds, strict=True)
+            f"<{tag}{kind}>{html_printable(_cell_text(value, name))}</{tag}>"
+            for value, kind, name in zip(values, kinds, names, strict=True)
         )
         for tag, values in lines
     )
@@ -97,18 +99,28 @@ def html_table(title: str, names: Sequence[str], rows: Iterable[Sequence[object]
     )
 
 
+def identifies(name: str) -> bool:
+    """Whether numbers of this name tell which one, and not how many: nobody groups their digits.
+
+    Example:
+        >>> identifies("checkpoint id"), identifies("size")
+        (True, False)
+    """
+    return bool(_IDENTIFYING.search(name.replace("_", " ")))
+
+
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _cell_text(value: object) -> str:
+def _cell_text(value: object, name: str) -> str:
     match value:
         case None:
             return ""
         case bool():
             return "yes" if value else "no"
         case int():
-            return f"{value:,}"
+            return str(value) if identifies(name) else f"{value:,}"
         case _:
             return str(value)
 

@@ -20,6 +20,7 @@ from savepoint_cli.browse.heavy import Heavy
 from savepoint_cli.browse.lines import cell_text
 from savepoint_cli.browse.places import OperatorPlace, PlacesTree, TablePlace
 from savepoint_cli.browse.records_table import RecordsTable
+from savepoint_cli.terminal.cells import shortened
 from savepoint_cli.terminal.progress import COMPILING, compiling
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.printable import printable
@@ -84,6 +85,7 @@ class SavepointBrowser(App[None]):
         self._tree = PlacesTree(Text(printable(name) or "savepoint"))
         self._place = Static(classes="title")
         self._rows = RecordsTable(id="rows")
+        self._rows.short_ids = savepoint.short_ids()
         self._status = Static(id="status")
         self._find = Input(placeholder="a key: text, number, hex of bytes, or JSON", id="find")
 
@@ -118,7 +120,7 @@ class SavepointBrowser(App[None]):
         )
         if described is not None:
             self._described, tables = described
-            self._tree.fill(self._described, tables)
+            self._tree.fill(self._described, tables, self._rows.short_ids)
             self._show_records("Operators", self._described.operators)
 
     @on(PlacesTree.NodeSelected)
@@ -135,13 +137,16 @@ class SavepointBrowser(App[None]):
 
     def _show_records(self, title: str, records: Sequence[Any]) -> None:
         self._records, self._pages, self._page = records, None, None
-        self._place.update(Text(printable(title), style="bold"))
+        self._place.update(self._title(title))
         self._rows.show_records(records)
         problems = [problem for record in records for problem in getattr(record, "problems", ())]
         self._tell("; ".join(problems), is_wrong=True)
 
+    def _title(self, text: str) -> Text:
+        return Text(shortened(printable(text), self._rows.short_ids), style="bold")
+
     async def _open(self, place: TablePlace) -> None:
-        self._place.update(Text(printable(place.title), style="bold"))
+        self._place.update(self._title(place.title))
         self._records, self._pages, self._page = (), None, None
         self._rows.clear(columns=True)
         scan = partial(
@@ -237,7 +242,7 @@ class SavepointBrowser(App[None]):
         )
         if key_state is not None and key_state.is_found:
             self._tell("")
-            await self._show_details(f"Key {key_state.key}", lambda: of_key(savepoint, key_state))
+            await self._show_details(f"Key {key_state.key}", lambda: of_key(key_state))
         elif key_state is not None:
             self._tell(f"no operator has the key {key_state.key}", is_wrong=True)
 
@@ -254,7 +259,7 @@ class SavepointBrowser(App[None]):
         report = await self._awaited("weighing all state …", asyncio.shield(self._weighing))
         if report is not None:
             self._tell("")
-            self.push_screen(Heavy(report))
+            self.push_screen(Heavy(report, self._rows.short_ids))
 
     # Answers.
 

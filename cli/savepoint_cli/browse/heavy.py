@@ -17,7 +17,7 @@ from state_processor.audit.statistics import KeyStatistics
 from state_processor.audit.statistics_views import statistics_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from textual.app import ComposeResult
@@ -30,6 +30,7 @@ class Heavy(Screen[None]):
 
     Args:
         report: The answer of ``stats``.
+        short_ids: The hashes of operators, and what is shown instead of them.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "app.pop_screen", "Back")]
@@ -41,9 +42,9 @@ class Heavy(Screen[None]):
             super().__init__()
             self.key = key
 
-    def __init__(self, report: SavepointStatistics) -> None:
+    def __init__(self, report: SavepointStatistics, short_ids: Mapping[str, str]) -> None:
         super().__init__()
-        self._report = report
+        self._report, self._short_ids = report, short_ids
         tables = statistics_tables(report)
         # Largest keys come first: they are what one looks for, and what leads further.
         self._tables = sorted(tables, key=lambda table: not isinstance(table[1][0], KeyStatistics))
@@ -56,7 +57,7 @@ class Heavy(Screen[None]):
         with TabbedContent():
             for name, records in self._tables:
                 with TabPane(name.partition(":")[0]):
-                    yield _Records(records)
+                    yield _Records(records, self._short_ids)
         for problem in report.problems:
             yield Static(Text(printable(problem)), classes="problem")
         yield Footer()
@@ -80,6 +81,6 @@ class Heavy(Screen[None]):
 class _Records(RecordsTable):
     """A table that knows its records."""
 
-    def __init__(self, records: Sequence[Any]) -> None:
+    def __init__(self, records: Sequence[Any], short_ids: Mapping[str, str]) -> None:
         super().__init__()
-        self.records = records
+        self.records, self.short_ids = records, short_ids

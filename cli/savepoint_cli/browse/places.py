@@ -13,7 +13,7 @@ from textual.widgets import Tree
 from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from textual.widgets.tree import TreeNode
 
@@ -61,15 +61,20 @@ class PlacesTree(Tree[Place]):
     # Who chooses an operator wants to see it, and not that its tables go.
     auto_expand = var(False)
 
-    def fill(self, described: SavepointDescription, tables: Iterable[TableDescription]) -> None:
-        """Adds a node per operator, table and state."""
+    def fill(
+        self,
+        described: SavepointDescription,
+        tables: Iterable[TableDescription],
+        short_ids: Mapping[str, str],
+    ) -> None:
+        """Adds a node per operator, table and state; hashes are shown as the short ones."""
         by_operator: dict[str, list[TableDescription]] = {}
         for table in tables:
             by_operator.setdefault(_owner(described, table), []).append(table)
         for operator in described.operators:
             place = OperatorPlace(operator)
             size = operator.keyed_size + operator.operator_size
-            label = Text(printable(place.name))
+            label = Text(printable(short_ids.get(place.name, place.name)))
             if size:
                 label.append("  ").append(decimal(size), "dim")
             own = by_operator.get(place.name, [])

@@ -9,11 +9,11 @@ from rich.text import Text
 from textual.widgets import DataTable
 
 from savepoint_cli.browse.lines import cut
-from savepoint_cli.terminal.cells import person_field
+from savepoint_cli.terminal.cells import person_field, shortened
 from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 class RecordsTable(DataTable[Text]):
@@ -21,6 +21,7 @@ class RecordsTable(DataTable[Text]):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(cursor_type="row", zebra_stripes=True, **given)
+        self.short_ids: Mapping[str, str] = {}
 
     def show(self, names: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
         """Replaces what is there; the cursor goes to the first row."""
@@ -33,8 +34,11 @@ class RecordsTable(DataTable[Text]):
     def show_records(self, records: Sequence[Any]) -> None:
         """A row per record; columns of which no record says anything are left out."""
         cells = {
-            field.name: [cut(person_field(getattr(record, field.name))) for record in records]
+            field.name: [self._cell(field.name, record) for record in records]
             for field in (fields(records[0]) if records else ())
         }
         filled = {name: texts for name, texts in cells.items() if any(texts)}
         self.show((name.replace("_", " ") for name in filled), zip(*filled.values(), strict=True))
+
+    def _cell(self, name: str, record: Any) -> str:
+        return cut(shortened(person_field(getattr(record, name), name), self.short_ids))

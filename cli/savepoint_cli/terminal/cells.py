@@ -2,7 +2,7 @@
 
 | value     | people                        | programs                       | JSON         |
 |-----------|-------------------------------|--------------------------------|--------------|
-| number    | ``1,250,268.8125``            | ``1250268.8125``               | number       |
+| number    | ``1250268.8125``              | ``1250268.8125``               | number       |
 | bytes     | ``00ff (2 bytes)``            | ``00ff``                       | ``"00ff"``   |
 | struct    | ``{f0: 7, f1: Zoë}``          | JSON                           | object       |
 | map       | ``{EUR: 5}``                  | JSON, a list of pairs          | list of pairs|
@@ -13,12 +13,18 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from dataclasses import is_dataclass
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.printable import printable
+from savepoint_formats.printable import identifies, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _SHOWN_BYTES = 16
+_HASH = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 
 
 def person_cell(value: Any) -> str:
@@ -32,10 +38,9 @@ def _for_people(value: Any, *, is_nested: bool = True) -> str:
             return "null"
         case bool():
             return str(value).lower()
-        case int() | Decimal():
-            return f"{value:,}"
-        case float():
-            return f"{value:,}" if math.isfinite(value) else _plain(value)
+        case int() | float() | Decimal():
+            # Without separators, so that a key can be given to a command as it is shown.
+            return str(_plain(value))
         case bytes():
             return _bytes(value, has_length=not is_nested or len(value) > _SHOWN_BYTES)
         case dict():
@@ -98,21 +103,43 @@ def _text(value: Any) -> str:
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
-def person_field(value: Any) -> str:
-    """A field of a record as people see it; what says nothing is empty."""
+def person_field(value: Any, name: str = "") -> str:
+    """A field of a record as people see it; what says nothing is empty.
+
+    Args:
+        value: The value.
+        name: The field; numbers that identify something, and so are copied, have no separators.
+    """
     match value:
         case None | False:
             return ""
         case True:
             return "yes"
+        case tuple() if is_of_records(value):
+            return f"{len(value):,}"
         case tuple():
             return printable(", ".join(map(str, value)), keep="")
         case int():
-            return f"{value:,}"
+            return str(value) if identifies(name) else f"{value:,}"
         case float():
             return f"{value:.4g}"
         case _:
             return printable(str(value), keep="")
+
+
+def shortened(text: str, names: Mapping[str, str]) -> str:
+    """The text with shorter names for operators that are called by their hashes.
+
+    Args:
+        text: A text that is no data of the savepoint.
+        names: Hash -> what is shown instead of it.
+    """
+    return _HASH.sub(lambda match: names.get(match[0], match[0]), text)
+
+
+def is_of_records(value: Any) -> bool:
+    """Whether a field holds records, which have fields of their own."""
+    return isinstance(value, tuple) and any(map(is_dataclass, value))
 
 
 def plain_field(value: Any) -> str:

@@ -16,12 +16,19 @@ import click
 from rich import markup
 from rich.cells import cell_len
 
-from savepoint_cli.terminal.cells import person_cell, person_field, plain_cell, plain_field, to_json
+from savepoint_cli.terminal.cells import (
+    person_cell,
+    person_field,
+    plain_cell,
+    plain_field,
+    shortened,
+    to_json,
+)
 from savepoint_cli.terminal.folded_table import TextTable, folded, vertical
 from savepoint_formats.printable import json_printable, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 # Lines of a table besides its rows: a title, the heading, the rule, two notes, and one between.
 _FRAME_LINES = 6
@@ -53,6 +60,12 @@ class Output:
         self.format = output_format
         self.is_for_people = sys.stdout.isatty() or output_format is OutputFormat.VERTICAL
         self._is_whole = is_whole or not sys.stdout.isatty()
+        self._short: Mapping[str, str] = {}
+
+    def shorten(self, names: Mapping[str, str]) -> None:
+        """Shows shorter names to a person who has not asked for cells: here those of operators."""
+        if self.explains:
+            self._short = names
 
     def rows(self, title: str, records: Sequence[Any], whole: Sequence[str] = ()) -> None:
         """A table with a row per record, or a JSON line per record.
@@ -166,7 +179,7 @@ class Output:
             start = f"  {label:<{_LABEL_WIDTH}}"
             _echo_all(
                 textwrap.wrap(
-                    printable(text, keep=""),
+                    shortened(printable(text, keep=""), self._short),
                     max(width, 2 * len(start)),
                     initial_indent=start,
                     subsequent_indent=" " * len(start),
@@ -184,11 +197,17 @@ class Output:
         if not self.is_for_people:
             click.echo(f"# {printable(title)}")
 
+    def _field(self, name: str, value: Any) -> str:
+        """A field of a record as it is shown."""
+        if not self.is_for_people:
+            return plain_field(value)
+        return shortened(person_field(value, name), self._short)
+
     def _field_lines(self, record: Any) -> list[str]:
         """A line for each plain field that says something."""
-        field = person_field if self.is_for_people else plain_field
         cells = {
-            name.replace("_", " "): field(getattr(record, name)) for name in _plain_fields([record])
+            name.replace("_", " "): self._field(name, getattr(record, name))
+            for name in _plain_fields([record])
         }
         said = {label: cell for label, cell in cells.items() if cell}
         width = max(map(len, said), default=0)
@@ -220,13 +239,18 @@ class Output:
         if not records:
             click.echo(printable(f"{title}: none"))
             return
-        field = person_field if self.is_for_people else plain_field
         names = [
             name
             for name in _plain_fields(records)
-            if not self.is_for_people or any(field(getattr(record, name)) for record in records)
+            if not self.is_for_people
+            or any(self._field(name, getattr(record, name)) for record in records)
         ]
-        cells = [[field(getattr(record, name)) for name in names] for record in records[:share]]
+        cells = [
+            [self._field(name, getattr(record, name)) for name in names]
+            for record in records[:share]
+        ]
+        if self.explains and names[:1] == ["operator"]:
+            _leave_out_repeated(cells)
         numbers = (
             place
             for place, name in enumerate(names)
@@ -254,7 +278,7 @@ class Output:
             _echo_all(map(_csv_line, (table.names, *table.rows)))
             return
         if title and self.is_for_people:
-            _echo_styled(printable(title), bold=True)
+            _echo_styled(shortened(printable(title), self._short), bold=True)
         if self.format is OutputFormat.VERTICAL:
             _echo_all(vertical(table))
         elif self.is_for_people:
@@ -330,6 +354,13 @@ def _csv_line(cells: Sequence[str]) -> str:
         for cell in cells
     )
     return ",".join(quoted)
+
+
+def _leave_out_repeated(rows: list[list[str]]) -> None:
+    """Leaves the first cell of a row out if it is that of the row above: they are a group."""
+    above = ""
+    for row in rows:
+        row[0], above = "" if row[0] == above else row[0], row[0]
 
 
 def _plain_fields(records: Sequence[Any]) -> Iterable[str]:

@@ -48,7 +48,7 @@ def test_prints_csv() -> None:
 
 def test_prints_a_cell_per_line() -> None:
     _, printed, _ = run(CURRENCY, TOTALS, "--vertical", "-n", "1")
-    assert printed.splitlines()[1:] == ["key    -2,147,483,648", "total  758,887.21875"]
+    assert printed.splitlines()[1:] == ["key    -2147483648", "total  758887.21875"]
 
 
 def test_says_that_there_are_more_rows() -> None:

@@ -95,3 +95,53 @@ def test_the_prompt_answers_completes_and_remembers(tmp_path: Path) -> None:
         assert terminal.finish() == 0
     history = (tmp_path / "savepoint-state-processor" / "history").read_text()
     assert "+FROM summarize.keyed_state;" in history
+
+
+WINDOWS = SAMPLES / "windows-1.20.5-rocksdb-native"
+HASH = "1228afe0298b7812a54a8a47f0a2c61f"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("list",),
+        ("doctor", "--target", "2.2"),
+        ("stats", "--all"),
+        ("describe", "--all"),
+        ("key", "1"),
+        ("files",),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_terminal_shows_the_first_digits_of_hashes(words: tuple[str, ...]) -> None:
+    command, *options = words
+    with Terminal((command, WINDOWS, *options), columns=160) as terminal:
+        terminal.finish()
+    assert HASH[:8] in terminal.text
+    assert HASH not in terminal.text
+    with Terminal((command, WINDOWS, *options, "--vertical"), columns=160) as whole:
+        whole.finish()
+    assert HASH in whole.text
+
+
+@pytest.mark.parametrize("words", [("doctor", "--target", "2.2"), ("describe", "--all")])
+def test_rows_of_an_operator_are_a_group(words: tuple[str, ...]) -> None:
+    with Terminal((words[0], WINDOWS, *words[1:]), columns=160) as terminal:
+        terminal.finish()
+    lines = terminal.text.splitlines()
+    start = lines.index("States")
+    states = lines[start : lines.index("", start) if "" in lines[start:] else None]
+    (first,) = [place for place, line in enumerate(states) if line.startswith(HASH[:8])]
+    assert all(line.startswith(" " * 8) for line in states[first + 1 : first + 3])
+
+
+def test_keys_can_be_pasted_into_a_command() -> None:
+    query = "SELECT min(key), max(key) FROM summarize.keyed_state"
+    with Terminal(("query", CURRENCY, query)) as terminal:
+        assert terminal.finish() == 0
+    keys = terminal.text.splitlines()[2].split()
+    assert keys == ["-2147483648", "2147483647"]
+    for key in keys:
+        with Terminal(("key", CURRENCY, key)) as terminal:
+            assert terminal.finish() == 0
+        assert key in terminal.text.split()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 STATES = Sample("states-2.2.1-hashmap-canonical")
 OBJECTS = SAMPLES / "objects-2.2.1-hashmap-canonical"
+WINDOWS = SAMPLES / "windows-1.20.5-rocksdb-native"
 
 
 class Driver:
@@ -132,6 +133,31 @@ def test_operators_states_and_rows_by_page() -> None:
         assert browser.rows[0][1].startswith("2100-01-01")
 
     drive(STATES.open(), test)
+
+
+def test_an_operator_shows_its_states_line_by_line() -> None:
+    async def test(browser: Driver) -> None:
+        names = [row[0] for row in browser.rows]
+        assert not any("Description(" in cell for row in browser.rows for cell in row)
+        browser.table.focus()
+        browser.table.move_cursor(row=names.index("stateful"))
+        await browser.press("enter")
+        shown = "\n".join(browser.lines)
+        assert "Description(" not in shown
+        assert "  state: by_currency\n  kind: map\n" in shown
+
+    drive(STATES.open(), test)
+
+
+def test_hashes_are_short_and_times_are_times() -> None:
+    async def test(browser: Driver) -> None:
+        await browser.choose("1228afe0", "window_state")
+        assert browser.place == "1228afe0.window_state"
+        assert "2024-03-01 1" in browser.rows[0][1]
+        await browser.find("1")
+        assert "    start: 2024-03-01 10:00:00.000000Z" in browser.lines
+
+    drive(Savepoint.open(str(WINDOWS)), test)
 
 
 def test_a_row_shows_the_bytes_that_were_not_decoded_and_why() -> None:

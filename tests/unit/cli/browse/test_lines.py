@@ -34,7 +34,7 @@ def test_nested_values_lie_below_each_other() -> None:
     assert lines_of([("EUR", {"n": 1250, "tags": ["a", None]}), ("x", None)], data_type) == [
         (0, "v", "2 entries"),
         (1, "EUR", ""),
-        (2, "n", "1,250"),
+        (2, "n", "1250"),
         (2, "tags", "2 elements"),
         (3, "[0]", "a"),
         (3, "[1]", "null"),
