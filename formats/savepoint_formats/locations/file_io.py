@@ -140,7 +140,7 @@ class SnapshotDirectory:
         if size is None:
             raise SavepointNotFoundError(
                 f"{self.uri} has no {METADATA_FILE} file: it is no savepoint or checkpoint,"
-                f" or one that did not complete{self._hint()}"
+                " or one that did not complete"
             )
         if size > MAX_METADATA_SIZE:
             raise NotASavepointError(
@@ -149,17 +149,6 @@ class SnapshotDirectory:
             )
         file = StateFile(self.metadata_path, location=location, opened=opened)
         return file.read(0, MAX_METADATA_SIZE)
-
-    def _hint(self) -> str:
-        """Where a ``_metadata`` file is one level below, as in the folder of a job."""
-        with reading_errors(self.uri):
-            infos = self.location.filesystem.get_file_info(fs.FileSelector(self.location.path))
-        savepoints = [
-            info.base_name
-            for info in infos
-            if self._below(f"{info.base_name}/{METADATA_FILE}").file_size() is not None
-        ]
-        return f"; {', '.join(sorted(savepoints))} in it has one" if savepoints else ""
 
     def list_files(self) -> dict[str, int]:
         """Path below the directory -> size in bytes, of all files in it."""

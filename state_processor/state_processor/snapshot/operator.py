@@ -150,6 +150,14 @@ class Operator:
         message += did_you_mean(name, names)
         raise StateNotFoundError(message)
 
+    def without_table(self) -> StateNotFoundError:
+        """The error that a table is named by the operator alone; lists its tables."""
+        own = (*(table.name for table in self.tables), *self.unread_tables)
+        names = [f"{self.name}.{name}" for name in own]
+        return StateNotFoundError(
+            f"{self.name} is an operator, not a table; its tables: {', '.join(names) or 'none'}"
+        )
+
     def look_up(self, table: str, options: ReadOptions) -> TableScan:
         """How keys of one of its tables are looked up: a store is asked for few headers.
 

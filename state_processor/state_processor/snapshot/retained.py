@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections import Counter
+from collections import Counter, deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -47,6 +48,9 @@ _UNFINISHED = re.compile(r"chk-\d+|savepoint-[0-9a-f]{6}-[0-9a-f]{12}")
 _OF_JOB = re.compile(r"(chk)-\d+|(savepoint-[0-9a-f]{6})-[0-9a-f]{12}")
 
 _JOBS_DEPTH = 2
+
+_MOST_PLACES = 3
+_MOST_FOLDERS = 100
 
 DEPTH = 8
 """How many levels of directories are looked into."""
@@ -137,6 +141,30 @@ def newest_complete(path: str, rules: PathRules) -> tuple[RetainedSnapshot | Non
     return next((snapshot for snapshot in snapshots if snapshot.is_complete), None), len(snapshots)
 
 
+def first_places(path: str, rules: PathRules) -> list[str]:
+    """Paths of a few snapshots below a directory, the uppermost; looks at few folders.
+
+    None if the directory itself is a snapshot that did not complete.
+    """
+    directory = _Directory.of(path, rules)
+    folders, places = deque([""]), list[str]()
+    for _ in range(_MOST_FOLDERS):
+        if not folders or len(places) == _MOST_PLACES:
+            break
+        below = folders.popleft()
+        with suppress(SavepointError):
+            inner = directory.folders(below)
+            if not below and directory.is_snapshot(below):
+                break
+            if directory.is_snapshot(below):
+                places.append(directory.uri_of(below))
+            else:
+                folders.extend(
+                    folder for folder in inner if posixpath.basename(folder) not in _SHARED
+                )
+    return places
+
+
 def _newest_first(snapshots: Sequence[RetainedSnapshot]) -> tuple[RetainedSnapshot, ...]:
     newest: dict[str, tuple[str, int]] = {}
     for snapshot in snapshots:
@@ -187,21 +215,25 @@ class _Directory:
 
     def _places(self, below: str, depth: int) -> Iterator[str]:
         """Where snapshots are, completed or not, as paths below the directory."""
-        folders = self._folders(below, recursive=False)
-        name = posixpath.basename(below or self.location.path)
-        is_snapshot = self._path(below, METADATA_FILE) in self.sizes
-        if is_snapshot or _UNFINISHED.fullmatch(name):
+        folders = self.folders(below)
+        if self.is_snapshot(below):
             for folder in folders:
-                self._folders(folder, recursive=True)
+                self.folders(folder, recursive=True)
             yield below
             return
         for folder in folders:
             if posixpath.basename(folder) in _SHARED:
-                self._folders(folder, recursive=True)
+                self.folders(folder, recursive=True)
             elif depth > 0:
                 yield from self._places(folder, depth - 1)
 
-    def _folders(self, below: str, *, recursive: bool) -> list[str]:
+    def is_snapshot(self, below: str) -> bool:
+        """Whether a folder whose files were noted is a snapshot, completed or not."""
+        name = posixpath.basename(below or self.location.path)
+        is_completed = self._path(below, METADATA_FILE) in self.sizes
+        return is_completed or _UNFINISHED.fullmatch(name) is not None
+
+    def folders(self, below: str, *, recursive: bool = False) -> list[str]:
         """The folders in a folder; notes its files."""
         selector = fs.FileSelector(self._path(below), allow_not_found=True, recursive=recursive)
         with reading_errors(self.uri):
@@ -219,7 +251,8 @@ class _Directory:
     def _path(self, *below: str) -> str:
         return posixpath.join(self.location.path, *filter(None, below))
 
-    def _uri(self, below: str) -> str:
+    def uri_of(self, below: str) -> str:
+        """The path of a folder, as the user calls the directory."""
         if not below:
             return self.uri
         if is_local(self.uri):
@@ -228,7 +261,7 @@ class _Directory:
         return f"{base.rstrip('/')}/{below}{mark}{options}"
 
     def _snapshot(self, below: str, own_size: int) -> RetainedSnapshot:
-        path = self._uri(below)
+        path = self.uri_of(below)
         written = self.times.get(self._path(below, METADATA_FILE))
         if written is None:
             problem = f"no {METADATA_FILE}: it was not completed, or is under way"

@@ -24,7 +24,7 @@ from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.location import path_text
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.metadata import CheckpointMetadata, MetadataVersion
-from savepoint_formats.printable import html_table
+from savepoint_formats.printable import did_you_mean, html_table
 from savepoint_formats.scan.read_options import ReadOptions, ScanArguments
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from state_processor.snapshot.description import (
@@ -37,7 +37,7 @@ from state_processor.snapshot.description import (
 from state_processor.snapshot.key_types import key_serializers
 from state_processor.snapshot.operator import Operator
 from state_processor.snapshot.operator_names import id_called, short_ids
-from state_processor.snapshot.retained import newest_complete
+from state_processor.snapshot.retained import first_places, newest_complete
 from state_processor.snapshot.sql_tables import SqlTables
 from state_processor.types.listed_options import lists
 
@@ -120,10 +120,17 @@ class Snapshot:
         directory = SnapshotDirectory.of(path, rules)
         try:
             data = directory.read_metadata()
-        except SavepointNotFoundError:
+        except SavepointNotFoundError as error:
             newest, count = newest_complete(path, rules)
             if newest is None:
-                raise
+                places = first_places(path, rules)
+                if not places:
+                    raise
+                message = (
+                    f"{error}; below it lie, for instance, {', '.join(places)}: name one of them,"
+                    " or list all by savepoint snapshots"
+                )
+                raise SavepointNotFoundError(message) from None
             message = f"{path}: {newest.path} is read, the newest complete snapshot of {count}"
             warnings.warn(message, NewestSnapshotWarning, stacklevel=2)
             path = newest.path
@@ -260,6 +267,8 @@ class Snapshot:
         for dot in filter(None, reversed(dots)):
             with suppress(OperatorNotFoundError):
                 return self.operator(name[:dot]), name[dot + 1 :]
+        with suppress(OperatorNotFoundError):
+            raise self.operator(name).without_table()
         raise OperatorNotFoundError.among(self.path, name.partition(".")[0], self._names())
 
     @lists(ScanArguments)
@@ -316,11 +325,14 @@ def _names_by_id(metadata: CheckpointMetadata, uids: Iterable[str], path: str) -
         raise TypeError(f"uids is {uids!r}, expected a list: uids=[{uids!r}]")
     given = {OperatorId.from_uid(uid): uid for uid in uids}
     known = {record.operator_id for record in metadata.operators}
-    if unknown := [repr(uid) for operator_id, uid in given.items() if operator_id not in known]:
+    if unknown := [uid for operator_id, uid in given.items() if operator_id not in known]:
         names = sorted(
             record.uid or given.get(record.operator_id) or str(record.operator_id)
             for record in metadata.operators
         )
-        message = f"{path} has no operator {', '.join(unknown)}; it has: {', '.join(names)}"
+        message = (
+            f"{path} has no operator {', '.join(map(repr, unknown))}; it has: {', '.join(names)}"
+            f"{''.join(did_you_mean(uid, names) for uid in unknown)}"
+        )
         warnings.warn(message, UnknownUidWarning, stacklevel=3)
     return {operator_id: uid for operator_id, uid in given.items() if operator_id in known}

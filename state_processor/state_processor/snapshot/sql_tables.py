@@ -138,6 +138,11 @@ class SqlTables:
         meant = ids_beginning(database, self._uids)
         if len(meant) > 1 and self.database(database) is None:
             return AmbiguousOperatorError.among(self._operators[0].directory.uri, database, meant)
+        if database == name and (known_as := self.database(name)):
+            own = sorted(table.sql for table in self.of_database(known_as))
+            return TableNotFoundError(
+                f"{name} is an operator, not a table; its tables: {', '.join(own) or 'none'}"
+            )
         known = sorted(table.sql for table in self)
         return TableNotFoundError(
             f"there is no table {name}; there are: {', '.join(known) or 'none'}"
