@@ -19,6 +19,7 @@ from savepoint_cli.inspect import (
     undescribed_subclasses_option,
 )
 from savepoint_cli.read import times_option
+from savepoint_cli.terminal.help import Command, command
 from savepoint_cli.terminal.output import output_option
 from savepoint_formats.new_snapshot.whole_file import whole_file
 from savepoint_formats.printable import printable
@@ -73,7 +74,7 @@ at_option = click.option(
 )
 
 
-@click.command()
+@command()
 @inspection
 @click.argument("table", required=False, shell_complete=completion.tables)
 @at_option
@@ -81,12 +82,14 @@ at_option = click.option(
     "--ttl",
     "ttl",
     multiple=True,
-    metavar="STATE=TIME",
+    metavar="STATE=DURATION",
     callback=_lives,
+    shell_complete=completion.followed("=", completion.states),
     help="How long values of a state live, as sessions=7d; no savepoint knows it. Repeatable.",
 )
 @click.option(
     "--top",
+    metavar="COUNT",
     type=click.IntRange(min=0),
     default=10,
     show_default=True,
@@ -96,8 +99,9 @@ at_option = click.option(
 @click.option(
     "--html",
     "html_file",
+    metavar="OUT",
     type=click.Path(dir_okay=False, writable=True),
-    help="Write a page with plots to this file, which needs no network; it is replaced.",
+    help="Write a page with plots to the file OUT, which needs no network; it is replaced.",
 )
 @work_options
 def stats(
@@ -133,7 +137,7 @@ def stats(
         click.get_current_context().exit(1)
 
 
-class _KeyCommand(click.Command):
+class _KeyCommand(Command):
     """A command with an argument that may be a negative number, which is no option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -144,7 +148,12 @@ class _KeyCommand(click.Command):
 @click.command(cls=_KeyCommand)
 @inspection
 @click.argument("key")
-@click.option("--operator", metavar="UID", help="Look into this operator only, by its uid or hash.")
+@click.option(
+    "--operator",
+    metavar="OPERATOR",
+    shell_complete=completion.operators,
+    help="Look into this operator only, by its uid or hash.",
+)
 @times_option
 @undescribed_subclasses_option
 def key(
@@ -177,8 +186,8 @@ def key(
         click.get_current_context().exit(NOT_FOUND)
 
 
-@click.command()
-@click.argument("directory")
+@command()
+@click.argument("directory", shell_complete=completion.paths)
 @allow_path_option
 @strict_paths_option
 @output_option
@@ -199,10 +208,10 @@ def snapshots(
         click.get_current_context().exit(NOT_FOUND)
 
 
-@click.command()
+@command()
 @inspection
 @click.argument("table", shell_complete=completion.tables)
-@click.option("--key", required=True, help="The key, as savepoint key takes it.")
+@click.option("--key", metavar="KEY", required=True, help="The key, as savepoint key takes it.")
 @click.option("--changes", is_flag=True, help="Show only snapshots where the rows have changed.")
 @times_option
 @undescribed_subclasses_option

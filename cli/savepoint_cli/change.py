@@ -15,6 +15,7 @@ from savepoint_cli import completion
 from savepoint_cli.inspect import inspection, open_savepoint, undescribed_subclasses_option
 from savepoint_cli.local import usage_errors
 from savepoint_cli.modify import destination, write_savepoint
+from savepoint_cli.terminal.help import command, common_option
 from savepoint_formats.printable import printable
 from state_processor import local_session
 
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
 
     Change = Callable[[SavepointWriter], SavepointWriter]
 
-_operator = click.argument("operator", shell_complete=completion.uids)
-_state = click.argument("state")
-_nanoseconds = click.option(
+_operator = click.argument("operator", shell_complete=completion.operators)
+_state = click.argument("state", shell_complete=completion.states)
+_nanoseconds = common_option(
     "--nanoseconds",
     type=click.Choice(["refuse", "struct", "text"]),
     default="refuse",
@@ -39,10 +40,10 @@ _nanoseconds = click.option(
 )
 
 
-@click.command()
+@command()
 @inspection
 @_operator
-@click.argument("old")
+@click.argument("old", shell_complete=completion.states)
 @click.argument("new")
 @destination
 def rename_state(output: Output, operator: str, old: str, new: str, **options: Any) -> None:
@@ -57,16 +58,17 @@ def rename_state(output: Output, operator: str, old: str, new: str, **options: A
     changed.write(changed.writer.rename_state(operator, old, new))
 
 
-@click.command()
+@command()
 @inspection
 @click.argument("old")
 @click.argument("new")
-@destination
 @click.option(
     "--operator",
-    shell_complete=completion.uids,
+    metavar="OPERATOR",
+    shell_complete=completion.operators,
     help="Only in this operator, by its uid or the hash of it; in all by default.",
 )
+@destination
 def rename_class(
     output: Output,
     old: str,
@@ -87,7 +89,7 @@ def rename_class(
     changed.write(changed.writer.rename_class(old, new, uid=operator))
 
 
-@click.command()
+@command()
 @inspection
 @_operator
 @_state
@@ -127,18 +129,18 @@ def rename_field(
     )
 
 
-@click.command()
+@command()
 @inspection
 @_operator
 @_state
 @click.argument("field")
 @click.argument("field_type", metavar="TYPE")
-@destination
 @click.option(
     "--value",
     metavar="SQL",
     help="What the field holds, an expression over the columns of the state's table; or null.",
 )
+@destination
 @_nanoseconds
 @undescribed_subclasses_option
 def add_field(
@@ -180,7 +182,7 @@ def add_field(
         changed.by_spark(operator, state, change)
 
 
-@click.command()
+@command()
 @inspection
 @_operator
 @_state
@@ -216,7 +218,7 @@ def drop_field(
     )
 
 
-@click.command()
+@command()
 @inspection
 @_operator
 @_state
@@ -255,11 +257,10 @@ def widen_field(
     )
 
 
-@click.command()
+@command()
 @inspection
 @_operator
 @_state
-@destination
 @click.option(
     "--set",
     "expression",
@@ -268,6 +269,7 @@ def widen_field(
     help="The new value, an expression over the columns of the state's table.",
 )
 @click.option("--where", metavar="SQL", help="Which rows it is for; all by default.")
+@destination
 @_nanoseconds
 @undescribed_subclasses_option
 def update_state(
@@ -303,16 +305,16 @@ def update_state(
     )
 
 
-@click.command()
+@command()
 @inspection
 @_operator
-@destination
 @click.option(
     "--where",
     metavar="SQL",
     required=True,
     help="Which keys: those with a row that fits, in any table that has the columns.",
 )
+@destination
 @undescribed_subclasses_option
 def delete_keys(
     output: Output,

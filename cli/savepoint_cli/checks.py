@@ -14,6 +14,7 @@ import click
 from savepoint_cli import completion
 from savepoint_cli.engine import opened_for, work_options
 from savepoint_cli.inspect import inspection, open_savepoint
+from savepoint_cli.terminal.help import command
 from savepoint_cli.terminal.output import OutputFormat
 from savepoint_formats.errors import DamagedError, UnknownUidWarning
 from state_processor import checks
@@ -29,7 +30,7 @@ DAMAGED = 1
 DIFFERENT = 3
 
 
-@click.command()
+@command()
 @inspection
 @click.option(
     "--quick/--deep",
@@ -68,13 +69,14 @@ class DiffPage:
     tables: tuple[TableChanges, ...]
 
 
-@click.command()
+@command()
 @inspection
-@click.argument("other")
+@click.argument("other", shell_complete=completion.paths)
 @click.argument("table", required=False, shell_complete=completion.tables)
 @click.option(
     "-n",
     "--rows",
+    metavar="COUNT",
     type=click.IntRange(min=0),
     default=5,
     show_default=True,

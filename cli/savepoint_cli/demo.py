@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from savepoint_cli.terminal.help import command
 from savepoint_formats.errors import SavepointExistsError
 from savepoint_formats.new_snapshot.new_file import writing_errors
 
@@ -34,10 +35,12 @@ def sample() -> Path:
     )
 
 
-@click.command()
-@click.argument("folder", default="savepoint-demo", type=click.Path(file_okay=False))
+@command()
+@click.argument(
+    "folder", metavar="[OUT]", default="savepoint-demo", type=click.Path(file_okay=False)
+)
 def demo(folder: str) -> None:
-    """Copy a small savepoint to FOLDER, and walk through the commands.
+    """Copy a small savepoint to OUT, and walk through the commands.
 
     It is of a job that sums payments by account, and was written by Flink 2.2.
 

@@ -39,7 +39,10 @@ def spark_options(command: Callable[..., None]) -> Callable[..., None]:
             help="Of Spark: a setting, as spark.driver.memory=4g. Repeatable.",
         ),
         click.option(
-            "--master", default="local[*]", help="Of Spark: where it runs. This machine if not."
+            "--master",
+            metavar="URL",
+            default="local[*]",
+            help="Of Spark: where it runs. This machine if not.",
         ),
     ):
         command = decorate(command)

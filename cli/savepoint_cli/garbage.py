@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from savepoint_cli import completion
+from savepoint_cli.terminal.help import command
 from savepoint_cli.terminal.output import output_option
 from state_processor import Garbage
 from state_processor.types.flink_units import milliseconds
@@ -29,9 +31,9 @@ def _duration(
         raise click.BadParameter(str(error)) from error
 
 
-@click.command()
+@command()
 @output_option
-@click.argument("directory")
+@click.argument("directory", shell_complete=completion.paths)
 @click.option("--delete", "is_deleting", is_flag=True, help="Remove them; needs --older-than.")
 @click.option(
     "--older-than",
@@ -42,7 +44,8 @@ def _duration(
 @click.option(
     "--also",
     multiple=True,
-    metavar="DIR",
+    metavar="DIRECTORY",
+    shell_complete=completion.paths,
     help="A directory elsewhere whose snapshots may need files below this one. Repeatable.",
 )
 def gc(

@@ -12,6 +12,7 @@ import click
 import state_processor
 from savepoint_cli import completion
 from savepoint_cli.terminal import progress
+from savepoint_cli.terminal.help import command, common_option
 from savepoint_cli.terminal.output import Output, output_option
 from state_processor import Savepoint
 
@@ -56,19 +57,21 @@ def _key_types(
     for pair in given:
         uid, equals, text = pair.rpartition("=")
         if not (uid and equals and text):
-            raise click.BadParameter(f"{pair!r}, expected a uid and a type, as summarize=STRING")
+            raise click.BadParameter(
+                f"{pair!r}, expected an operator and a type, as summarize=STRING"
+            )
         texts[uid] = text
     return texts
 
 
-allow_path_option = click.option(
+allow_path_option = common_option(
     "--allow-path",
     "allow_paths",
     multiple=True,
     metavar="PREFIX",
     help="A directory or URI of another store, where files may lie. Repeatable.",
 )
-strict_paths_option = click.option(
+strict_paths_option = common_option(
     "--strict-paths",
     is_flag=True,
     help="Follow nothing out of the savepoint's own directories, unless it is allowed.",
@@ -86,31 +89,33 @@ def inspection(command: Callable[..., None]) -> Callable[..., None]:
 def opening(command: Callable[..., None]) -> Callable[..., None]:
     """The argument and the options that say which savepoint, and how it is opened."""
     for decorate in (
-        click.option(
+        common_option(
             "--uids-file",
             "listed_uids",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
             callback=_uids,
             help="A file with a uid per line, as if each were given by --uid.",
         ),
-        click.option(
+        common_option(
             "--uid",
             "uids",
             multiple=True,
+            metavar="UID",
             help="The uid of an operator, to be shown instead of its hash. Repeatable.",
         ),
         strict_paths_option,
         allow_path_option,
-        click.option(
+        common_option(
             "--key-type",
             "key_types",
             multiple=True,
-            metavar="UID=TYPE",
+            metavar="OPERATOR=TYPE",
             callback=_key_types,
+            shell_complete=completion.followed("=", completion.operators),
             help="The type of an operator's keys, where no file tells it, such as"
             " orders='TUPLE<STRING, LONG>'. Repeatable.",
         ),
-        click.option(
+        common_option(
             "--classes",
             "--kryo-classes",
             "kryo_classes",
@@ -134,7 +139,17 @@ def _patient(command: Callable[..., None]) -> Callable[..., None]:
     return patient
 
 
-nanoseconds_option = click.option(
+columns_option = click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="COLUMN",
+    shell_complete=completion.columns,
+    help="Only this column. Repeatable.",
+)
+
+
+nanoseconds_option = common_option(
     "--nanoseconds",
     type=click.Choice(["refuse", "struct", "text", "truncate"]),
     default="refuse",
@@ -143,7 +158,7 @@ nanoseconds_option = click.option(
 )
 
 
-undescribed_subclasses_option = click.option(
+undescribed_subclasses_option = common_option(
     "--undescribed-subclasses",
     type=click.Choice(["refuse", "bytes"]),
     default="refuse",
@@ -177,7 +192,7 @@ def open_savepoint(
     return savepoint
 
 
-@click.command()
+@command()
 @inspection
 def describe(output: Output, path: str, **uids: Any) -> None:
     """Show what is in the savepoint at PATH: its format, its operators, their states.
@@ -225,7 +240,7 @@ def _digest(operators: Sequence[OperatorDescription]) -> tuple[str, Sequence[_Op
     return f"Operators with state ({len(lines)} of {len(operators)})", lines
 
 
-@click.command("list")
+@command("list")
 @inspection
 def list_tables(output: Output, path: str, **uids: Any) -> None:
     """List the tables of the savepoint at PATH.
@@ -236,14 +251,17 @@ def list_tables(output: Output, path: str, **uids: Any) -> None:
     output.rows(f"Tables of {path}", open_savepoint(path, **uids).tables(), whole=["sql"])
 
 
-@click.command()
+@command()
 @inspection
 @click.argument("table", required=False, shell_complete=completion.tables)
 @click.option(
+    "--format",
     "--as",
     "form",
+    metavar="FORMAT",
     type=click.Choice(["ddl", "avro", "json-schema", "pyflink", "spark"]),
-    help="Print the schema of TABLE to copy: a CREATE TABLE of Flink, descriptors of PyFlink...",
+    help="Print the schema of TABLE to copy, as ddl (CREATE TABLE of Flink), avro, json-schema,"
+    " pyflink (descriptors) or spark.",
 )
 def schema(
     output: Output, path: str, table: str | None, form: SchemaForm | None, **uids: Any
@@ -252,18 +270,18 @@ def schema(
 
     \b
     savepoint schema s3://jobs/orders/savepoint-1a2b summarize.keyed_state --uid summarize
-    savepoint schema s3://jobs/orders/savepoint-1a2b summarize.keyed_state --as ddl
+    savepoint schema s3://jobs/orders/savepoint-1a2b summarize.keyed_state --format ddl
     """
     if form is not None:
         if table is None:
-            raise click.UsageError("--as is about one table: name it")
+            raise click.UsageError("--format is about one table: name it")
         text = state_processor.schema_text(open_savepoint(path, **uids), table, form)
         output.text({"table": table, "form": form}, text)
         return
     output.rows(f"Columns of {table or path}", open_savepoint(path, **uids).schema(table))
 
 
-@click.command()
+@command()
 @inspection
 def files(output: Output, path: str, **uids: Any) -> None:
     """List every file of the savepoint at PATH, who refers to it, and what is missing.

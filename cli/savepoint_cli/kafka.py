@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from savepoint_cli import completion
 from savepoint_cli.inspect import inspection, open_savepoint, utf8_text
 from savepoint_cli.local import usage_errors
 from savepoint_cli.modify import write_savepoint
+from savepoint_cli.terminal.help import command
 
 if TYPE_CHECKING:
     from savepoint_cli.terminal.output import Output
 
 
-@click.command()
+@command()
 @inspection
 @click.option(
     "--set-offsets",
@@ -25,9 +27,19 @@ if TYPE_CHECKING:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A CSV file with the columns topic, partition, offset. Needs --out.",
 )
-@click.option("--out", help="Where the savepoint is written that starts at these offsets.")
-@click.option("--operator", help="With --set-offsets: the only source to change, by uid or hash.")
-@click.option("--overwrite", is_flag=True, help="Replace a savepoint that lies at --out.")
+@click.option(
+    "--out",
+    metavar="OUT",
+    shell_complete=completion.paths,
+    help="Where the savepoint is written that starts at these offsets.",
+)
+@click.option(
+    "--operator",
+    metavar="OPERATOR",
+    shell_complete=completion.operators,
+    help="With --set-offsets: the only source to change, by uid or hash.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace a savepoint that lies at OUT.")
 @click.option(
     "--dry-run",
     is_flag=True,

@@ -10,6 +10,7 @@ import click
 from savepoint_cli import completion
 from savepoint_cli.inspect import inspection, open_savepoint
 from savepoint_cli.modify import destination, write_savepoint
+from savepoint_cli.terminal.help import command
 from savepoint_formats.errors import SavepointError
 
 if TYPE_CHECKING:
@@ -44,20 +45,26 @@ def usage_errors() -> Iterator[None]:
 def merge_option(text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The option that says how instances of local state become one value."""
     return click.option(
-        "--merge", multiple=True, metavar="STATE=RULE", callback=_rules, help=f"{text} Repeatable."
+        "--merge",
+        multiple=True,
+        metavar="STATE=RULE",
+        callback=_rules,
+        shell_complete=completion.followed("=", completion.states),
+        help=f"{text} Repeatable.",
     )
 
 
-@click.command()
+@command()
 @inspection
-@destination
 @click.option(
     "--operator",
+    metavar="OPERATOR",
     required=True,
-    shell_complete=completion.uids,
+    shell_complete=completion.operators,
     help="The operator, by its uid or the hash of it.",
 )
 @merge_option("How a state's instances become one value: sum, min, max or concat.")
+@destination
 def merge_local(
     output: Output,
     path: str,

@@ -13,6 +13,7 @@ import click
 from savepoint_cli import completion
 from savepoint_cli.inspect import inspection, open_savepoint
 from savepoint_cli.terminal import progress
+from savepoint_cli.terminal.help import command
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from state_processor import local_session
@@ -39,7 +40,7 @@ def destination(command: Callable[..., None]) -> Callable[..., None]:
             " has room, and whether files that are only copied are whole.",
         ),
         click.option("--overwrite", is_flag=True, help="Replace a savepoint that lies at OUT."),
-        click.argument("out"),
+        click.argument("out", shell_complete=completion.paths),
     ):
         command = decorate(command)
     return command
@@ -63,7 +64,7 @@ def write_savepoint(
     output.page(written, ("Operators", written.operators))
 
 
-@click.command()
+@command()
 @inspection
 @destination
 def copy(output: Output, path: str, out: str, overwrite: bool, dry_run: bool, **uids: Any) -> None:
@@ -79,9 +80,9 @@ def copy(output: Output, path: str, out: str, overwrite: bool, dry_run: bool, **
     write_savepoint(output, savepoint.writer(), out, overwrite=overwrite, dry_run=dry_run)
 
 
-@click.command()
+@command()
 @inspection
-@click.argument("old", shell_complete=completion.uids)
+@click.argument("old", shell_complete=completion.operators)
 @click.argument("new")
 @destination
 def rename_operator(
@@ -105,9 +106,9 @@ def rename_operator(
     write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
 
 
-@click.command()
+@command()
 @inspection
-@click.argument("operator", shell_complete=completion.uids)
+@click.argument("operator", shell_complete=completion.operators)
 @destination
 def remove_operator(
     output: Output,
@@ -129,10 +130,10 @@ def remove_operator(
     write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
 
 
-@click.command()
+@command()
 @inspection
-@click.argument("operator", shell_complete=completion.uids)
-@click.argument("state")
+@click.argument("operator", shell_complete=completion.operators)
+@click.argument("state", shell_complete=completion.states)
 @destination
 def remove_state(
     output: Output,
@@ -156,26 +157,29 @@ def remove_state(
     write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
 
 
-@click.command()
+@command()
 @inspection
-@destination
 @click.option(
     "--max-parallelism",
+    metavar="COUNT",
     type=click.IntRange(1, MAX_PARALLELISM),
     help="The new number of key groups; as before by default.",
 )
 @click.option(
     "--parallelism",
+    metavar="COUNT",
     type=click.IntRange(1, MAX_PARALLELISM),
     help="The new number of subtasks; as before by default.",
 )
 @click.option(
     "--hash-codes",
     multiple=True,
-    metavar="UID=SHAPE",
+    metavar="OPERATOR=SHAPE",
+    shell_complete=completion.followed("=", completion.operators),
     help="How keys are hashed whose class has a hashCode of its own, such as"
     " 'orders=Objects.hash(id, name)'; inferred by default. Repeatable.",
 )
+@destination
 def rescale(
     output: Output,
     path: str,
@@ -211,16 +215,19 @@ def rescale(
     write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
 
 
-@click.command()
+@command()
 @inspection
-@destination
 @click.option(
+    "--format",
     "--to",
+    "to",
+    metavar="FORMAT",
     type=click.Choice(["canonical"]),
     default="canonical",
     show_default=True,
-    help="The format. Canonical is what the backends of the heap and of RocksDB restore.",
+    help="The format of OUT: canonical, which the backends of the heap and of RocksDB restore.",
 )
+@destination
 def convert(
     output: Output,
     path: str,
@@ -243,7 +250,7 @@ def convert(
     write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
 
 
-@click.command()
+@command()
 @inspection
 @click.option(
     "--jar",
@@ -285,9 +292,8 @@ def classes(
     output.text({}, class_descriptions_text(savepoint.kryo.classes, unknown, reason))
 
 
-@click.command()
+@command()
 @inspection
-@destination
 @click.option(
     "--target",
     type=click.Choice(get_args(FlinkRelease)),
@@ -299,6 +305,7 @@ def classes(
     "--skip-state",
     multiple=True,
     metavar="OPERATOR/STATE",
+    shell_complete=completion.operator_states,
     help="A state that is left out. Repeatable.",
 )
 @click.option(
@@ -308,6 +315,7 @@ def classes(
     metavar="OLD=NEW",
     help="A class that has another name in the job of Flink 2.x. Repeatable.",
 )
+@destination
 def migrate(
     output: Output,
     path: str,
@@ -353,5 +361,5 @@ def _renamed(option: str) -> tuple[str, str]:
 def _hash_code(option: str) -> tuple[str, str]:
     uid, is_given, shape = option.rpartition("=")
     if not is_given:
-        raise click.UsageError(f"--hash-codes {option}: expected UID=SHAPE")
+        raise click.UsageError(f"--hash-codes {option}: expected OPERATOR=SHAPE")
     return uid, shape.strip()

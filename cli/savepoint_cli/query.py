@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from savepoint_cli import completion
 from savepoint_cli.engine import spark_options, started_session
 from savepoint_cli.inspect import (
     inspection,
@@ -22,6 +23,7 @@ from savepoint_cli.inspect import (
 from savepoint_cli.local import usage_errors
 from savepoint_cli.read import row_limit, times_option
 from savepoint_cli.terminal import progress
+from savepoint_cli.terminal.help import command
 from savepoint_formats.scan.read_options import ReadOptions
 from state_processor import Savepoint, files
 from state_processor import sql as embedded_sql
@@ -57,25 +59,18 @@ def _file(
     return given, form
 
 
-@click.command()
+@command()
 @inspection
 @click.argument("sql", required=False)
 @click.option(
-    "--engine",
-    type=click.Choice(["duckdb", "spark"]),
-    default="duckdb",
-    show_default=True,
-    help="What runs the query: DuckDB in this process, or Spark.",
-)
-@spark_options
-@click.option(
     "-o",
     "--out",
-    metavar="FILE",
+    metavar="OUT",
     callback=_file,
-    help="Write all rows to a .parquet, .csv or .json (lines) file. Spark also writes to DIRECTORY/.",
+    shell_complete=completion.paths,
+    help="Write all rows to OUT, a .parquet, .csv or .json (lines) file; Spark also to a directory/.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace a file that lies there.")
+@click.option("--overwrite", is_flag=True, help="Replace a file that lies at OUT.")
 @click.option("--allow-files", is_flag=True, help="Of DuckDB: let SQL read files of this machine.")
 @click.option(
     "--memory-limit",
@@ -86,6 +81,14 @@ def _file(
 )
 @row_limit(100)
 @times_option
+@click.option(
+    "--engine",
+    type=click.Choice(["duckdb", "spark"]),
+    default="duckdb",
+    show_default=True,
+    help="What runs the query: DuckDB in this process, or Spark.",
+)
+@spark_options
 @nanoseconds_option
 @undescribed_subclasses_option
 def query(output: Output, path: str, sql: str | None, **options: Any) -> None:
@@ -93,7 +96,7 @@ def query(output: Output, path: str, sql: str | None, **options: Any) -> None:
 
     SQL may come by stdin, too.
 
-    A table is called <uid>.<table>; what is no letter, digit or _ in a name becomes _, or the name
+    A table is called <operator>.<table>; what is no letter, digit or _ in a name becomes _, or the name
     is in double quotes as it is. "savepoint list" shows the names. Only what the query needs is
     read: its tables, their columns, the key groups of key = ... and key IN (...).
 
@@ -103,7 +106,7 @@ def query(output: Output, path: str, sql: str | None, **options: Any) -> None:
     """
     run_options = {name: options.pop(name) for name in _OF_THE_RUN}
     if run_options["engine"] != "spark" and (run_options["out"] or (None,))[-1] == _DIRECTORY:
-        raise click.UsageError("-o DIRECTORY/ is written by --engine spark; DuckDB writes one file")
+        raise click.UsageError("-o directory/ is written by --engine spark; DuckDB writes one file")
     if run_options["engine"] == "spark" and run_options["allow_files"]:
         raise click.UsageError("--allow-files is for DuckDB; SQL of Spark may read any file")
     opened = open_savepoint(path, **options)

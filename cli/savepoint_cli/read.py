@@ -10,12 +10,14 @@ import click
 
 from savepoint_cli import completion
 from savepoint_cli.inspect import (
+    columns_option,
     inspection,
     open_savepoint,
     opening,
     undescribed_subclasses_option,
 )
 from savepoint_cli.local import merge_option, usage_errors
+from savepoint_cli.terminal.help import command
 from savepoint_formats.errors import MissingPackageError
 from state_processor.reading.rows import first_rows
 
@@ -31,6 +33,7 @@ def row_limit(default: int) -> Callable[[Callable[..., None]], Callable[..., Non
     return click.option(
         "-n",
         "--rows",
+        metavar="COUNT",
         type=click.IntRange(min=0),
         default=default,
         show_default=True,
@@ -52,13 +55,17 @@ times_option = click.option(
 )
 
 
-@click.command()
+@command()
 @inspection
 @click.argument("table", shell_complete=completion.tables)
 @row_limit(20)
-@click.option("--key", "keys", multiple=True, help="Only the row of this key. Repeatable.")
-@click.option("--where", help="A condition in SQL, e.g. \"total > 100 AND key LIKE 'a%'\".")
-@click.option("--column", "columns", multiple=True, help="Only this column. Repeatable.")
+@click.option(
+    "--key", "keys", metavar="KEY", multiple=True, help="Only the row of this key. Repeatable."
+)
+@click.option(
+    "--where", metavar="SQL", help="A condition in SQL, e.g. \"total > 100 AND key LIKE 'a%'\"."
+)
+@columns_option
 @merge_option("Of local state: make one value of a state's instances by sum, min, max or concat.")
 @click.option("--with-times", is_flag=True, help="Show the last access of values with TTL.")
 @times_option
@@ -95,7 +102,7 @@ def show(
     output.values(f"Rows of {table}", names, first_rows(scan, rows, where, times))
 
 
-@click.command()
+@command()
 @opening
 def browse(path: str, **uids: Any) -> None:
     """Browse the savepoint at PATH on the terminal: operators, states, keys, what is heavy.

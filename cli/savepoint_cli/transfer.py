@@ -9,6 +9,7 @@ import click
 
 from savepoint_cli import completion
 from savepoint_cli.inspect import (
+    columns_option,
     inspection,
     nanoseconds_option,
     open_savepoint,
@@ -17,6 +18,7 @@ from savepoint_cli.inspect import (
 from savepoint_cli.local import usage_errors
 from savepoint_cli.modify import destination, write_savepoint
 from savepoint_cli.terminal import progress
+from savepoint_cli.terminal.help import command
 from savepoint_cli.terminal.output import output_option
 from state_processor import files, local_session
 
@@ -25,15 +27,26 @@ if TYPE_CHECKING:
 
 _READ_OPTIONS = ("with_key_group", "with_times", "nanoseconds", "undescribed_subclasses")
 _FORMATS = ("parquet", "avro", "csv", "jsonl")
+_NAMED_FORMATS = "parquet, avro, csv or jsonl"
 
 
-@click.command("export")
+@command("export")
 @inspection
 @click.argument("table", shell_complete=completion.tables)
-@click.argument("out")
-@click.option("--to", "form", type=click.Choice(_FORMATS), required=True, help="The format of OUT.")
-@click.option("--column", "columns", multiple=True, help="Only this column. Repeatable.")
-@click.option("--key", "keys", multiple=True, help="Only the row of this key. Repeatable.")
+@click.argument("out", shell_complete=completion.paths)
+@click.option(
+    "--format",
+    "--to",
+    "form",
+    metavar="FORMAT",
+    type=click.Choice(_FORMATS),
+    required=True,
+    help=f"The format of OUT: {_NAMED_FORMATS}.",
+)
+@columns_option
+@click.option(
+    "--key", "keys", metavar="KEY", multiple=True, help="Only the row of this key. Repeatable."
+)
 @click.option("--with-key-group", is_flag=True, help="Add the column key_group.")
 @click.option("--with-times", is_flag=True, help="Keep the last access of values with TTL.")
 @nanoseconds_option
@@ -53,7 +66,7 @@ def export_table(
     """Write TABLE of the savepoint at PATH to the file OUT, without Spark.
 
     \b
-    savepoint export s3://jobs/savepoint-1a2b summarize.keyed_state totals.parquet --to parquet
+    savepoint export s3://jobs/savepoint-1a2b summarize.keyed_state totals.parquet --format parquet
     """
     added = {name: options.pop(name) for name in _READ_OPTIONS}
     savepoint = open_savepoint(path, **options)
@@ -63,10 +76,9 @@ def export_table(
         output.page(files.export_table(scan, out, form, overwrite=overwrite, on_split=on_split))
 
 
-@click.command("import")
+@command("import")
 @output_option
-@click.argument("data")
-@destination
+@click.argument("data", shell_complete=completion.paths)
 @click.option(
     "--description",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -74,11 +86,14 @@ def export_table(
     help="A YAML file that says what becomes of the columns.",
 )
 @click.option(
+    "--format",
     "--from",
     "form",
+    metavar="FORMAT",
     type=click.Choice(_FORMATS),
-    help="The format, if names of files don't say it.",
+    help=f"The format of DATA, if names of files don't say it: {_NAMED_FORMATS}.",
 )
+@destination
 def import_table(
     output: Output,
     data: str,

@@ -1,4 +1,4 @@
-"""Flink's own connector reads the tables that ``savepoint schema --as ddl`` declares."""
+"""Flink's own connector reads the tables that ``savepoint schema --format ddl`` declares."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ from savepoint_cli.terminal.cells import (
     to_json,
 )
 from savepoint_cli.terminal.folded_table import TextTable, folded, vertical
+from savepoint_cli.terminal.help import common_option
 from savepoint_formats.printable import json_printable, printable
 
 if TYPE_CHECKING:
@@ -297,13 +298,15 @@ class Output:
 def output_option(command: Callable[..., None]) -> Callable[..., None]:
     """The options that say how an answer is shown; the command gets an ``Output``."""
     for decorate in (
-        click.option(
+        common_option(
             "--output",
+            metavar="FORMAT",
             type=click.Choice([form.value for form in OutputFormat]),
             default=OutputFormat.TEXT.value,
             show_default=True,
             callback=_output,
-            help="Tables for people, lines with tabs in a pipe; or JSON lines, CSV, a line a cell.",
+            help="How the answer is shown: text (tables for people, lines with tabs in a pipe), json"
+            " (lines), csv, or vertical (a line per cell).",
         ),
         _flag("--vertical", "Show each cell on a line of its own; the same as --output vertical."),
         _flag("--all", "Show all of a page on a terminal, more than one screen."),
@@ -313,7 +316,7 @@ def output_option(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _flag(name: str, text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    return click.option(
+    return common_option(
         name, is_flag=True, is_eager=True, expose_value=False, callback=_noted, help=text
     )
 

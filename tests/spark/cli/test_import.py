@@ -54,7 +54,7 @@ def test_an_export_comes_back(
     file = tmp_path / f"rows.{form}"
     given = [word for uid in sample.uids for word in ("--uid", uid)]
     name = f"{operator}.{table}"
-    code, output = run("export", sample.path, name, file, "--to", form, "--with-times", *given)
+    code, output = run("export", sample.path, name, file, "--format", form, "--with-times", *given)
     assert code == 0, output
     like = {"savepoint": sample.path, "operator": operator, **({"state": state} if state else {})}
     out = imported(file, json.dumps({"uid": operator, "like": like}), tmp_path)
@@ -67,7 +67,7 @@ def test_an_export_comes_back(
 def test_rows_without_times_of_last_access_have_that_of_writing(tmp_path: Path) -> None:
     file, table = tmp_path / "rows.csv", "stateful.keyed_state"
     known = [word for uid in STATES.uids for word in ("--uid", uid)]
-    assert run("export", STATES.path, table, file, "--to", "csv", *known)[0] == 0
+    assert run("export", STATES.path, table, file, "--format", "csv", *known)[0] == 0
     like = {"savepoint": STATES.path, "operator": "stateful", "ttl_times": "now"}
     out = imported(file, json.dumps({"uid": "stateful", "like": like}), tmp_path)
     _, expected = run("show", STATES.path, table, "-n", "10000", "--output", "json", *known)
@@ -238,4 +238,4 @@ def test_a_format_that_nobody_can_tell_is_asked_for(accounts: Path, tmp_path: Pa
     code, output = run("import", file, tmp_path / "out", "--description", description)
     assert code == 1
     assert "do not say one format" in output
-    imported(file, KEYED, tmp_path, "--from", "csv")
+    imported(file, KEYED, tmp_path, "--format", "csv")

@@ -101,13 +101,13 @@ def test_of_a_directory_of_checkpoints_the_newest_is_read(samples: Path) -> None
 
 
 def test_schema_prints_a_text_to_copy(states: Path) -> None:
-    code, output = run("schema", states, "stateful.keyed_state", "--as", "ddl")
+    code, output = run("schema", states, "stateful.keyed_state", "--format", "ddl")
     assert code == 0
     assert "CREATE TABLE state_table (" in output
-    (told,) = lines("schema", states, "stateful.keyed_state", "--as", "spark")
+    (told,) = lines("schema", states, "stateful.keyed_state", "--format", "spark")
     assert told["text"].startswith("key: STRING, ")
-    code, output = run("schema", states, "--as", "ddl")
-    assert (code, "--as is about one table" in output) == (2, True)
+    code, output = run("schema", states, "--format", "ddl")
+    assert (code, "--format is about one table" in output) == (2, True)
 
 
 def test_history_shows_a_key_in_each_snapshot(samples: Path) -> None:

@@ -28,7 +28,7 @@ FORMATS = ("parquet", "avro", "csv", "jsonl")
 def exported(form: str, out: Path, *options: str) -> dict[str, Any]:
     """The summary of an export that succeeds."""
     code, output = run(
-        "export", CURRENCY.path, TABLE, out, "--to", form, *options, "--output", "json"
+        "export", CURRENCY.path, TABLE, out, "--format", form, *options, "--output", "json"
     )
     assert code == 0, output
     return dict(json.loads(output))
@@ -77,7 +77,7 @@ class TestEachFormat:
     def test_is_replaced_only_when_told_so(self, form: str, tmp_path: Path) -> None:
         out = tmp_path / "rows"
         out.write_text("mine")
-        code, output = run("export", CURRENCY.path, TABLE, out, "--to", form)
+        code, output = run("export", CURRENCY.path, TABLE, out, "--format", form)
         assert (code, output.count("\n")) == (1, 1)
         assert "exists already; write to another file, or overwrite it" in output
         assert out.read_text() == "mine"
@@ -92,20 +92,20 @@ class TestEachFormat:
                 file.write_bytes(file.read_bytes()[:-60])
         folder = tmp_path / "out"
         folder.mkdir()
-        code, _ = run("export", damaged, TABLE, folder / "rows", "--to", form)
+        code, _ = run("export", damaged, TABLE, folder / "rows", "--format", form)
         assert code == 1
         assert not list(folder.iterdir())
 
     def test_reaches_an_object_store(self, form: str, s3_server: S3Server) -> None:
         bucket = s3_server.bucket(f"export-{form}")
         uri = s3_server.uri(bucket, f"rows.{form}")
-        code, output = run("export", CURRENCY.path, TABLE, uri, "--to", form)
+        code, output = run("export", CURRENCY.path, TABLE, uri, "--format", form)
         assert code == 0, output
         assert s3_server.keys(bucket) == {f"rows.{form}"}
 
 
 def test_people_get_a_summary(tmp_path: Path) -> None:
-    code, output = run("export", CURRENCY.path, TABLE, tmp_path / "rows", "--to", "csv")
+    code, output = run("export", CURRENCY.path, TABLE, tmp_path / "rows", "--format", "csv")
     assert code == 0
     for fact in ("rows", "size", "seconds", "csv"):
         assert fact in output
@@ -113,29 +113,29 @@ def test_people_get_a_summary(tmp_path: Path) -> None:
 
 def test_an_unknown_table_or_column_is_named(tmp_path: Path) -> None:
     out = tmp_path / "rows"
-    code, output = run("export", CURRENCY.path, "summarize.state", out, "--to", "csv")
+    code, output = run("export", CURRENCY.path, "summarize.state", out, "--format", "csv")
     assert code == 2
     assert "has no table 'state'; it has: keyed_state" in output
-    code, output = run("export", CURRENCY.path, TABLE, out, "--to", "csv", "--column", "sum")
+    code, output = run("export", CURRENCY.path, TABLE, out, "--format", "csv", "--column", "sum")
     assert code == 2
     assert "has no column 'sum'; it has: key, total, count" in output
 
 
 def test_a_directory_is_no_file(tmp_path: Path) -> None:
-    code, output = run("export", CURRENCY.path, TABLE, tmp_path, "--to", "csv", "--overwrite")
+    code, output = run("export", CURRENCY.path, TABLE, tmp_path, "--format", "csv", "--overwrite")
     assert code == 1
     assert "is a directory; name a file to write to" in output
 
 
 def test_an_unknown_format_is_a_wrong_call(tmp_path: Path) -> None:
-    code, output = run("export", CURRENCY.path, TABLE, tmp_path / "rows", "--to", "orc")
+    code, output = run("export", CURRENCY.path, TABLE, tmp_path / "rows", "--format", "orc")
     assert code == 2
     assert "'parquet', 'avro', 'csv', 'jsonl'" in output
 
 
 @pytest.mark.usefixtures("slow")
 def test_no_export_starts_spark(tmp_path: Path) -> None:
-    arguments = ["export", CURRENCY.path, TABLE, str(tmp_path / "rows.avro"), "--to", "avro"]
+    arguments = ["export", CURRENCY.path, TABLE, str(tmp_path / "rows.avro"), "--format", "avro"]
     program = (
         "import sys; from savepoint_cli.main import main;"
         f"main({arguments!r}, standalone_mode=False);"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import sys
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 from support.commands import result_of
 from support.sample_rows import SAMPLES
@@ -19,9 +21,12 @@ from savepoint_cli.main import main
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import click
-
 CURRENCY = SAMPLES / "currency-2.2.1-hashmap-canonical"
+NAMES = {
+    **dict.fromkeys(("out", "html_file", "folder"), "OUT"),
+    **dict.fromkeys(("form", "to", "output"), "FORMAT"),
+    "operator": "OPERATOR",
+}
 READERS = {"describe", "list", "schema", "files", "show", "query", "verify", "stats"}
 
 
@@ -124,3 +129,87 @@ def test_the_demo_copies_a_savepoint_and_shows_each_command(tmp_path: Path) -> N
     nowhere = result_of("demo", folder / "_metadata" / "demo")
     assert (nowhere.exit_code, "can't be written" in nowhere.output) == (1, True)
     shutil.rmtree(folder)
+
+
+def options_under(title: str, name: str) -> list[str]:
+    """What help lists below a heading."""
+    _, found, after = result_of(name, "--help").output.partition(f"\n{title}:\n")
+    assert found, f"{name} has no {title}"
+    return re.findall(
+        r"^  (-[^ ]*(?:, --[^ ]*)?(?: [A-Z][^ ]*)?)", after.partition("\n\n")[0], re.M
+    )
+
+
+def test_a_command_lists_its_own_options_first() -> None:
+    assert options_under("Options", "schema") == ["--format FORMAT"]
+    assert options_under("Options", "add-field") == ["--value SQL", "--overwrite", "--dry-run"]
+    assert options_under("Common options", "copy") == [
+        *("--classes FILE", "--key-type OPERATOR=TYPE", "--allow-path PREFIX", "--strict-paths"),
+        *("--uid UID", "--uids-file FILE", "--all", "--vertical", "--output FORMAT", "--help"),
+    ]
+    for name in main.commands:
+        text = result_of(name, "--help").output
+        assert text.find("\nOptions:") < text.find("\nCommon options:"), name
+
+
+@pytest.mark.parametrize("name", sorted(main.commands))
+def test_one_thing_has_one_name_in_every_help(name: str) -> None:
+    """No type of click's is the name of a value, and no list of choices."""
+    command = main.commands[name]
+    with command.make_context(name, [], resilient_parsing=True) as context:
+        for parameter in command.params:
+            shown = parameter.make_metavar(context).strip("[]")
+            if isinstance(parameter.type, click.Choice) and parameter.name not in NAMES:
+                continue
+            is_flag = isinstance(parameter, click.Option) and parameter.is_flag
+            assert is_flag or re.fullmatch(r"[A-Z_]+([=/][A-Z]+)?", shown), shown
+            assert is_flag or shown not in {"TEXT", "INTEGER", "DIR", "FOLDER", "BOOLEAN"}
+            assert shown == NAMES.get(parameter.name or "", shown)
+
+
+def test_names_that_options_had_before_are_still_taken(tmp_path: Path) -> None:
+    table = "summarize.keyed_state"
+    assert result_of("schema", CURRENCY, table, "--as", "ddl").exit_code == 0
+    out = tmp_path / "rows.csv"
+    assert result_of("export", CURRENCY, table, out, "--to", "csv").exit_code == 0
+    assert result_of("describe", CURRENCY, "--kryo-classes", os.devnull).exit_code == 0
+    assert "--kryo-classes" not in result_of("describe", "--help").output
+
+
+def test_the_line_of_a_command_begins_with_a_verb() -> None:
+    verbs = {
+        *("Show", "List", "Run", "Browse", "Copy", "Check", "Tell", "Compare", "Rename", "Remove"),
+        *("Rescale", "Convert", "Print", "Rewrite", "Add", "Widen", "Update", "Delete", "Merge"),
+        *("Export", "Import", "Find", "Write", "Make"),
+    }
+    assert {str(command.short_help).split()[0] for command in main.commands.values()} <= verbs
+    for name, command in main.commands.items():
+        assert (command.help or "").split()[0] in verbs, name
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_shell_completes_operators_states_and_columns() -> None:
+    assert completed(f"savepoint remove-state {CURRENCY} summarize c") == ["plain,count"]
+    assert completed(f"savepoint rename-field {CURRENCY} summarize t") == ["plain,total"]
+    assert completed(f"savepoint show {CURRENCY} summarize.keyed_state --column t") == [
+        "plain,total"
+    ]
+    assert completed(f"savepoint key {CURRENCY} 7 --operator summ") == ["plain,summarize"]
+    assert completed(f"savepoint rescale {CURRENCY} out --hash-codes summ") == ["plain,summarize="]
+    assert "plain,count=" in completed(f"savepoint stats {CURRENCY} --ttl c")
+    assert completed(f"savepoint migrate {CURRENCY} out --skip-state summarize/c") == [
+        "plain,summarize/count"
+    ]
+    assert completed(f"savepoint export {CURRENCY} summarize.keyed_state out --format p") == [
+        "plain,parquet"
+    ]
+    assert completed(f"savepoint diff {CURRENCY} somewh") == ["file,somewh"]
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_shell_completes_what_names_that_were_given_lead_to() -> None:
+    old = SAMPLES / "states-1.20.5-hashmap-canonical"
+    assert completed(f"savepoint remove-state --uid stateful {old} statef") == ["plain,stateful"]
+    assert completed(f"savepoint remove-state --uid stateful {old} stateful avera") == [
+        "plain,average"
+    ]

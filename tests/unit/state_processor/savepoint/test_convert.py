@@ -69,7 +69,7 @@ def test_a_dry_run_reads_all_keyed_state_and_writes_nothing(tmp_path: Path) -> N
 
 def test_the_command_refuses_another_format(tmp_path: Path) -> None:
     sample = SAMPLES / "currency-2.2.1-rocksdb-native"
-    code, output = run("convert", sample, tmp_path / "out", "--to", "native")
+    code, output = run("convert", sample, tmp_path / "out", "--format", "native")
     assert code == 2
     assert "'native' is not 'canonical'" in output
     with pytest.raises(ValueError, match="no format 'native' to convert to, only 'canonical'"):

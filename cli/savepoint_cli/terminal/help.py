@@ -1,0 +1,53 @@
+"""The help of a command: its own options first, those of most commands under a heading."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CalledT = TypeVar("CalledT", bound="Callable[..., Any] | click.Command")
+
+
+class CommonOption(click.Option):
+    """An option that most commands have."""
+
+
+class Command(click.Command):
+    """A command whose help lists its own options first."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the options under two headings."""
+        options = [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
+        common = [
+            option
+            for option in options
+            if isinstance(option, CommonOption) or option is self.get_help_option(ctx)
+        ]
+        own = [option for option in options if option not in common]
+        for title, listed in (("Options", own), ("Common options", common)):
+            records = [_record(option, ctx) for option in listed if not option.hidden]
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def _record(option: click.Option, context: click.Context) -> tuple[str, str]:
+    """How an option is called, and its help; of its long names the first, as others are older."""
+    names, text = option.get_help_record(context) or ("", "")
+    for older in [name for name in option.opts if name.startswith("--")][1:]:
+        names = names.replace(f", {older}", "")
+    return names, text
+
+
+def command(name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
+    """Makes a command of a function, called like it unless it is named."""
+    return click.command(name, cls=Command)
+
+
+def common_option(*names: str, **settings: Any) -> Callable[[CalledT], CalledT]:
+    """Gives a command an option that most commands have."""
+    return click.option(*names, cls=CommonOption, **settings)
