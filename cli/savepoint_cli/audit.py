@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,14 @@ at_option = click.option(
 )
 
 
+@dataclass(frozen=True)
+class WrittenPage:
+    """A page of HTML that was written. ``size`` is in bytes."""
+
+    path: str
+    size: int
+
+
 @command()
 @inspection
 @click.argument("table", required=False, shell_complete=completion.tables)
@@ -131,8 +140,10 @@ def stats(
     if html_file is None:
         output.page(report, *statistics_tables(report, with_key_groups=with_key_groups))
     else:
+        text = page(report, savepoint.describe()).encode()
         with whole_file(html_file, is_overwritten=True) as file:
-            file.write(page(report, savepoint.describe()).encode())
+            file.write(text)
+        output.page(WrittenPage(html_file, len(text)))
     if report.problems:
         click.get_current_context().exit(1)
 
