@@ -10,10 +10,11 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from state_processor.snapshot.class_archive import archive_options
 from state_processor.snapshot.java_runtime import ensure_java
+from state_processor.snapshot.java_start import start_java
 from state_processor.workers.start import forked_workers
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
 
     Raises:
         RuntimeError: There is no Java, nor can there be one from a package.
+        JobError: Java did not start, over a setting for instance.
 
     Example:
         >>> spark = local_session(spark__driver__memory="4g")
@@ -80,9 +82,13 @@ def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
     java = ensure_java()
     # Workers must find what this interpreter finds, whether or not its environment is active.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    given = {name.replace("__", "."): value for name, value in settings.items()}
+    given = {
+        "spark.master": master,
+        "spark.app.name": "savepoint",
+        **{name.replace("__", "."): value for name, value in settings.items()},
+    }
     if SparkSession.getActiveSession() is not None:
-        return _session(master, given)
+        return _session(given)
     with forked_workers(master):
         ours = {
             **_DEFAULTS,
@@ -90,17 +96,15 @@ def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
             "spark.driver.memory": f"{_heap_size() >> 20}m",
             "spark.sql.warehouse.dir": _warehouse(),
         }
-        return _session(master, {**ours, **given})
+        start_java({**ours, **given})
+        return _session({**ours, **given})
 
 
-def _session(master: str, settings: dict[str, str]) -> SparkSession:
+def _session(settings: dict[str, Any]) -> SparkSession:
     """The session with these settings."""
     from pyspark.sql import SparkSession  # noqa: PLC0415  # Spark is slow to import
 
-    builder = SparkSession.builder.master(master).appName("savepoint")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    spark = SparkSession.builder.config(map=settings).getOrCreate()
     # It prints every error of a query as JSON, before the error itself is raised.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     return spark

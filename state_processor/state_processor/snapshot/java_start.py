@@ -1,0 +1,109 @@
+"""Starts the Java of a session, and passes on what it says that somebody can do something about.
+
+Spark's launcher asks for a module that Java calls an incubator, and each start warns of that. A
+Python worker whose rows are no longer wanted, as behind a LIMIT, ends with a traceback. Both are
+left out. What Java says of a start that fails is the error.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from savepoint_formats.errors import JobError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+_OF_JAVA_ITSELF = b"WARNING: "
+_TRACEBACK = b"Traceback (most recent call last):"
+_UNWANTED = b"BrokenPipeError: "
+_MOST_LINES = 50
+
+
+def start_java(settings: Mapping[str, str]) -> None:
+    """Starts Java, and a context of Spark in it, unless this process has one.
+
+    Args:
+        settings: Settings of Spark, with its master and the name of the application.
+
+    Raises:
+        JobError: Java did not start; the message is the first line that it said.
+    """
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415  # Spark is slow to import
+    from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
+
+    if SparkContext._gateway is not None:  # nothing else says so
+        return
+    conf = SparkConf().setAll(list(settings.items()))
+    messages = _Messages()
+    try:
+        gateway = launch_gateway(conf, {"stderr": messages.end})  # type: ignore[no-untyped-call]  # it has no types
+    except PySparkRuntimeError as error:
+        raise JobError(f"Spark's Java did not start: {messages.reason()}") from error
+    messages.pass_on()
+    SparkContext(conf=conf, gateway=gateway)
+
+
+class _Messages(Thread):
+    """Reads what Java says, keeps it while Java starts, and passes it on from then on.
+
+    Attributes:
+        end: Where Java writes to.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._beginning, self.end = os.pipe()
+        self._is_started = False
+        self._said: list[bytes] = []
+        self.start()
+
+    def run(self) -> None:
+        """Reads to the end of Java."""
+        with os.fdopen(self._beginning, "rb") as lines:
+            for text in _worth_showing(lines):
+                if self._is_started:
+                    _show(text)
+                elif len(self._said) < _MOST_LINES:
+                    self._said.append(text)
+
+    def pass_on(self) -> None:
+        """Shows what was kept, and all that comes."""
+        os.close(self.end)
+        self._is_started = True
+        for text in self._said:
+            _show(text)
+
+    def reason(self) -> str:
+        """The first line that was said, once Java has ended."""
+        os.close(self.end)
+        self.join()
+        return next(
+            (text.decode(errors="replace").strip() for text in self._said if text.strip()),
+            "it said nothing",
+        )
+
+
+def _worth_showing(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines that say something to the user; a traceback is one text."""
+    traceback: list[bytes] = []
+    for line in lines:
+        if traceback and line.startswith(b" "):
+            traceback.append(line)
+            continue
+        of_daemon = all(b"daemon.py" in frame for frame in traceback[1:] if b"File " in frame)
+        is_unwanted = bool(traceback) and of_daemon and line.startswith(_UNWANTED)
+        if traceback and not is_unwanted:
+            yield b"".join(traceback)
+        traceback = [line] if line.startswith(_TRACEBACK) else []
+        if not (traceback or is_unwanted or line.startswith(_OF_JAVA_ITSELF)):
+            yield line
+
+
+def _show(text: bytes) -> None:
+    with suppress(OSError):
+        os.write(2, text)
