@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from savepoint_formats.metadata import MetadataVersion
+from savepoint_formats.metadata.flink_versions import FLINK_2, newest_known
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,16 +17,6 @@ if TYPE_CHECKING:
 TARGETS: tuple[Release, ...] = ((1, 18), (1, 19), (1, 20), (2, 0), (2, 1), (2, 2), (2, 3))
 """The releases that the rules know."""
 
-_FLINK_2: Release = (2, 0)
-_NEWEST_METADATA: dict[Release, int] = {
-    (1, 18): MetadataVersion.PROPERTIES,
-    (1, 19): MetadataVersion.PROPERTIES,
-    (1, 20): MetadataVersion.PROPERTIES,
-    (2, 0): MetadataVersion.OPERATOR_NAMES,
-    (2, 1): MetadataVersion.MERGED_CHANNELS,
-    (2, 2): MetadataVersion.MERGED_CHANNELS,
-    (2, 3): MetadataVersion.REFERENCE_CHECKPOINT,
-}
 _RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.\d+)?")
 
 
@@ -56,7 +47,7 @@ def target_release(text: str) -> Release:
 
 def is_flink_2(number: Release) -> bool:
     """Whether it is a release of Flink 2, which has another Kryo than Flink 1."""
-    return number >= _FLINK_2
+    return number >= FLINK_2
 
 
 def release_text(number: Release) -> str:
@@ -95,7 +86,7 @@ def always(_crossing: Crossing) -> bool:
 
 def from_1_to_2(crossing: Crossing) -> bool:
     """Whether Flink 1 wrote the snapshot, and Flink 2 is to restore it."""
-    return crossing.written.newest < _FLINK_2 <= crossing.target
+    return crossing.written.newest < FLINK_2 <= crossing.target
 
 
 def made_by_1_to_2(crossing: Crossing) -> bool:
@@ -104,7 +95,7 @@ def made_by_1_to_2(crossing: Crossing) -> bool:
     Flink 2 stores the name of each operator, Flink 1 none: what is written for Flink 2 and has no
     names was migrated. Migration changes the bytes of Kryo, and no state that is others' own.
     """
-    is_migrated = crossing.is_nameless and crossing.target >= _FLINK_2
+    is_migrated = crossing.is_nameless and crossing.target >= FLINK_2
     return is_migrated or from_1_to_2(crossing)
 
 
@@ -120,7 +111,7 @@ def on(*backends: str) -> Callable[[Crossing], bool]:
 
 def is_too_new(crossing: Crossing) -> bool:
     """Whether the target does not know the version of ``_metadata``."""
-    return crossing.metadata_version > _NEWEST_METADATA[crossing.target]
+    return crossing.metadata_version > newest_known(crossing.target)
 
 
 def is_back_only(crossing: Crossing) -> bool:

@@ -3,7 +3,7 @@
 | bytes  | field         | meaning                                                           |
 |--------|---------------|-------------------------------------------------------------------|
 | i32    | magic         | ``49 60 67 2D``                                                   |
-| i32    | version       | 2 (Flink 1.3), 3 (1.11), 4 (1.16), 5 (2.0), 6 (2.1), 7 (2.3)      |
+| i32    | version       | 2 (Flink 1.3), 3 (1.11), 4 (1.16), 5 (2.0), 6 (2.1), 7 (2.4)      |
 | i64    | checkpoint_id | not negative                                                      |
 | i32, … | master_states | count, then each                                                  |
 | i32, … | operators     | count, then each                                                  |

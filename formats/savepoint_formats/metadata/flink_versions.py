@@ -20,16 +20,22 @@ if TYPE_CHECKING:
 Release = tuple[int, int]
 
 OLDEST: Release = (1, 3)
-NEWEST: Release = (2, 3)
+NEWEST: Release = (2, 4)
+FLINK_2: Release = (2, 0)
 
 _BY_METADATA_VERSION: dict[int, tuple[Release, Release]] = {
     2: ((1, 3), (1, 10)),
     3: ((1, 11), (1, 15)),
     4: ((1, 16), (1, 20)),
     5: ((2, 0), (2, 0)),
-    6: ((2, 1), (2, 2)),
-    7: ((2, 3), (2, 3)),
+    6: ((2, 1), (2, 3)),
+    7: ((2, 4), NEWEST),
 }
+"""Version of ``_metadata`` -> the first release that writes it, and the last.
+
+No release writes 7 so far: it is in the sources behind 2.3.
+"""
+
 _BY_KEYED_HANDLE: dict[KeyedHandleType, tuple[Release, Release]] = {
     KeyedHandleType.KEY_GROUPS_V1: (OLDEST, (1, 14)),
     KeyedHandleType.INCREMENTAL_V1: (OLDEST, (1, 14)),
@@ -67,6 +73,17 @@ class FlinkVersionRange:
         for low, high in _evidence(metadata):
             oldest, newest = max(oldest, low), min(newest, high)
         return cls(oldest, newest) if oldest <= newest else by_version
+
+
+def newest_known(release: Release) -> int:
+    """The newest version of ``_metadata`` that a release knows."""
+    return max(version for version, (first, _) in _BY_METADATA_VERSION.items() if first <= release)
+
+
+def is_of_flink_2(version: int) -> bool:
+    """Whether Flink 2 writes this version of ``_metadata``."""
+    first, _ = _BY_METADATA_VERSION[version]
+    return first >= FLINK_2
 
 
 def _evidence(metadata: CheckpointMetadata) -> Iterator[tuple[Release, Release]]:

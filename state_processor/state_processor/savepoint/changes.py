@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from savepoint_formats.errors import MigrationError, OperatorExistsError
 from savepoint_formats.hashing.hash_shapes import HashShape
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
-from savepoint_formats.metadata import MetadataVersion
+from savepoint_formats.metadata.flink_versions import is_of_flink_2
 from state_processor import changing
 from state_processor.savepoint.planned_operator import PlannedOperator, combined, id_and_uid
 from state_processor.savepoint.state_changes import StateChanges
@@ -356,7 +356,7 @@ class SavepointChanges(StateChanges):
             releases = ", ".join(get_args(FlinkRelease))
             raise ValueError(f"no release {target!r} to migrate to, only {releases}")
         writer = self.writer()
-        if writer.metadata_version >= MetadataVersion.OPERATOR_NAMES:
+        if is_of_flink_2(writer.metadata_version):
             raise ValueError("Flink 2.x has written this savepoint: there is nothing to migrate")
         expect_key_types(
             planned.source

@@ -23,7 +23,8 @@ from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.location import path_text
 from savepoint_formats.locations.path_rules import PathRules
-from savepoint_formats.metadata import CheckpointMetadata, MetadataVersion
+from savepoint_formats.metadata import CheckpointMetadata
+from savepoint_formats.metadata.flink_versions import is_of_flink_2
 from savepoint_formats.printable import did_you_mean, html_table
 from savepoint_formats.scan.read_options import ReadOptions, ScanArguments
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
@@ -306,8 +307,8 @@ class Snapshot:
 
 def _kryo(metadata: CheckpointMetadata, classes: tuple[KryoClass, ...]) -> KryoDialect:
     """The Kryo of the Flink that wrote the savepoint: 2.x has another one than 1.x."""
-    is_flink_2 = metadata.version >= MetadataVersion.OPERATOR_NAMES
-    return KryoDialect(KryoVersion.V5_6 if is_flink_2 else KryoVersion.V2_24, classes)
+    is_kryo_5 = is_of_flink_2(metadata.version)
+    return KryoDialect(KryoVersion.V5_6 if is_kryo_5 else KryoVersion.V2_24, classes)
 
 
 def _described(classes: DescribedClasses) -> tuple[KryoClass, ...]:

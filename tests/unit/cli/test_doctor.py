@@ -36,7 +36,7 @@ def test_a_savepoint_that_fits_ends_with_0(samples: Path) -> None:
     assert code == 0
     names = ["path", "written_by", "target", "backend", "verdict", "is_restorable", "findings"]
     assert list(found) == [*names, "operators"]
-    assert (found["written_by"], found["target"]) == ("2.1 to 2.2", "2.2")
+    assert (found["written_by"], found["target"]) == ("2.1 to 2.3", "2.2")
     assert (found["verdict"], found["is_restorable"]) == ("restorable", True)
     assert [one["rule"] for one in found["findings"]] == ["max-parallelism"]
     verdicts = {state["verdict"] for one in found["operators"] for state in one["states"]}
