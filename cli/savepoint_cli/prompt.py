@@ -17,8 +17,8 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings
 
 from savepoint_cli.terminal.output import Output, OutputFormat
-from savepoint_formats.errors import SavepointError, TableNotFoundError
-from savepoint_formats.printable import did_you_mean, printable
+from savepoint_formats.errors import SavepointError
+from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,8 +77,7 @@ class Names(Completer):
         return [table.sql for table in self._tables]
 
     def _columns(self, text: str) -> list[str]:
-        pairs = ((database.strip('"'), name.strip('"')) for database, name in _NAMED.findall(text))
-        tables = (self._tables.find(database, name) for database, name in pairs)
+        tables = (self._tables.find(*names) for names in _NAMED.findall(text))
         readable = (table for table in tables if table is not None and table.problem is None)
         return list(dict.fromkeys(name for table in readable for name in _columns_of(table)))
 
@@ -141,7 +140,8 @@ class Prompt:
         match name:
             case ".tables":
                 for table in self._tables:
-                    click.echo(printable(table.sql))
+                    problem = "" if table.problem is None else f": {table.problem}"
+                    click.echo(printable(table.sql + problem))
             case ".schema":
                 self._schema(argument)
             case ".mode" if argument in _MODES:
@@ -161,10 +161,10 @@ class Prompt:
             self._output.rows("", self._savepoint.schema())
             return
         named = _NAMED.fullmatch(name.strip())
-        table = self._tables.find(*(part.strip('"') for part in named.groups())) if named else None
+        names = ("", name) if named is None else (named[1], named[2])
+        table = self._tables.find(*names)
         if table is None:
-            known = [table.sql for table in self._tables]
-            raise TableNotFoundError(f"there is no table {name}{did_you_mean(name, known)}")
+            raise self._tables.unknown(*names)
         self._output.rows("", self._savepoint.schema(table.full_name))
 
 

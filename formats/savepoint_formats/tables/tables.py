@@ -27,8 +27,9 @@ States, or timers, whose namespaces differ in type make a table per type: ``wind
 ``window_state_2``... So do timers of a serializer that is not known; they are a ``value`` only.
 
 Names are distinguished as SQL does, whatever their case. An operator state that bears the name of
-another table is called ``operator_state.<name>``, a keyed state that bears the name of another
-column ``state_<name>``: of one that its table has, or that other tables or options of a read add.
+a table of keyed or raw state is called ``operator_state.<name>``, a keyed state that bears the name
+of another column ``state_<name>``: of one that its table has, or that other tables or options of a
+read add. Columns of states whose names differ in case alone are told apart by ``told_apart``.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ import pyarrow as pa
 
 from savepoint_formats.layout import Int, Layout, Opaque, Struct, Text, TimerTimestamp
 from savepoint_formats.state_files.state import State, StateKind
+from savepoint_formats.tables.folded_names import told_apart
 from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 
 if TYPE_CHECKING:
@@ -99,9 +101,10 @@ def tables_of(states: Iterable[State]) -> tuple[Table, ...]:
     states = tuple(states)
     keyed = tuple(_keyed_tables(states))
     raw = tuple(_raw_table(state) for state in states if state.kind.is_raw)
-    taken = {table.name for table in (*keyed, *raw)}
-    others = (state for state in states if not state.kind.is_keyed and not state.kind.is_raw)
-    return (*keyed, *(_operator_table(state, taken) for state in others), *raw)
+    others = [state for state in states if not state.kind.is_keyed and not state.kind.is_raw]
+    names = {state.name for state in others}
+    taken = {table.name.casefold() for table in (*keyed, *raw)}
+    return (*keyed, *(_operator_table(state, names, taken) for state in others), *raw)
 
 
 def _keyed_tables(states: tuple[State, ...]) -> Iterator[Table]:
@@ -157,7 +160,8 @@ def _namespace(state: State) -> tuple[Column, ...]:
 def _with_values(columns: tuple[Column, ...], states: tuple[State, ...]) -> tuple[Column, ...]:
     """The columns, and one for each state."""
     taken = {*_NEVER_STATES, *(column.name for column in columns)}
-    values = (Column(_free_name(s.name, STATE_PREFIX, taken), s.value) for s in states)
+    names = told_apart(state.name for state in states)
+    values = (Column(_free_name(names[s.name], STATE_PREFIX, taken), s.value) for s in states)
     return (*columns, *values)
 
 
@@ -176,8 +180,10 @@ def _raw_table(state: State) -> Table:
     return Table(state.name, columns, (state,))
 
 
-def _operator_table(state: State, taken: set[str]) -> Table:
-    name = _free_name(state.name, OPERATOR_STATE_PREFIX, taken)
+def _operator_table(state: State, states: set[str], taken: set[str]) -> Table:
+    name = state.name
+    while name.casefold() in taken or (name != state.name and name in states):
+        name = OPERATOR_STATE_PREFIX + name
     value = Column("value", state.value)
     columns = (value,) if state.key is None else (Column(KEY, state.key), value)
     return Table(name, columns, (state,))

@@ -64,10 +64,11 @@ class SqlViews:
             f"CREATE OR REPLACE VIEW {view.spark_sql} AS SELECT {shown} FROM {base} WITH ({given})"
         )
 
-    def drop(self, view: SqlTable) -> None:
+    def drop(self, database: str, name: str) -> None:
         """Drops a view if it is there; its database need not be."""
-        self._ensure_database(view.database)
-        self._spark.sql(f"DROP VIEW IF EXISTS {view.spark_sql}")
+        view = f"{quoted(database)}.{quoted(name)}"
+        if self._spark.catalog.tableExists(view):
+            self._spark.sql(f"DROP VIEW IF EXISTS {view}")
 
     def _ensure_database(self, name: str) -> None:
         if name not in self._databases:

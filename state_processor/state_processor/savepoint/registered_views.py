@@ -8,6 +8,7 @@ from state_processor.reading.sql_views import SqlViews
 from state_processor.snapshot.sql_tables import SqlTables
 from state_processor.types.schema import exported_schema
 from state_processor.types.source_options import SourceOptions
+from state_processor.types.sql_names import sql_name
 from state_processor.types.timer_dates import are_dates
 
 if TYPE_CHECKING:
@@ -43,9 +44,9 @@ class RegisteredViews:
         schema = exported_schema(scan.schema, options.nanoseconds)
         self._views.create(table, schema, given, has_dates=are_dates(scan.kind, self._times))
 
-    def hide(self, table: SqlTable) -> None:
+    def hide(self, database: str, name: str) -> None:
         """Drops the view of another savepoint that would answer in the place of a table."""
-        self._views.drop(table)
+        self._views.drop(database, name)
 
     def show_all(self) -> dict[str, str]:
         """Makes each table that can be read a view.
@@ -54,9 +55,11 @@ class RegisteredViews:
             Name in SQL -> full name of the table.
         """
         names: dict[str, str] = {}
+        for database, name in self.tables.without_table():
+            self.hide(database, name)
         for table in self.tables:
             if table.problem is not None:
-                self.hide(table)
+                self.hide(table.database, table.name)
                 continue
             self.show(table)
             names[table.spark_sql] = table.full_name
@@ -64,9 +67,11 @@ class RegisteredViews:
 
 
 def unread_views(savepoint: Snapshot) -> dict[str, str]:
-    """Name in SQL -> why there is no view of this table."""
-    return {
-        shown.spark_sql: str(shown.problem)
-        for shown in SqlTables(savepoint.operators())
-        if shown.problem is not None
+    """Name in SQL -> why there is no view of this name."""
+    tables = SqlTables(savepoint.operators())
+    unread = {shown.spark_sql: str(shown.problem) for shown in tables if shown.problem is not None}
+    ambiguous = {
+        f"{sql_name(database)}.{sql_name(name)}": str(tables.unknown(database, name))
+        for database, name in sorted(tables.without_table())
     }
+    return {**unread, **ambiguous}

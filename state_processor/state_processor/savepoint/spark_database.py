@@ -10,9 +10,18 @@ from savepoint_formats.errors import NotFoundError, SavepointError, TableFileErr
 from savepoint_formats.locations.location import Location, is_local
 from savepoint_formats.scan.read_options import ReadOptions
 from state_processor.reading.spark_rows import all_batches, first_batches, query_errors
-from state_processor.savepoint.registered_views import RegisteredViews, unread_views
+from state_processor.savepoint.registered_views import RegisteredViews
 from state_processor.sql import SqlResult
-from state_processor.sql.sql_text import Dialect, expect_spark_query, named_tables, rewritten
+from state_processor.sql.listing import listing
+from state_processor.sql.sql_text import (
+    Dialect,
+    ambiguous_names,
+    expect_spark_query,
+    named_tables,
+    names_in,
+    rewritten,
+)
+from state_processor.types.sql_names import unquoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,6 +66,8 @@ class SparkDatabase:
             NotFoundError: It names a table that can't be read.
             SavepointError: A file is damaged or missing, as the scan tells it.
         """
+        if (listed := listing(sql, self._views.tables)) is not None:
+            return SqlResult(listed.schema, iter(listed.to_batches()))
         frame = self._frame(sql)
         return SqlResult(*(all_batches(frame) if limit is None else first_batches(frame, limit)))
 
@@ -89,11 +100,13 @@ class SparkDatabase:
     def _frame(self, sql: str) -> DataFrame:
         expect_spark_query(sql)
         tables = self._views.tables
+        for operator, name in ambiguous_names(sql, tables, Dialect.SPARK):
+            self._views.hide(operator, name)
         for table in named_tables(sql, tables, Dialect.SPARK):
             if table.spark_sql in self._shown:
                 continue
             if table.problem is not None:
-                self._views.hide(table)
+                self._views.hide(table.database, table.name)
                 continue
             self._views.show(table)
             self._shown.add(table.spark_sql)
@@ -105,14 +118,17 @@ class SparkDatabase:
                     raise
                 raise self._not_found(error) from error
 
-    def _not_found(self, error: PySparkException) -> SavepointError:
-        name = (error.getMessageParameters() or {}).get("relationName", "").replace("`", "")
-        database = name.casefold().partition(".")[0]
+    def _not_found(self, error: PySparkException) -> NotFoundError:
+        written = (error.getMessageParameters() or {}).get("relationName", "")
+        *_, operator, table = ["", "", *(unquoted(part) for part in names_in(written))]
+        name = f"{operator}.{table}" if operator else table
+        tables = self._views.tables
         reasons = [
-            f"{view}: {reason}"
-            for view, reason in unread_views(self._savepoint).items()
-            if view.replace("`", "").casefold().partition(".")[0] == database
+            f"{one.sql}: {one.problem}"
+            for owner in tables.operators(operator)
+            for one in tables.of_operator(owner)
+            if one.problem is not None
         ]
         if not reasons:
-            return self._views.tables.unknown(name)
+            return tables.unknown(operator, table)
         return NotFoundError(f"there is no table {name}; could not be read: {'; '.join(reasons)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +15,11 @@ from uuid import uuid4
 import duckdb
 import pyarrow as pa
 
-from savepoint_formats.errors import QueryError
+from savepoint_formats.errors import QueryError, SavepointError, UnreadTableWarning
 from savepoint_formats.printable import did_you_mean
 from savepoint_formats.scan.read_options import ReadOptions
 from state_processor.snapshot.sql_tables import SqlTable, SqlTables
+from state_processor.sql.listing import listing
 from state_processor.sql.scan_dataset import ScanDataset, SqlRows
 from state_processor.sql.sql_text import Dialect, rewritten
 from state_processor.types.sql_names import distinct, double_quoted
@@ -114,10 +116,15 @@ class SqlDatabase:
             TableNotFoundError: It names a table that there is not.
             SavepointError: The files of a table that it names are missing or damaged.
         """
+        if (listed := listing(sql, self.tables)) is not None:
+            return SqlResult(listed.schema, iter(listed.to_batches()))
         text = rewritten(sql, self.tables, Dialect.DUCKDB)
         with self._query_errors():
             self._expect_query(text)
-            for database, name in self._named_tables(text):
+            tree = self._tree(text)
+            if _lists_tables(tree):
+                self._register_all()
+            for database, name in set(_base_tables(tree)):
                 self._register(database, name)
             relation = self._connection.sql(text)
             if any(str(kind) == "INTERVAL" for kind in relation.types):
@@ -141,8 +148,8 @@ class SqlDatabase:
         if statements[0] not in _QUERIES:
             raise QueryError(f"a statement of type {statements[0]}, expected a query: SELECT ...")
 
-    def _named_tables(self, text: str) -> set[tuple[str, str]]:
-        """Database and name of each table in a query, as DuckDB's parser finds them."""
+    def _tree(self, text: str) -> Any:
+        """A query as DuckDB's parser has it."""
         # Its own function that lists tables binds them, which fails for tables to come.
         query = _EXPLAIN.sub("", text)
         ((row,),) = self._connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
@@ -150,13 +157,22 @@ class SqlDatabase:
         if tree.get("error_type") == "not implemented":
             # EXPLAIN ANALYZE runs what it explains.
             raise QueryError("EXPLAIN of what is no query, expected EXPLAIN SELECT ...")
-        return set(_base_tables(tree))
+        return tree
+
+    def _register_all(self) -> None:
+        """Makes each table that can be read known to the engine; warns of the others."""
+        for table in self.tables:
+            try:
+                self._register(table.database, table.name)
+            except SavepointError as error:
+                message = f"table {table.sql} could not be read: {error}"
+                warnings.warn(message, UnreadTableWarning, stacklevel=4)
 
     def _register(self, database: str, name: str) -> None:
         table = self.tables.find(database, name)
         if table is None:
             if database and database.casefold() not in _OWN_DATABASES:
-                raise self.tables.unknown(f"{database}.{name}")
+                raise self.tables.unknown(database, name)
             return
         if table.problem is not None:
             table.operator.table(table.table)
@@ -197,7 +213,7 @@ class SqlDatabase:
             reason = reason.partition(" Possible solutions:")[0]
             return f"{reason}; more memory is given by --memory-limit, memory_limit"
         if unknown := _NO_TABLE.search(reason):
-            return str(self.tables.unknown(unknown[1]))
+            return str(self.tables.unknown("", unknown[1]))
         unknown = _NO_COLUMN.search(reason)
         if unknown is None:
             return reason
@@ -243,6 +259,24 @@ def _with_interval_texts(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRe
         for name, kind in zip(names, relation.types, strict=True)
     )
     return relation.project(", ".join(shown))
+
+
+def _lists_tables(tree: Any) -> bool:
+    """Whether a query asks the engine which tables there are."""
+    match tree:
+        case {"type": "SHOW_REF", "query": None} | {
+            "type": "BASE_TABLE",
+            "schema_name": "information_schema" | "pg_catalog",
+        }:
+            return True
+        case {"class": "FUNCTION", "function_name": str(name)} if name.startswith("duckdb_"):
+            return True
+        case dict():
+            return any(map(_lists_tables, tree.values()))
+        case list():
+            return any(map(_lists_tables, tree))
+        case _:
+            return False
 
 
 def _base_tables(tree: Any) -> Iterator[tuple[str, str]]:

@@ -12,16 +12,18 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import QueryError
-from state_processor.types.sql_names import double_quoted, quoted
+from state_processor.types.sql_names import double_quoted, quoted, unquoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from state_processor.snapshot.sql_tables import SqlTable, SqlTables
 
-_NAME = r"""(?:"(?:[^"]|"")*"|`(?:[^`]|``)*`|[^\W\d][\w$]*)"""
-_PARTS = re.compile(_NAME)
-_CHAIN = rf"(?P<names>{_NAME}(?:\s*\.\s*{_NAME})*)"
+NAME = r"""(?:"(?:[^"]|"")*"|`(?:[^`]|``)*`|[^\W\d][\w$]*)"""
+"""A name in the text of a query, as an expression."""
+
+_PARTS = re.compile(NAME)
+_CHAIN = rf"(?P<names>{NAME}(?:\s*\.\s*{NAME})*)"
 _COMMENTS = r"--[^\n]*|/\*.*?\*/"
 _ESCAPED = r"'(?:[^'\\]|\\.|'')*'"
 
@@ -60,7 +62,7 @@ _CHANGES = {"INSERT", "DELETE", "UPDATE", "MERGE"}
 
 
 def rewritten(sql: str, tables: SqlTables, dialect: Dialect) -> str:
-    """The query with names of tables as the engine takes them.
+    """The query with names of tables as the engine takes them; ambiguous ones stay as they are.
 
     Args:
         sql: The query. Uids are in double quotes or backquotes, in both dialects.
@@ -80,10 +82,33 @@ def named_tables(sql: str, tables: SqlTables, dialect: Dialect) -> list[SqlTable
 
     Arguments are those of ``rewritten``.
     """
-    chains = (match["names"] for match in dialect.value.finditer(sql))
-    parts = ([unquoted(part) for part in _PARTS.findall(chain)] for chain in chains if chain)
-    named = (tables.find(*names[:2]) for names in parts if len(names) > 1)
+    named = (tables.find(*names) for names in _pairs(sql, dialect))
     return list({table.spark_sql: table for table in named if table is not None}.values())
+
+
+def ambiguous_names(sql: str, tables: SqlTables, dialect: Dialect) -> set[tuple[str, str]]:
+    """The names in a query that fit several tables, without quotes.
+
+    Arguments are those of ``rewritten``.
+    """
+    return {
+        (unquoted(operator), unquoted(table))
+        for operator, table in _pairs(sql, dialect)
+        if tables.tables(operator, table) and tables.find(operator, table) is None
+    }
+
+
+def names_in(text: str) -> list[str]:
+    """The names in a text, in their quotes if they have any."""
+    return _PARTS.findall(text)
+
+
+def _pairs(sql: str, dialect: Dialect) -> Iterator[tuple[str, str]]:
+    """The first two of names with dots between them."""
+    for match in dialect.value.finditer(sql):
+        names = names_in(match["names"] or "")
+        if len(names) > 1:
+            yield names[0], names[1]
 
 
 def expect_spark_query(sql: str) -> None:
@@ -115,11 +140,11 @@ def _outer_words(sql: str) -> Iterator[str]:
 def _rewritten_names(text: str, tables: SqlTables, dialect: Dialect) -> str:
     parts = list(_PARTS.finditer(text))
     if len(parts) > 1:
-        database, name = (unquoted(part[0]) for part in parts[:2])
+        database, name = (part[0] for part in parts[:2])
         if table := tables.find(database, name):
             start = f"{dialect.quoted(table.database)}.{dialect.quoted(table.name)}"
             return start + _as_quoted(text[parts[1].end() :], dialect)
-        if parts[0][0] == database and tables.database(database):
+        if database == unquoted(database) and len(tables.operators(database)) == 1:
             # Whatever follows, a word of SQL is no name to the parser.
             return dialect.quoted(database) + _as_quoted(text[parts[0].end() :], dialect)
     return _as_quoted(text, dialect)
@@ -132,9 +157,3 @@ def _as_quoted(text: str, dialect: Dialect) -> str:
     return _PARTS.sub(
         lambda match: double_quoted(unquoted(match[0])) if match[0][0] == "`" else match[0], text
     )
-
-
-def unquoted(name: str) -> str:
-    """What a name is without its quotes."""
-    quote = name[0]
-    return name[1:-1].replace(quote * 2, quote) if quote in '"`' else name

@@ -44,6 +44,12 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def unquoted(name: str) -> str:
+    """A name without the quotes of either, if it has any."""
+    quote = name[:1]
+    return name[1:-1].replace(quote * 2, quote) if quote in ('"', "`") else name
+
+
 def double_quoted(name: str) -> str:
     """A name in the quotes of the SQL standard."""
     return '"' + name.replace('"', '""') + '"'

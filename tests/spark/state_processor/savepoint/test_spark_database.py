@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import AnalysisException
+from support.changed_metadata import renamed
 from support.many_operators import job_of_many_operators
 from support.sample_rows import Sample, copy_of, file_of
 from support.sent_statements import statements_of
@@ -16,8 +19,6 @@ from state_processor.reading.rows import result_rows
 from state_processor.savepoint.spark_database import SparkDatabase
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
 CURRENCY = Sample("currency-2.2.1-rocksdb-native")
@@ -131,3 +132,30 @@ def test_only_what_a_query_names_becomes_a_view_once(
         assert rows_of(database, query)[1] == [{"n": 24}]
     (made,) = [text for text in sent if "VIEW" in text]
     assert made.startswith("CREATE OR REPLACE VIEW currency_summarize.keyed_state AS ")
+
+
+def test_a_name_that_fits_several_operators_is_no_view_of_an_older_savepoint(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Neither of one operator nor, where it was registered before, of another savepoint."""
+    older = renamed(Path(CURRENCY.path), tmp_path / "older", {"summarize": "k-bigdec"})
+    assert "k_bigdec.keyed_state" in Savepoint.load(spark, str(older)).register()
+    uids = {"summarize": "K-BIGDEC", "currency_converter": "k-bigdec"}
+    alike = Savepoint.load(spark, str(renamed(Path(CURRENCY.path), tmp_path / "alike", uids)))
+    query = "SELECT count(*) AS n FROM k_bigdec.keyed_state"
+    message = r'fits several operators.*"K-BIGDEC" \(K_BIGDEC_bb472623\), "k-bigdec"'
+    with pytest.raises(TableNotFoundError, match=message):
+        SparkDatabase(alike).query(query)
+
+    Savepoint.load(spark, str(older)).register()
+    names = alike.register()
+    assert names["K_BIGDEC_bb472623.keyed_state"] == "K-BIGDEC.keyed_state"
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        spark.sql(query)
+    assert spark.table("K_BIGDEC_bb472623.keyed_state").count() == 24
+    assert "fits several operators" in alike.unread_views()["k_bigdec.keyed_state"]
+
+
+def test_tables_are_shown_of_which_no_query_was_asked(currency: SparkDatabase) -> None:
+    shown = currency.query("SHOW TABLES FROM summarize").read_all().to_pylist()
+    assert [row["name"] for row in shown] == ["summarize.keyed_state"]

@@ -91,14 +91,24 @@ def test_an_operator_state_gives_way_to_the_tables_of_keyed_state() -> None:
     ]
 
 
-def test_operator_states_that_differ_in_case_have_names_of_their_own() -> None:
+def test_operator_states_that_differ_in_case_have_their_own_names() -> None:
     states = "a", "A", "operator_state.a"
-    tables = tables_of(operator_list(name) for name in states)
-    assert [table.name for table in tables] == [
-        "a",
-        "operator_state.A",
-        "operator_state.operator_state.a",
+    assert [table.name for table in tables_of(map(operator_list, states))] == list(states)
+    states = "Timers", "timers", "operator_state.timers"
+    tables = tables_of([timers("t"), *map(operator_list, states)])
+    assert [table.name for table in tables[1:]] == [
+        "operator_state.Timers",
+        "operator_state.operator_state.timers",
+        "operator_state.timers",
     ]
+
+
+def test_keyed_states_that_differ_in_case_have_no_column_of_either_name() -> None:
+    (table,) = tables_of([value(name) for name in ("a", "A", "b", "a_e8b7be43")])
+    assert names(table) == ["key", "a_e8b7be43_", "A_d3d99e8b", "b", "a_e8b7be43"]
+    assert [state.name for _, state in table.state_columns()] == ["a", "A", "b", "a_e8b7be43"]
+    (alone,) = tables_of([value("a"), value("b")])
+    assert names(alone) == ["key", "a", "b"]
 
 
 def test_a_keyed_and_an_operator_state_may_have_one_name() -> None:

@@ -6,10 +6,12 @@ import subprocess
 import sys
 import tempfile
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from support.changed_metadata import renamed
 from support.sample_rows import SAMPLES, Sample, copy_of, file_of
 
 from savepoint_formats.errors import (
@@ -26,12 +28,10 @@ from state_processor.sql.scan_dataset import ScanDataset, SqlRows
 from state_processor.sql.sql_database import SqlDatabase
 from state_processor.types.timer_dates import LAST_MS, with_dates
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 CURRENCY = Sample("currency-2.2.1-hashmap-canonical")
 STATES = Sample("states-2.2.1-hashmap-canonical")
 SQL = Sample("sql-2.2.1-hashmap-canonical")
+ALIKE = "K_BIGDEC_bb472623.keyed_state"
 WINDOWS = Sample("windows-2.2.1-rocksdb-native")
 OBJECTS = SAMPLES / "objects-2.2.1-hashmap-canonical"
 
@@ -193,6 +193,34 @@ class TestWhatIsRead:
             "assert 'pyspark' not in sys.modules"
         )
         subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+class TestNamesThatFitSeveral:
+    @pytest.fixture
+    def alike(self, tmp_path: Path) -> Savepoint:
+        """A savepoint of two operators whose uids SQL takes for one."""
+        uids = {"summarize": "K-BIGDEC", "currency_converter": "k-bigdec"}
+        return Savepoint.open(str(renamed(Path(CURRENCY.path), tmp_path / "alike", uids)))
+
+    @pytest.mark.parametrize("name", ["k_bigdec", "K_BIGDEC", '"K_bigdec"'])
+    @pytest.mark.parametrize("table", ["keyed_state", "rates"])
+    def test_are_an_error(self, alike: Savepoint, name: str, table: str) -> None:
+        with pytest.raises(TableNotFoundError, match=r'several operators.*"K-BIGDEC".*"k-bigdec"'):
+            alike.sql(f"SELECT count(*) FROM {name}.{table}")
+
+    def test_are_no_error_as_they_are(self, alike: Savepoint) -> None:
+        (row,) = alike.sql('SELECT count(*) AS n FROM "K-BIGDEC".keyed_state').to_pylist()
+        assert row == {"n": 24}
+        (row,) = alike.sql('SELECT count(*) AS n FROM "k-bigdec".rates').to_pylist()
+        assert row["n"] > 0
+
+    def test_have_names_without_quotes(self, alike: Savepoint) -> None:
+        names = [row["name"] for row in alike.sql("SHOW TABLES").to_pylist()]
+        assert alike.sql(f"FROM {names[names.index(ALIKE)]}").num_rows == 24
+
+    def test_of_an_alias_are_no_error(self, alike: Savepoint) -> None:
+        query = 'SELECT k_bigdec.key FROM "K-BIGDEC".keyed_state k_bigdec'
+        assert alike.sql(query).num_rows == 24
 
 
 class TestErrors:

@@ -8,14 +8,16 @@ from typing import Any, cast
 import pytest
 
 from savepoint_formats.errors import QueryError
+from savepoint_formats.key_groups.operator_id import OperatorId
 from state_processor.snapshot.sql_tables import SqlTables
 from state_processor.sql.sql_text import Dialect, expect_spark_query, rewritten
 
 
-def operator(uid: str, *tables: str, hash_: str = "0" * 32) -> Any:
+def operator(uid: str, *tables: str) -> Any:
     """What names need of an operator; its tables are those of a savepoint otherwise."""
     named = tuple(SimpleNamespace(name=name) for name in tables)
-    return SimpleNamespace(uid=uid, id=hash_, name=uid, tables=named, unread_tables={})
+    id_ = str(OperatorId.from_uid(uid))
+    return SimpleNamespace(uid=uid, id=id_, name=uid, tables=named, unread_tables={})
 
 
 TABLES = SqlTables(
@@ -24,7 +26,7 @@ TABLES = SqlTables(
         [
             operator("summarize", "keyed_state"),
             operator("session-window", "window_state", "my list"),
-            operator("session window", "window_state", hash_="1" * 32),
+            operator("Join", "a_b", "a-b", "c"),
             operator("4_join", "keyed_state"),
             operator("a.b", "c.d"),
         ],
@@ -40,9 +42,11 @@ class TestTables:
             ("SUMMARIZE", "Keyed_State", "summarize.keyed_state"),
             ("session-window", "window_state", "session_window.window_state"),
             ("session_window", "window_state", "session_window.window_state"),
-            ("session window", "window_state", "session_window.window_state_2"),
-            ("session_window", "window_state_2", "session_window.window_state_2"),
-            ("1" * 32, "window_state_2", "session_window.window_state_2"),
+            (str(OperatorId.from_uid("session-window")), "my list", "session_window.my_list"),
+            ("JOIN", "C", "Join.c"),
+            ("Join", '"a_b"', "Join.a_b_28cb39ea"),
+            ("Join", "a-b", "Join.a_b_35c2229e"),
+            ("join", "A_B_28CB39EA", "Join.a_b_28cb39ea"),
             ("session-window", "my list", "session_window.my_list"),
             ("session-window", "my_list", "session_window.my_list"),
             ("4_join", "keyed_state", '"4_join".keyed_state'),
@@ -56,7 +60,13 @@ class TestTables:
 
     @pytest.mark.parametrize(
         ("database", "table"),
-        [("summarize", "timers"), ("session+window", "window_state"), ("", ""), ("x", "y")],
+        [
+            ("summarize", "timers"),
+            ("session+window", "window_state"),
+            ("", ""),
+            ("x", "y"),
+            ("Join", "a_b"),
+        ],
     )
     def test_are_not_found_by_others(self, database: str, table: str) -> None:
         assert TABLES.find(database, table) is None
@@ -66,10 +76,53 @@ class TestTables:
             "summarize.keyed_state",
             "session_window.window_state",
             "session_window.my_list",
-            "session_window.window_state_2",
+            "Join.a_b_28cb39ea",
+            "Join.a_b_35c2229e",
+            "Join.c",
             '"4_join".keyed_state',
             "a_b.c_d",
         ]
+
+
+class TestAmbiguousNames:
+    """No name of several operators or tables is one of them, whichever comes first."""
+
+    TABLES = SqlTables(
+        cast("Any", [operator("K-BIGDEC", "keyed_state"), operator("k-bigdec", "timers")])
+    )
+
+    @pytest.mark.parametrize("table", ["keyed_state", "timers"])
+    @pytest.mark.parametrize("name", ["k_bigdec", "K_BIGDEC", '"K_bigdec"', "`k_bigdec`"])
+    def test_are_no_table(self, name: str, table: str) -> None:
+        assert self.TABLES.find(name, table) is None
+        assert "k_bigdec.timers" not in [one.sql.casefold() for one in self.TABLES]
+        error = str(self.TABLES.unknown(name, table))
+        assert "fits several operators" in error
+        assert '"K-BIGDEC" (K_BIGDEC_bb472623)' in error
+        assert '"k-bigdec" (k_bigdec_b2c983f3)' in error
+
+    @pytest.mark.parametrize(
+        ("name", "table"),
+        [
+            ('"K-BIGDEC"', "keyed_state"),
+            ("`k-bigdec`", "timers"),
+            ("K_bigdec_BB472623", "keyed_state"),
+            ("k_bigdec_b2c983f3", "timers"),
+        ],
+    )
+    def test_of_one_operator_alone_are_its_tables(self, name: str, table: str) -> None:
+        found = self.TABLES.find(name, table)
+        assert found is not None
+        assert found.table == table
+
+    def test_of_tables_list_the_tables(self) -> None:
+        error = str(TABLES.unknown("join", "A_B"))
+        assert "join.A_B fits several tables" in error
+        assert '"Join"."a-b" (Join.a_b_35c2229e), "Join"."a_b" (Join.a_b_28cb39ea)' in error
+
+    def test_are_left_to_the_engine_in_a_query(self) -> None:
+        for dialect in Dialect:
+            assert rewritten("FROM k_bigdec.timers", self.TABLES, dialect) == "FROM k_bigdec.timers"
 
 
 class TestRewritten:

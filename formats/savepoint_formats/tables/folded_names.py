@@ -1,0 +1,41 @@
+"""Names that SQL takes for one, told apart.
+
+SQL distinguishes no case, and a catalog takes few characters. Names that become the same are an error
+to whoever writes what they become: none of them is called so. Each has a checksum of itself behind
+it instead, so that it keeps its name whatever other names a savepoint has.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+def told_apart(names: Iterable[str], written: Callable[[str], str] = str) -> dict[str, str]:
+    """Name -> what SQL calls it.
+
+    Args:
+        names: The names.
+        written: What a name becomes in SQL, but for its case.
+
+    Example:
+        >>> told_apart(["total", "a", "A"])
+        {'total': 'total', 'a': 'a_e8b7be43', 'A': 'A_d3d99e8b'}
+    """
+    plain = {name: written(name) for name in names}
+    folded = Counter(name.casefold() for name in plain.values())
+    return {
+        name: shown if folded[shown.casefold()] == 1 else _unfolded(name, shown, folded)
+        for name, shown in plain.items()
+    }
+
+
+def _unfolded(name: str, shown: str, taken: Iterable[str]) -> str:
+    unfolded = f"{shown}_{crc32(name.encode('utf-8', 'surrogatepass')):08x}"
+    while unfolded.casefold() in taken:
+        unfolded += "_"
+    return unfolded
