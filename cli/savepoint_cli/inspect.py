@@ -160,10 +160,11 @@ nanoseconds_option = common_option(
 
 undescribed_subclasses_option = common_option(
     "--undescribed-subclasses",
-    type=click.Choice(["refuse", "bytes"]),
+    type=click.Choice(["refuse", "bytes", "rest"]),
     default="refuse",
     show_default=True,
-    help="What becomes of POJOs of subclasses that no snapshot describes.",
+    help="What becomes of POJOs of subclasses that no snapshot describes, and with `rest` of what lies"
+    " behind any value that can't be decoded, where nobody can tell the two apart.",
 )
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from savepoint_formats.layout import Layout
+    from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _UNITS_DENSITY = 1.5  # two bytes can hold a unit that is three bytes of UTF-8
@@ -69,12 +70,16 @@ class InexpressibleError(Exception):
     """No program can read the layout, unless it is the last thing of its record."""
 
 
-def program(layout: Layout, kryo: KryoDialect | None = None) -> Program:
+def program(
+    layout: Layout, kryo: KryoDialect | None = None, *, hides: Hides = "nothing"
+) -> Program:
     """The program of a layout; every layout has one.
 
     Args:
         layout: A layout, or one of the nodes of ``state_entries``.
         kryo: What is known of the Kryo that wrote its object graphs.
+        hides: What may be among the bytes of a value that cannot be decoded, if nobody can tell
+            where it ends. Anything else is an error.
 
     Raises:
         UndecodableError: It has no Arrow type, because it nests too deep.
@@ -83,7 +88,7 @@ def program(layout: Layout, kryo: KryoDialect | None = None) -> Program:
     root = assembly.column("$", entry_type(layout), PER_RECORD)
     assembly.value(layout, root, is_last=True)
     assembly.emit(Op.END)
-    return assembly.finished(layout, kryo)
+    return assembly.finished(layout, kryo, hides=hides)
 
 
 class Assembly(Listing):

@@ -16,6 +16,8 @@ from savepoint_formats.bytes.counts import MAX_EMPTY_ELEMENTS, can_be_empty
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.program.buffers import Buffers, memory_size
 from savepoint_formats.program.kernel import REFUSED, Walk, walk, walk_fixed, walk_texts
+from savepoint_formats.values.hidden_ends import hidden_advice
+from savepoint_formats.values.separation import EVERYWHERE, ends_of_hidden
 from savepoint_formats.values.state_entries import EntryReader
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.layout import Layout
     from savepoint_formats.program.program import Column, Program
+    from savepoint_formats.values.hidden_ends import Hides
 
     Positions = npt.NDArray[np.int64]
 
@@ -36,6 +39,13 @@ _RECORD_WORK = 32
 
 _LARGEST = (1 << 31) - 1
 """The most bytes that a record may have: what Arrow can count, and Flink in all that it counts."""
+
+_HIDDEN: dict[Hides, tuple[bool, bool]] = {
+    "nothing": (False, False),
+    "fields": (False, True),
+    "all": (True, True),
+}
+"""Whether elements may be hidden, and whether fields may be."""
 
 MAX_MEMORY = 256 << 20
 """Of the buffers of one walk; an array of more records is put together from several."""
@@ -58,6 +68,7 @@ def decode(
 
     Raises:
         FormatError: A record is none of the program's layout, or has bytes left.
+        UndecodableError: A value in one hides where it ends, and so what lies behind it.
         ValueError: A record lies outside of the chunk.
     """
     spans = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(ends, np.int64)
@@ -222,27 +233,51 @@ class _Decoding:
         self, layout: Layout, view: DataInputView, end: int, *, is_whole: bool = False
     ) -> tuple[EntryReader, Any]:
         """A value; a described object is not believed where what lies behind it does not fit."""
-        start, distrusted = view.position, set[int]()
+        has_end = self.spans is not None or is_whole
+        distrusted = set[int]()
         while True:
             reader = EntryReader(view, self.program.kryo)
             reader.distrusted = distrusted
             try:
                 value = reader.read(layout)
-                if self.spans or is_whole:
-                    self._expect_end(reader, end)
-                return reader, value
+                if has_end:
+                    reader.expect_end()
+                break
             except FormatError:
                 last = reader.described
-                has_end = self.spans is not None or is_whole
                 if last is None or not has_end or len(distrusted) >= _MOST_DISTRUSTED:
                     raise
                 distrusted.add(last.view.base + last.start)
-                view.position = start
+                view.position = 0
+        has_along = self.spans is not None and end == self.spans[1][-1] and bool(self.along)
+        if has_along and reader.is_lost:
+            reader.take_along(self.along, are_elements=True)
+        if not has_end or not reader.hides:
+            return reader, value
+        return self._separated(layout, reader, value, has_along=has_along)
 
-    def _expect_end(self, reader: EntryReader, end: int) -> None:
-        reader.expect_end()
-        if self.along and reader.is_lost and self.spans and end == self.spans[1][-1]:
-            reader.take_along(self.along)
+    def _separated(
+        self, layout: Layout, reader: EntryReader, value: Any, *, has_along: bool
+    ) -> tuple[EntryReader, Any]:
+        """A value that has something behind what cannot be decoded, if that fits in one way only."""
+        view, kryo = reader.view, self.program.kryo
+        view.position = 0
+        for distrusted in () if has_along else (reader.distrusted, EVERYWHERE):
+            ends = ends_of_hidden(layout, view, kryo, distrusted)
+            if ends is not None:
+                reader = EntryReader(view, kryo)
+                reader.distrusted, reader.ends = distrusted, ends
+                value = reader.read(layout)
+                reader.expect_end()
+                break
+        hidden = reader.hides_elements or has_along, reader.hides
+        if hidden > _HIDDEN[self.program.hides]:
+            view.position = 0
+            advice = hidden_advice("rest" if hidden[0] else "bytes")
+            message = f"{reader.reason}, which nobody can tell apart{advice}"
+            raise view.error(message, UndecodableError)
+        view.position = view.end
+        return reader, value
 
     def _pieces(self, column: Column, starts: Positions, ends: Positions) -> pa.Array:
         """The values of a column that takes the general path."""

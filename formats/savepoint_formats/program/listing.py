@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from savepoint_formats.layout import Layout
+    from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 PER_RECORD = -1
@@ -143,7 +144,7 @@ class Listing:
         draft.children = (element,)
         return element
 
-    def finished(self, layout: Layout, kryo: KryoDialect | None) -> Program:
+    def finished(self, layout: Layout, kryo: KryoDialect | None, *, hides: Hides) -> Program:
         """The program."""
         return Program(
             layout=layout,
@@ -153,6 +154,7 @@ class Listing:
             needs_end=self.needs_end,
             kryo=kryo,
             record_size=_record_size([op for op, *_ in self.ops]),
+            hides=hides,
         )
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from savepoint_formats.layout import Layout
+    from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
@@ -99,6 +100,7 @@ class Program:
         needs_end: Whether the end of a record must be known beforehand.
         kryo: What is known of the Kryo that wrote its object graphs.
         record_size: The bytes of every record, if all are numbers that cannot be null.
+        hides: What may be missing, because a value in front hides where it begins.
     """
 
     layout: Layout
@@ -108,6 +110,7 @@ class Program:
     needs_end: bool
     kryo: KryoDialect | None = None
     record_size: int | None = None
+    hides: Hides = "nothing"
 
     @property
     def type(self) -> pa.DataType:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorStateHandle
+    from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 PIECE_SIZE = 16 << 20
@@ -48,8 +49,16 @@ def read_operator_state(
     split: OperatorStateSplit,
     state: State,
     kryo: KryoDialect | None,
+    hides: Hides = "nothing",
 ) -> Iterator[list[pa.Array]]:
     """The columns of the state's table, batch by batch: ``value``, or ``key`` and ``value``.
+
+    Args:
+        directory: Where the savepoint is.
+        split: The subtask.
+        state: The state.
+        kryo: What is known of the Kryo that wrote object graphs.
+        hides: What may be among the bytes of a value that cannot be decoded.
 
     Raises:
         StateFileNotFoundError: The file is gone.
@@ -57,7 +66,7 @@ def read_operator_state(
     """
     file = directory.file(split.handle.stream)
     header = OperatorBackendHeader.of_handle(directory, split.handle)
-    decoder = program(_stored(state), kryo)
+    decoder = program(_stored(state), kryo, hides=hides)
     pieces = read_elements(
         file, split.handle, state.name, is_compressed=header.is_compressed, size=PIECE_SIZE
     )

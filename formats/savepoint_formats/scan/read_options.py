@@ -15,17 +15,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from savepoint_formats.program.merge_rules import MergeInstances
+    from savepoint_formats.values.hidden_ends import Hides
 
 
-UndescribedSubclasses = Literal["refuse", "bytes"]
+UndescribedSubclasses = Literal["refuse", "bytes", "rest"]
 """What becomes of a POJO of a subclass that its serializer's snapshot does not describe.
 
 | value  | then                                                                              |
 |--------|-----------------------------------------------------------------------------------|
 | refuse | it is an error                                                                    |
 | bytes  | POJOs end with ``$undecoded``, a struct of ``bytes`` and ``reason``: null but     |
-|        | where a value was not decoded; there the other fields are                         |
+|        | where a value was not decoded; there the other fields are. So are fields behind   |
+|        | any value that hides where it ends; its reason names them                         |
+| rest   | as ``bytes``, and elements and entries may be hidden, too: they are not there     |
+
+Whatever cannot be told apart is an error otherwise.
 """
+
+_HIDES: dict[UndescribedSubclasses, Hides] = {
+    "refuse": "nothing",
+    "bytes": "fields",
+    "rest": "all",
+}
 
 
 def checked_subclasses(value: UndescribedSubclasses) -> UndescribedSubclasses:
@@ -152,6 +163,21 @@ class ReadOptions:
             f"with_{name}": False for name in self.added() if name not in names
         }
         return replace(self, columns=names, **others)
+
+    @property
+    def has_open_pojos(self) -> bool:
+        """Whether POJOs whose class no snapshot describes are bytes."""
+        return self.undescribed_subclasses != "refuse"
+
+    @property
+    def hides(self) -> Hides:
+        """What may be among the bytes of a value that cannot be decoded."""
+        return _HIDES[self.undescribed_subclasses]
+
+    @property
+    def hides_unwanted(self) -> Hides:
+        """The same of values that no column shows."""
+        return "all" if self.hides == "all" else "fields"
 
     def added(self) -> tuple[str, ...]:
         """The names of the columns that are asked for besides those that a table has."""

@@ -102,8 +102,7 @@ class TableScan(TableResults):
     @cached_property
     def shown(self) -> Table:
         """The table as the options have it shown."""
-        has_open_pojos = self.options.undescribed_subclasses == "bytes"
-        return self.table.with_open_pojos() if has_open_pojos else self.table
+        return self.table.with_open_pojos() if self.options.has_open_pojos else self.table
 
     @property
     def kind(self) -> StateKind:
@@ -310,7 +309,10 @@ class TableScan(TableResults):
         if isinstance(split, OperatorStateSplit):
             (state,) = self.shown.states
             names = [column.name for column in self.table.columns]
-            for arrays in read_operator_state(self.directory, split, state, self.kryo):
+            # Fields of values that nobody wants may be hidden; all entries must be there.
+            is_wanted = names[-1] in self.schema.names
+            hides = self.options.hides if is_wanted else self.options.hides_unwanted
+            for arrays in read_operator_state(self.directory, split, state, self.kryo, hides):
                 yield self._key_filter.apply(dict(zip(names, arrays, strict=True)))
             return
         if isinstance(split, KeyedSplit):
@@ -329,7 +331,8 @@ class TableScan(TableResults):
             self.kryo,
             self.options.portion_size,
             self._hidden_states(),
-            self.options.undescribed_subclasses == "bytes",
+            self.options.has_open_pojos,
+            self.options.hides,
             self.options.flat is None,
             self._has_divided_rows,
             split.share,

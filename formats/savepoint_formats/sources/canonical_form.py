@@ -72,7 +72,7 @@ class CanonicalForm:
         """
         chunk = stored.chunk
         try:
-            stored.expect_all()
+            stored.expect_all("")
             if self._is_timers:
                 return StoredEntries(bytes_of(chunk, stored.values), nothings(len(stored)))
             return self._values.entries(chunk, stored.values, self._identities(stored))

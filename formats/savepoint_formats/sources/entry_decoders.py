@@ -84,16 +84,21 @@ class EntryDecoders:
 
     def _decoder(self, name: str) -> EntryDecoder:
         if name not in self._decoders:
-            is_hidden = name in self._settings.hidden
+            settings = self._settings
             self._decoders[name] = EntryDecoder(
-                self.states[name], self.prefix_size, self._settings.kryo, is_hidden=is_hidden
+                self.states[name],
+                self.prefix_size,
+                settings.kryo,
+                is_hidden=name in settings.hidden,
+                hides=settings.hides,
             )
         return self._decoders[name]
 
     def _timer(self, name: str) -> Program:
         if name not in self._timers:
             layouts = KeyPrefix(self.prefix_size), self.states[name].stored
-            self._timers[name] = program(Struct(("prefix", "timer"), layouts), self._settings.kryo)
+            timer, settings = Struct(("prefix", "timer"), layouts), self._settings
+            self._timers[name] = program(timer, settings.kryo, hides=settings.hides)
         return self._timers[name]
 
     @contextmanager

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from savepoint_formats.sources.keyed_batch import KeyedBatch
     from savepoint_formats.state_files.state_piece import StatePiece
     from savepoint_formats.tables.timer_rows import TimerRows
+    from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 BATCH_SIZE = 8 << 20
@@ -41,6 +42,7 @@ class SourceSettings:
         portion_size: The largest key group in bytes that is decoded in one piece; None for any.
         hidden: States of which nobody wants the values: they are null, and need not be decodable.
         has_open_pojos: Whether POJOs that cannot be decoded are their bytes and the reason.
+        hides: What may be among the bytes of a value that cannot be decoded.
         shows_undecided: Whether changes of a changelog whose key nobody can tell from what follows
             it are rows of their own, whose key has all bytes of the change.
         has_divided_rows: Whether entries of a key may come in several batches, as those of a map may
@@ -55,6 +57,7 @@ class SourceSettings:
     portion_size: int | None = PORTION_SIZE
     hidden: frozenset[str] = frozenset()
     has_open_pojos: bool = False
+    hides: Hides = "nothing"
     shows_undecided: bool = False
     has_divided_rows: bool = False
     share: Share = WHOLE

@@ -21,6 +21,7 @@ from savepoint_formats.sources.state_rows import HeapDecoder
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.state_files.state_piece import StatePiece, part_of
 from savepoint_formats.tables.timer_rows import TimerRows
+from savepoint_formats.values.hidden_ends import hidden_advice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -72,7 +73,7 @@ class HeapSource:
     def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
         """The timers of these key groups, a state of one of them at a time."""
         decoders = {
-            state_id: program(state.stored, self._settings.kryo)
+            state_id: program(state.stored, self._settings.kryo, hides=self._settings.hides)
             for state_id, state in enumerate(self.states)
             if state.kind is StateKind.TIMERS
         }
@@ -81,6 +82,8 @@ class HeapSource:
                 name, spans = self.states[state_id].name, entries.values
                 along = f"{entries.hidden} more timers of the key group" if entries.hidden else ""
                 with within(f"key group {key_group}"), within(f"state {name!r}"):
+                    if self._settings.hides != "all":
+                        entries.expect_all(hidden_advice("rest"))
                     timers = decode(
                         decoders[state_id], entries.chunk, spans.starts, spans.ends, along=along
                     )
@@ -158,7 +161,12 @@ class HeapSource:
 
     def _decoder(self, state_id: int) -> HeapDecoder:
         state, settings = self.states[state_id], self._settings
-        return HeapDecoder(state, settings.kryo, is_hidden=state.name in settings.hidden)
+        return HeapDecoder(
+            state,
+            settings.kryo,
+            is_hidden=state.name in settings.hidden,
+            hides=settings.hides,
+        )
 
     def _form(self, state_id: int) -> CanonicalForm:
         if state_id not in self._forms:

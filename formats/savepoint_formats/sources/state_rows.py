@@ -24,6 +24,7 @@ from savepoint_formats.layout import (
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
+from savepoint_formats.values.hidden_ends import hidden_advice
 from savepoint_formats.values.state_entries import Delimited, NullableRest, Sized, entry_key
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from savepoint_formats.entries.entry_spans import EntrySpans
     from savepoint_formats.program.program import Program
     from savepoint_formats.state_files.heap_entries import HeapEntries
+    from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
@@ -83,6 +85,7 @@ class EntryDecoder:
         prefix_size: The bytes of the key-group prefix, which is no part of identities.
         kryo: What is known of the Kryo that wrote object graphs.
         is_hidden: Whether values are null, as nobody wants them.
+        hides: What may be among the bytes of a value that cannot be decoded.
     """
 
     def __init__(
@@ -92,17 +95,20 @@ class EntryDecoder:
         kryo: KryoDialect | None,
         *,
         is_hidden: bool = False,
+        hides: Hides = "nothing",
     ) -> None:
         self._is_hidden = is_hidden
         self._prefix_size = prefix_size
         key = entry_key(prefix_size, key_layout(state), namespace_layout(state))
-        self.identity = program(Struct(key.names[1:], key.fields[1:]), kryo)
-        self._values = program(_entry_value(state), kryo)
+        identity = Struct(key.names[1:], key.fields[1:])
+        self.identity = program(identity, kryo, hides=hides)
+        self._values = program(_entry_value(state), kryo, hides=hides)
         self._map_keys: Program | None = None
         if state.kind is StateKind.MAP and isinstance(state.stored, MapOf):
             sizes = (Sized(key.fields[1]), Sized(key.fields[2]), state.stored.key)
             names = (*key.names[1:], "user_key")
-            self._map_keys = program(Struct(names, sizes), kryo)
+            # What is hidden has no size, which ``_identity_ends`` tells.
+            self._map_keys = program(Struct(names, sizes), kryo, hides="all")
 
     def rows(self, chunk: Chunk, entries: EntrySpans) -> StateRows:
         """Decodes everything but the identities.
@@ -149,20 +155,32 @@ class HeapDecoder:
         state: The state.
         kryo: What is known of the Kryo that wrote object graphs.
         is_hidden: Whether values are null, as nobody wants them.
+        hides: What may be among the bytes of a value that cannot be decoded.
     """
 
-    def __init__(self, state: State, kryo: KryoDialect | None, *, is_hidden: bool = False) -> None:
+    def __init__(
+        self,
+        state: State,
+        kryo: KryoDialect | None,
+        *,
+        is_hidden: bool = False,
+        hides: Hides = "nothing",
+    ) -> None:
         self._is_hidden = is_hidden
+        self._hides = hides
         layouts = namespace_layout(state), key_layout(state)
         self.identity = program(Struct(("namespace", "key"), layouts), kryo)
-        self._values = program(state.stored, kryo)
+        self._values = program(state.stored, kryo, hides=hides)
 
     def rows(self, entries: HeapEntries) -> StateRows:
         """Decodes everything but the identities; a value may be but bytes.
 
         Raises:
+            UndecodableError: It is not known where an entry ends.
             FormatError: An entry is damaged.
         """
+        if self._hides != "all":
+            entries.expect_all(hidden_advice("rest"))
         starts, ends = entries.values.starts, entries.values.ends
         if self._is_hidden:
             values = pa.nulls(len(entries), self._values.type)

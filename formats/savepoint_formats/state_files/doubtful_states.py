@@ -6,11 +6,21 @@ An entry that cannot be decoded hides where it ends. What lies behind it is foun
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import FormatError, UndecodableError
-from savepoint_formats.layout import JavaObject, Kryo, Layout, Opaque, Pojo, Struct, parts
-from savepoint_formats.state_files.heap_borders import HeapBorders, HeapState, entry_starts
+from savepoint_formats.layout import (
+    JavaObject,
+    Kryo,
+    Layout,
+    Opaque,
+    Pojo,
+    Struct,
+    parts,
+    with_open_pojos,
+)
+from savepoint_formats.state_files.heap_borders import HeapBorders, HeapState, KeyGroupEntries
 from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
 from savepoint_formats.values.kryo.structs import column_type, is_described
 
@@ -50,34 +60,57 @@ class DoubtfulStates:
         stored = (self._states[state_id].stored for state_id in self._ids)
         return isinstance(error, UndecodableError) or any(map(is_unknown, stored))
 
-    def borders(self, chunk: Chunk, skip: Skip) -> tuple[HeapState, ...] | None:
+    def borders(self, chunk: Chunk, group: int, skip: Skip) -> tuple[HeapState, ...] | None:
         """Where the states of a key group lie; None if that is not certain.
 
         Args:
             chunk: The states of the key group.
+            group: The key group.
             skip: Tells where so many entries of a state end, from a position on; raises
                 ``FormatError`` if they cannot be decoded. Its arguments are the state, the
                 position and the number of entries.
         """
         if any(is_unknown(layout) for state in self._states for layout in identity_parts(state)):
             return None  # without its key nothing is known of an entry
-        entries = [
-            Struct(("entry",), (state.stored,))
-            if state.kind is StateKind.TIMERS
-            else Struct(("namespace", "key", "value"), (*identity_parts(state), state.stored))
-            for state in self._states
-        ]
-        return HeapBorders(chunk, entries, self._ids, skip).states()
 
-    def starts(self, chunk: Chunk, state: HeapState, key_group: int, skip: Skip) -> list[int]:
-        """Where the entries of a state begin, up to the first whose end is not known."""
-        identity = Struct(("namespace", "key"), identity_parts(self._states[state.id]))
-        place = (key_group, self._max_parallelism)
+        def may_begin(state_id: int, position: int) -> bool:
+            entries = self._entries(chunk, state_id, group)
+            return entries is None or entries.may_begin(position)
 
-        def skip_one(position: int) -> int:
-            return skip(state.id, position, 1)
+        entries = list(map(_entry, self._states))
+        return HeapBorders(chunk, entries, self._ids, skip, may_begin).states()
 
-        return entry_starts(chunk, state, identity, place, self._kryo, skip_one)
+    def starts(self, chunk: Chunk, state: HeapState, group: int, skip: Skip) -> list[int]:
+        """Where the entries of a state begin; if that is not certain, of those that decoding tells.
+
+        The last one has the bytes of all behind it then.
+        """
+        entries = self._entries(chunk, state.id, group)
+        if entries and (found := entries.starts(state)):
+            return list(found)
+        starts = [state.start]
+        with suppress(FormatError):
+            while len(starts) < state.count:
+                end = skip(state.id, starts[-1], 1)
+                if not starts[-1] < end < state.end:
+                    break
+                starts.append(end)
+        return starts
+
+    def _entries(self, chunk: Chunk, state_id: int, group: int) -> KeyGroupEntries | None:
+        """What knows the entries of a state; nothing does if it is one of timers."""
+        state, place = self._states[state_id], (group, self._max_parallelism)
+        if state.kind is StateKind.TIMERS:
+            return None
+        return KeyGroupEntries(chunk, _entry(state), place, self._kryo)
+
+
+def _entry(state: State) -> Struct:
+    """The layout of an entry of a heap file."""
+    if state.kind is StateKind.TIMERS:
+        return Struct(("entry",), (state.stored,))
+    value = with_open_pojos(state.stored)
+    return Struct(("namespace", "key", "value"), (*identity_parts(state), value))
 
 
 def is_doubtful(layout: Layout) -> bool:

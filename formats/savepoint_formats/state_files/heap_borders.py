@@ -6,8 +6,7 @@ which everything fits. Other borders may fit by chance; then none is believed.
 
 The same goes for the entries of a state: each begins with a namespace and a key, and the key is one
 of this key group; what can be decoded ends where it ends. The entries are those with which everything
-fits. If there are others that fit too, those are taken that decoding tells apart, and the one behind
-them has the bytes of all that follow.
+fits, see ``separation``.
 """
 
 from __future__ import annotations
@@ -19,9 +18,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.errors import FormatError, UndecodableError, UnstableHashError
+from savepoint_formats.errors import FormatError, UnstableHashError
 from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.key_groups.ranges import key_group
+from savepoint_formats.values.separation import starts_of_entries
 from savepoint_formats.values.sizes import least_size
 from savepoint_formats.values.state_entries import EntryReader
 
@@ -38,13 +38,6 @@ _MOST_TRIALS = 1 << 20
 
 _DECODING = 100
 """How many places it takes as long to look at as to decode a state, or try to."""
-
-_NO_ENTRY = -1
-_MOST_WAYS = 1 << 14
-"""Places where entries may begin, times entries, before a state is given up."""
-
-_MOST_SEARCHED = 1 << 16
-"""Bytes of a state in which the beginnings of entries are looked for, one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +66,7 @@ class HeapBorders:
         doubtful: The states that may be such as cannot be decoded.
         skip: Tells where so many entries of a state end, if they can be decoded; raises
             ``FormatError`` if not.
+        may_begin: Tells whether an entry of a state may begin at a position.
     """
 
     def __init__(
@@ -81,7 +75,9 @@ class HeapBorders:
         entries: Sequence[Struct],
         doubtful: frozenset[int],
         skip: Callable[[int, int, int], int],
+        may_begin: Callable[[int, int], bool],
     ) -> None:
+        self._may_begin = may_begin
         self._chunk = chunk
         self._least = np.array([max(1, least_size(entry)) for entry in entries])
         self._doubtful = doubtful
@@ -136,7 +132,7 @@ class HeapBorders:
         self._trials += _DECODING
         with suppress(FormatError):
             yield (self._skip(state_id, start, count),)
-        if state_id in self._doubtful:
+        if state_id in self._doubtful and self._may_begin(state_id, start):
             yield self._beginnings(start + count, rest) if rest else (len(self._chunk),)
 
     def _beginnings(self, start: int, left: frozenset[int]) -> Iterable[int]:
@@ -158,108 +154,42 @@ class HeapBorders:
         return beginnings
 
 
-def entry_starts(
-    chunk: Chunk,
-    state: HeapState,
-    identity: Struct,
-    key_group_of: tuple[int, int],
-    kryo: KryoDialect | None,
-    skip: Callable[[int], int],
-) -> list[int]:
-    """Where the entries of a state begin, up to the first whose end is not known.
+@dataclass(frozen=True, slots=True)
+class KeyGroupEntries:
+    """Knows an entry of a state and a key group when it sees one.
 
-    Args:
-        chunk: The states of a key group.
-        state: The state.
-        identity: The layout of ``namespace`` and ``key``.
+    Attributes:
+        chunk: The states of the key group.
+        entry: The layout of ``namespace``, ``key`` and ``value``.
         key_group_of: The key group, and the max parallelism.
         kryo: What is known of the Kryo that wrote object graphs.
-        skip: Tells where the entry at a position ends, if it can be decoded; raises
-            ``FormatError`` if not.
     """
-    entries = _Entries(state, skip)
-    if state.count > 1 and state.end - state.start <= _MOST_SEARCHED:
-        reader = _Identities(chunk, state.end, identity, key_group_of, kryo)
-        with suppress(UnstableHashError):
-            places = [place for place in range(state.start, state.end) if reader.is_at(place)]
-            ways = entries.ways(places)
-            if len(ways) == 1:
-                return list(ways[0])
-    return entries.decodable()
-
-
-class _Entries:
-    """Looks for the borders between the entries of a state."""
-
-    def __init__(self, state: HeapState, skip: Callable[[int], int]) -> None:
-        self._state = state
-        self._skip = skip
-        self._ends: dict[int, int | None] = {}
-
-    def _end(self, start: int) -> int | None:
-        """Where the entry ends, if decoding tells; before it begins if there can be none."""
-        if start not in self._ends:
-            try:
-                end = self._skip(start)
-                self._ends[start] = end if end <= self._state.end else None
-            except UndecodableError:
-                self._ends[start] = None
-            except FormatError:
-                self._ends[start] = _NO_ENTRY
-        return self._ends[start]
-
-    def decodable(self) -> list[int]:
-        """The entries from the first one on that decoding tells apart, and the one behind them."""
-        starts = [self._state.start]
-        while len(starts) < self._state.count:
-            end = self._end(starts[-1])
-            if end is None or not starts[-1] < end < self._state.end:
-                break
-            starts.append(end)
-        return starts
-
-    def ways(self, places: Sequence[int]) -> list[tuple[int, ...]]:
-        """The ways in which entries at some of these places fill the state; two at most."""
-        places = [place for place in places if self._end(place) != _NO_ENTRY]
-        if len(places) * self._state.count > _MOST_WAYS:
-            return []
-        # From the last entry to the first: the ways from each place on with so many entries.
-        last = {place for place in places if self._end(place) in (None, self._state.end)}
-        ways_from: dict[int, list[tuple[int, ...]]] = {place: [(place,)] for place in last}
-        for _ in range(self._state.count - 1):
-            ways_from = {
-                place: ways for place in places if (ways := self._longer(place, ways_from))
-            }
-        return ways_from.get(self._state.start, [])
-
-    def _longer(
-        self, place: int, behind: dict[int, list[tuple[int, ...]]]
-    ) -> list[tuple[int, ...]]:
-        """The ways that go on behind the entry at a place."""
-        end = self._end(place)
-        others: Iterable[tuple[int, ...]] = behind.get(end, []) if end is not None else []
-        if not others:
-            # It cannot be decoded, or only seems to be.
-            others = (way for start in behind if start > place for way in behind[start])
-        return [(place, *way) for way in islice(others, 2)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Identities:
-    """Knows the identities of a key group when it sees one."""
 
     chunk: Chunk
-    end: int
-    identity: Struct
+    entry: Struct
     key_group_of: tuple[int, int]
     kryo: KryoDialect | None
 
-    def is_at(self, place: int) -> bool:
-        """Raises ``UnstableHashError`` if nobody can tell the key group of a key."""
+    def starts(self, state: HeapState) -> tuple[int, ...] | None:
+        """Where the entries of the state begin; None if that is not certain."""
+        view = self.chunk.view(state.start, state.end)
+
+        def may_begin(position: int) -> bool:
+            return self.may_begin(state.start + position)
+
+        starts = starts_of_entries(self.entry, state.count, view, self.kryo, may_begin)
+        return starts and tuple(state.start + start for start in starts)
+
+    def may_begin(self, place: int) -> bool:
+        """Whether a namespace and a key of the key group may lie at a place."""
         group, max_parallelism = self.key_group_of
+        reader = EntryReader(self.chunk.view(place, len(self.chunk)), self.kryo)
+        namespace, key, _ = self.entry.fields
         try:
-            value = EntryReader(self.chunk.view(place, self.end), self.kryo).read(self.identity)
+            reader.read(namespace)
+            found = reader.read(key)
+            return key_group(java_hash(key, found), max_parallelism) == group
+        except UnstableHashError:
+            return True
         except FormatError:
             return False
-        key_layout = self.identity.fields[-1]
-        return key_group(java_hash(key_layout, value["key"]), max_parallelism) == group

@@ -56,11 +56,14 @@ class HeapEntries:
     def __len__(self) -> int:
         return len(self.values)
 
-    def expect_all(self) -> None:
-        """Raises ``UndecodableError`` if any are hidden."""
+    def expect_all(self, advice: str) -> None:
+        """Raises ``UndecodableError``, with an advice, if any are hidden."""
         if self.hidden:
             count, last = len(self) + self.hidden, len(self) - 1
-            message = f"{count} entries, of which the one of index {last} hides where it ends"
+            message = (
+                f"{count} entries, of which the one of index {last} hides where it ends:"
+                f" {self.hidden} behind it cannot be told apart{advice}"
+            )
             raise self.chunk.error(message, int(self.namespaces.starts[-1]), UndecodableError)
 
 
@@ -160,33 +163,51 @@ class HeapFile:
     def _entries(
         self, part: HeapSection, section: Section, wanted: Container[int]
     ) -> dict[int, HeapEntries]:
+        by_state: dict[int, HeapEntries | None] = {}
         try:
-            by_state = dict(self._in_order(part))
-            return {
-                state_id: entries for state_id, entries in by_state.items() if state_id in wanted
-            }
+            for state_id, entries in self._in_order(part):
+                by_state[state_id] = entries
         except FormatError as error:
             if not self._doubtful.may_explain(error):
                 raise
-            borders = self._doubtful.borders(part.chunk, partial(self._end, part.chunk))
-            if borders is None:
+            self._read_others(part, section, wanted, (by_state, error))
+        return {
+            state_id: entries
+            for state_id, entries in by_state.items()
+            if entries is not None and state_id in wanted
+        }
+
+    def _read_others(
+        self,
+        part: HeapSection,
+        section: Section,
+        wanted: Container[int],
+        known: tuple[dict[int, HeapEntries | None], FormatError],
+    ) -> None:
+        """Reads the states behind one that cannot be decoded."""
+        by_state, error = known
+        chunk, group = part.chunk, section.key_group
+        borders = self._doubtful.borders(chunk, group, partial(self._end, chunk))
+        if borders is None:
+            unread = {*range(len(self._states))} - {*by_state}
+            if any(state_id in wanted for state_id in unread):
                 self._check(section, error)
-                raise
-        hidden = {}
+                raise error
+            return
         for state in borders:
             if state.count and state.id in wanted:
                 with within(f"state {self._states[state.id].name!r}"):
-                    hidden[state.id] = self._between(part.chunk, state, section.key_group)
-        return hidden
+                    by_state[state.id] = self._between(chunk, state, group)
 
-    def _in_order(self, part: HeapSection) -> Iterator[tuple[int, HeapEntries]]:
+    def _in_order(self, part: HeapSection) -> Iterator[tuple[int, HeapEntries | None]]:
         while part.has_more():
             state_id, count = part.next_state()
+            entries = None
             if count:
                 with within(f"state {self._states[state_id].name!r}"):
                     records = self._records[state_id]
                     entries, part.position = records.read(part.chunk, part.position, count)
-                yield state_id, entries
+            yield state_id, entries
 
     def _end(self, chunk: Chunk, state_id: int, position: int, count: int) -> int:
         return self._records[state_id].read(chunk, position, count)[1]

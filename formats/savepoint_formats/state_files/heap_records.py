@@ -15,6 +15,7 @@ from savepoint_formats.layout import Layout, Struct
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode, decode_sequence
 from savepoint_formats.program.spans import Spans
+from savepoint_formats.values.separation import starts_of_entries
 from savepoint_formats.values.state_entries import EntryReader, Sized
 
 if TYPE_CHECKING:
@@ -93,22 +94,50 @@ class BackToBack:
 
     def _borders(self, chunk: Chunk, start: int, end: int, count: int) -> list[list[int]]:
         """Where each part of each item of a collection begins, and where the last one ends."""
+        starts = self._starts(chunk, start, end, count)
         borders_of_items = []
-        for index in range(count):
-            borders = [start]
+        for index, first in enumerate(starts):
+            border, last = first, starts[index + 1] if index + 1 < count else end
+            borders = [first]
+            for part in self._parts:
+                border, _ = self._end(part, chunk, border, last)
+                borders.append(border)
+            if border != last:
+                message = f"{last - border} bytes behind item {index} of {count}"
+                raise chunk.error(message, border, FormatError)
+            borders_of_items.append(borders)
+        return borders_of_items
+
+    def _starts(self, chunk: Chunk, start: int, end: int, count: int) -> Sequence[int]:
+        """Where each item of a collection begins.
+
+        Raises:
+            UndecodableError: An item hides where it ends, and items are alike in several ways.
+        """
+        starts, last = [start][:count], start
+        while len(starts) < count:
             lost: UndecodableError | None = None
             for part in self._parts:
-                start, lost = self._end(part, chunk, start, end)
-                borders.append(start)
-            if start == end and index < count - 1 and borders[0] < end:
+                last, lost = self._end(part, chunk, last, end)
+            if last == end and starts[-1] < end:
+                separated = self._separated(chunk, start, end, count)
+                if separated is not None:
+                    return separated
+                index = len(starts) - 1
                 reason = f"{count} items, of which the one of index {index} hides where it ends"
                 if lost is not None:
-                    raise chunk.error(f"{reason}: {lost.message}", borders[0], type(lost))
-                raise chunk.error(reason, borders[0], UndecodableError)
-            borders_of_items.append(borders)
-        if start != end:
-            raise chunk.error(f"{end - start} bytes behind {count} items", start, FormatError)
-        return borders_of_items
+                    raise chunk.error(f"{reason}: {lost.message}", starts[-1], type(lost))
+                raise chunk.error(reason, starts[-1], UndecodableError)
+            starts.append(last)
+        if not count and start != end:
+            raise chunk.error(f"{end - start} bytes behind 0 items", start, FormatError)
+        return starts
+
+    def _separated(self, chunk: Chunk, start: int, end: int, count: int) -> Sequence[int] | None:
+        """Where each item begins if only one division is possible; else None."""
+        item = Struct(tuple(map(str, range(len(self._parts)))), self._parts)
+        starts = starts_of_entries(item, count, chunk.view(start, end), self._kryo, lambda _: True)
+        return None if starts is None else [start + place for place in starts]
 
     def _end(
         self, part: Layout, chunk: Chunk, start: int, end: int

@@ -7,6 +7,7 @@ Flink: ``MaskUtils``, ``RowSerializer``, ``LinkedListSerializer``.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
@@ -77,10 +78,13 @@ def read_masked_list(element: Layout, reader: ValueReader) -> list[Value]:
         reader.view.position -= 4
         raise reader.view.error(f"a count of {count} elements")
     nulls = read_mask(count, reader.view)
+    if borders := reader.known_borders():
+        sizes = (end - start for start, end in pairwise(borders))
+        return [None if is_null else reader.bounded(element, next(sizes)) for is_null in nulls]
     values: list[Value] = []
     for is_null in nulls:
         if reader.is_lost:
-            reader.take_along(f"{count - len(values)} more elements")
+            reader.take_along(f"{count - len(values)} more elements", are_elements=True)
             break
         values.append(None if is_null else reader.read(element))
     return values

@@ -47,12 +47,14 @@ def read_pojo(layout: Pojo, reader: ValueReader) -> dict[str, Value] | None:
     if not layout.is_open:
         return _read_pojo(layout, reader)
     view, start, described = reader.view, reader.view.position, reader.described
+    hides = reader.hides, reader.hides_elements
     try:
         value = _read_pojo(layout, reader)
         undecoded = None
     except UndecodableError as error:
         # It may come from deep within, where a frame has a view of its own.
-        reader.view, reader.described, reader.is_lost = view, described, False
+        reader.view, reader.described = view, described
+        reader.is_lost, (reader.hides, reader.hides_elements) = False, hides
         view.position = start
         names = [CLASS, *pojo_columns(layout).layouts] if has_subclasses(layout) else layout.names
         value = dict.fromkeys(names)
@@ -86,7 +88,7 @@ def write_pojo(layout: Pojo, value: dict[str, Value] | None, writer: ValueWriter
         return
     undecoded = value.get(UNDECODED) if layout.is_open else None
     if undecoded is not None:
-        writer.copy(undecoded["bytes"])
+        writer.copy(undecoded)
         return
     if not has_subclasses(layout):
         writer.view.write_byte(NO_SUBCLASS)

@@ -17,6 +17,7 @@ Flink: ``SerializedCompositeKeyBuilder``, ``ListDelimitedSerializer``, ``RocksDB
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -132,6 +133,8 @@ class EntryReader(ValueReader):
                 self.read(inner)
                 return view.position - start
             case Delimited(element):
+                if borders := self.known_borders():
+                    return list(self._separated(element, borders))
                 return list(self._delimited(element))
             case NullableRest(inner):
                 if view.read_bool():
@@ -155,7 +158,13 @@ class EntryReader(ValueReader):
                 raise view.error(f"a byte of {byte} between elements, expected a comma")
             yield self.read(element)
         if self.is_lost:
-            self.take_along("the elements behind it, if there are any")
+            self.take_along("the elements behind it, if there are any", are_elements=True)
+
+    def _separated(self, element: Layout, borders: tuple[int, ...]) -> Iterator[Value]:
+        for start, following in pairwise(borders):
+            yield self.bounded(element, following - 1 - start)
+            if following != borders[-1]:
+                self.view.read_unsigned_byte()
 
 
 class EntryWriter(ValueWriter):

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.errors import FormatError
-from savepoint_formats.java.stream import read_java_object
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.values import binary_rows
 from savepoint_formats.values.alternatives import (
     write_tagged,
@@ -20,7 +18,7 @@ from savepoint_formats.values.arrow_types import (
 from savepoint_formats.values.kinds import moments, scalars
 from savepoint_formats.values.kinds.codec import NullError
 from savepoint_formats.values.kinds.scalars import SCALARS
-from savepoint_formats.values.kryo.structs import column_type
+from savepoint_formats.values.kryo.structs import column_type, has_others
 from savepoint_formats.values.kryo.values import write_kryo_value
 from savepoint_formats.values.map_entries import pairs_of
 from savepoint_formats.values.masks import (
@@ -175,29 +173,17 @@ class ValueWriter:
         if not isinstance(data, bytes):
             raise ValueError(f"{value!r}: only Java can write a {type(layout).__name__}")
         self.view.write_bytes(data)
-        self.is_lost = _takes_rest(layout, value)
+        self.is_lost = has_others(value)
 
-    def copy(self, data: bytes) -> None:
-        """Writes what could not be decoded, with all that lay behind it."""
-        self.view.write_bytes(data)
-        self.is_lost = True
+    def copy(self, undecoded: dict[str, Value]) -> None:
+        """Writes what could not be decoded, with all that its bytes have of what lay behind it."""
+        self.view.write_bytes(undecoded["bytes"])
+        self.is_lost = has_others(undecoded)
 
     def expect_all(self, what: str) -> None:
         """Raises ``ValueError`` if others were among the bytes of the last value, uncounted."""
         if self.is_lost:
             raise ValueError(f"{what} of which one could not be decoded: nobody knows how many")
-
-
-def _takes_rest(layout: Layout, value: dict[str, Value]) -> bool:
-    """Whether the bytes of a value are those up to the end of what holds it."""
-    if not isinstance(layout, layouts.JavaObject):
-        return isinstance(layout, layouts.Opaque) or value.get("reason") is not None
-    view = DataInputView(value["bytes"])
-    try:
-        read_java_object(view)
-    except FormatError:
-        return True
-    return view.remaining > 0
 
 
 _WITH_NULL = (

@@ -4,12 +4,14 @@ What a layout means is said here and nowhere else; faster paths are proved equal
 is what pyarrow's ``to_pylist`` gives for ``arrow_type(layout)``, but for two things: a time or
 date that Python has not is Arrow's integer (``times``).
 
-Where a value ends that cannot be decoded is not known: it takes the bytes up to the end of the
-frame, or else of the whole view. What follows it inside there is null, and its reason says so.
+Where a value ends that cannot be decoded is not known, unless ``separation`` has found out: it takes
+the bytes up to the end of the frame, or else of the whole view. What follows it inside there is
+null, and its reason says so.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
@@ -28,6 +30,7 @@ from savepoint_formats.values.arrow_types import (
 from savepoint_formats.values.kinds import moments, scalars
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
 from savepoint_formats.values.kinds.scalars import SCALARS
+from savepoint_formats.values.kryo.structs import ALONG, has_others
 from savepoint_formats.values.kryo.values import DescribedObject, read_kryo_value, take_rest
 from savepoint_formats.values.masks import (
     read_masked_list,
@@ -37,15 +40,15 @@ from savepoint_formats.values.pojo_values import read_pojo
 from savepoint_formats.values.undecoded import JAVA_REASON
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.layout import Layout
+    from savepoint_formats.values.hidden_ends import HiddenEnds
     from savepoint_formats.values.kinds.codec import Value
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _ENTRY = ("key", "value")
-_ALONG = "; these bytes are also those of"
 
 
 def read_value(layout: Layout, view: DataInputView, kryo: KryoDialect | None = None) -> Value:
@@ -70,6 +73,10 @@ class ValueReader:
         view: The bytes.
         undecoded_values: The bytes and the reason of each value that could not be decoded.
         is_lost: Whether one of them took all bytes up to the end of the frame.
+        hides: Whether anything else was among these.
+        hides_elements: Whether elements or entries were, so that some are missing.
+        is_damaged: Whether bytes that could not be decoded are no value of their layout.
+        ends: What is known of where they end.
         described: The last object of a class that the user described.
         distrusted: Where objects lie whose description does not fit what follows them.
     """
@@ -79,9 +86,13 @@ class ValueReader:
         self.kryo = kryo
         self.undecoded_values: list[dict[str, Value]] = []
         self.is_lost = False
+        self.hides = False
+        self.hides_elements = False
+        self.is_damaged = False
+        self.ends: HiddenEnds | None = None
         self._depth = 0
         self.described: DescribedObject | None = None
-        self.distrusted: set[int] = set()
+        self.distrusted: Container[int] = frozenset()
 
     def read(self, layout: Layout) -> Value:
         """The next value."""
@@ -100,7 +111,7 @@ class ValueReader:
         view = self.view
         match layout:
             case layouts.Nullable():
-                return self._nullable(layout)
+                return self.nullable(layout)
             case layouts.Repeated(element):
                 return self._elements(element, self._count(element))
             case layouts.MapOf(key, value):
@@ -167,21 +178,26 @@ class ValueReader:
 
     @property
     def reason(self) -> str:
-        """Why a value could not be decoded; of several, the first."""
-        return str(self.undecoded_values[0]["reason"])
+        """Why a value could not be decoded; of several, the first that has others in its bytes."""
+        first = self.undecoded_values[0]
+        return str(next(filter(has_others, self.undecoded_values), first)["reason"])
 
     def undecoded(self, reason: str) -> dict[str, Value]:
-        """All bytes that are left, and the reason."""
-        shown: dict[str, Value] = {"bytes": self.view.read_rest(), "reason": reason}
+        """Its bytes, or all that are left if nobody knows where it ends; and the reason."""
+        view = self.view
+        end = None if self.ends is None else self.ends.of_values.get(view.offset)
+        data = view.read_rest() if end is None else view.read_bytes(end - view.offset)
+        shown: dict[str, Value] = {"bytes": data, "reason": reason}
         self.undecoded_values.append(shown)
-        self.is_lost = True
+        self.is_lost = end is None
         return shown
 
-    def take_along(self, what: str) -> None:
+    def take_along(self, what: str, *, are_elements: bool = False) -> None:
         """Says of the value that took all bytes that those of something else are among them."""
         last = self.undecoded_values[-1]
-        is_first = _ALONG not in last["reason"]
-        last["reason"] += f"{_ALONG if is_first else ','} {what}"
+        last["reason"] += f"{',' if has_others(last) else ALONG} {what}"
+        self.hides = True
+        self.hides_elements |= are_elements
 
     def _count(self, element: Layout) -> int:
         """The number of elements, no more than the bytes that are left can hold."""
@@ -193,14 +209,21 @@ class ValueReader:
         return count
 
     def _elements(self, element: Layout, count: int) -> list[Value]:
+        if borders := self.known_borders():
+            return [self.bounded(element, end - start) for start, end in pairwise(borders)]
         values: list[Value] = []
         while len(values) < count and not self.is_lost:
             values.append(self.read(element))
         if len(values) < count:
-            self.take_along(f"{count - len(values)} more elements")
+            self.take_along(f"{count - len(values)} more elements", are_elements=True)
         return values
 
-    def _nullable(self, layout: layouts.Nullable) -> Value:
+    def known_borders(self) -> tuple[int, ...]:
+        """Where the elements lie of which the first one is next, if decoding does not tell."""
+        return () if self.ends is None else self.ends.of_elements.get(self.view.offset, ())
+
+    def nullable(self, layout: layouts.Nullable) -> Value:
+        """A flag, and a value where it says so."""
         if self.view.read_bool() == layout.is_null:
             self.view.read_bytes(layout.padding)
             return None
@@ -218,8 +241,12 @@ class ValueReader:
         return [(entry["key"], entry["value"]) for entry in entries]
 
     def _framed(self, inner: Layout) -> Value:
+        return self.bounded(inner, self.view.read_count())
+
+    def bounded(self, inner: Layout, size: int) -> Value:
+        """A value of so many bytes."""
         outer = self.view
-        self.view = outer.read_view(outer.read_count())
+        self.view = outer.read_view(size)
         value = self.read(inner)
         self.expect_end()
         self.view, self.is_lost = outer, False

@@ -203,7 +203,7 @@ class ChangedTable:
         name, now_ms = self.column_name(state), time.time_ns() // 1_000_000
         stored = self.snapshot(state).layout()
         # What has other fields by now was decoded.
-        if self.undescribed_subclasses == "bytes" and state.name not in self.snapshots:
+        if self.undescribed_subclasses != "refuse" and state.name not in self.snapshots:
             stored = with_open_pojos(stored)
 
         def apply(data: DataFrame) -> DataFrame:

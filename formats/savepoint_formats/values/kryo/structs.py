@@ -50,6 +50,14 @@ UNDECODED_TYPE = pa.struct([("bytes", pa.binary()), ("reason", pa.utf8())])
 OBJECT_TYPE = pa.struct([("json", pa.utf8()), *UNDECODED_TYPE])
 """An object of a class that nobody described: what is in it if its bytes tell, and the bytes."""
 
+ALONG = "; these bytes are also those of"
+"""Behind this a reason names what else lies in the bytes."""
+
+
+def has_others(undecoded: Mapping[str, Value]) -> bool:
+    """Whether the bytes of what could not be decoded are also those of what lies behind it."""
+    return ALONG in (undecoded.get("reason") or "")
+
 
 def _refuse_json(value: Value) -> Value:
     raise ValueError(

@@ -14,19 +14,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from savepoint_formats.errors import FormatError
+from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo.graph import NULL, read_kryo
 from savepoint_formats.values.kryo.json import json_text
 from savepoint_formats.values.kryo.structs import (
     UNDECODED,
     column_type,
+    has_others,
     is_described,
     undecoded_struct,
 )
 from savepoint_formats.values.kryo.writer import write_nodes
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
     from savepoint_formats.layout import Kryo
     from savepoint_formats.values.kinds.codec import Value
@@ -40,12 +43,14 @@ class ObjectReader(Protocol):
         kryo: What is known of the Kryo that wrote it; None if nothing is.
         described: The last object of a class that the user described.
         distrusted: Where objects begin whose description does not fit what lies behind them.
+        is_damaged: Whether bytes that could not be decoded are no object at all.
     """
 
     view: DataInputView
     kryo: KryoDialect | None
     described: DescribedObject | None
-    distrusted: set[int]
+    distrusted: Container[int]
+    is_damaged: bool
 
     def undecoded(self, reason: str) -> dict[str, Value]:
         """The bytes that are left, and why they are not decoded."""
@@ -79,6 +84,7 @@ def read_kryo_value(layout: Kryo, reader: ObjectReader) -> Value:
         if not is_described(layout):
             raise
         view.position = start
+        reader.is_damaged |= not isinstance(error, UndecodableError)
         return undecoded_struct(layout, reader.undecoded(f"{layout.class_name}: {error.message}"))
     if is_described(layout) and value is not None:
         reader.described = DescribedObject(layout, view, start, end, value)
@@ -88,15 +94,20 @@ def read_kryo_value(layout: Kryo, reader: ObjectReader) -> Value:
 def _read_undescribed(layout: Kryo, reader: ObjectReader) -> dict[str, Value]:
     view, start = reader.view, reader.view.position
     try:
-        text = json_text(read_kryo(layout, view, reader.kryo))
-    except (FormatError, ValueError) as error:
+        graph = read_kryo(layout, view, reader.kryo)
+    except FormatError as error:
         view.position = start
-        message = error.message if isinstance(error, FormatError) else str(error)
-        undecoded = reader.undecoded(f"{layout.class_name}: {message}")
+        reader.is_damaged |= not isinstance(error, UndecodableError)
+        undecoded = reader.undecoded(f"{layout.class_name}: {error.message}")
         undecoded["json"] = None
         return undecoded
+    text = reason = None
+    try:
+        text = json_text(graph)
+    except ValueError as error:
+        reason = f"{layout.class_name}: {error}"
     data = bytes(view.buffer[start : view.position])
-    return {"json": text, "bytes": data, "reason": None}
+    return {"json": text, "bytes": data, "reason": reason}
 
 
 def write_kryo_value(layout: Kryo, value: Value, view: DataOutputView) -> bool:
@@ -115,7 +126,7 @@ def write_kryo_value(layout: Kryo, value: Value, view: DataOutputView) -> bool:
         return False
     if is_described(layout) and layout.is_open and value.get(UNDECODED) is not None:
         view.write_bytes(value[UNDECODED]["bytes"])
-        return True
+        return has_others(value[UNDECODED])
     if not layout.version:
         raise ValueError(f"a {layout.class_name} for a Kryo of which the version is not known")
     try:

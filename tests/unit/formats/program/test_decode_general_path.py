@@ -93,18 +93,18 @@ def test_undescribed_subclasses_of_an_open_pojo_are_bytes(registered: bool) -> N
     plain = {"$class": "P", "a": 1} if registered else {"a": 1}
     values = [{"p": plain | {"$undecoded": None}, "b": 7}, {"p": None, "b": 8}]
     data, positions = written(layout, values)
-    unknown = b"\4\0\1X\2any"
-    records = [*pairwise(positions), (len(data), len(data) + len(unknown))]
-    found = bulk(layout, data + unknown, records)
+    unknown, behind = b"\4\0\1X\2any", b"\x09"
+    records = [*pairwise(positions), (len(data), len(data) + len(unknown + behind))]
+    found = bulk(layout, data + unknown + behind, records)
     *decoded, last = found.to_pylist()
     assert decoded == values
     lost = last["p"].pop("$undecoded")
-    assert last == {"p": dict.fromkeys(plain), "b": None}
+    assert last == {"p": dict.fromkeys(plain), "b": 9}
     assert lost["bytes"] == unknown
     assert lost["reason"].startswith("a value of X, a subclass of P that its serializer's snapshot")
-    assert lost["reason"].endswith("these bytes are also those of 'b'")
+    assert lost["reason"].endswith("that its serializer's snapshot does not describe")
     encoded = b"".join(Encoder(layout).encode(found).to_pylist())
-    assert encoded == data + unknown
+    assert encoded == data + unknown + behind
 
 
 def test_an_undescribed_subclass_within_an_open_pojo_is_bytes_of_the_whole() -> None:
@@ -128,9 +128,15 @@ def test_bytes_are_written_back_between_values_that_are_encoded() -> None:
     found = bulk(OPEN, data + LOST, [lost, one, lost, two])
     back = Encoder(OPEN).encode(found)
     assert back.to_pylist() == [LOST, data[slice(*one)], LOST, data[slice(*two)]]
-    lists = pa.ListArray.from_arrays([0, 2, 2, 4], found.take(pa.array([1, 3, 3, 0])))
+    lists = pa.ListArray.from_arrays([0, 2, 4], found.take(pa.array([1, 3, 3, 0])))
+    assert Encoder(Repeated(OPEN)).encode(lists).to_pylist() == [
+        struct.pack(">i", 2) + data[slice(*one)] + data[slice(*two)],
+        struct.pack(">i", 2) + data[slice(*two)] + LOST,
+    ]
+    hidden = lists[1:].to_pylist()
+    hidden[0][1]["$undecoded"]["reason"] += "; these bytes are also those of 2 more elements"
     with pytest.raises(UnencodableError, match="nobody knows how many"):
-        Encoder(Repeated(OPEN)).encode(lists)
+        Encoder(Repeated(OPEN)).encode(pa.array(hidden, lists.type))
 
 
 def test_an_error_beside_bytes_that_are_copied_names_its_row() -> None:

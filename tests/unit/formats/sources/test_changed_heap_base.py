@@ -48,6 +48,8 @@ KINDS = {
 }
 """Serializers, and what lies in front of what they do not tell."""
 
+REST = {"undescribed_subclasses": "rest"}
+
 
 def identity(key: str) -> bytes:
     return encoded(VoidNamespace(), None) + encoded(Text(), key)
@@ -68,13 +70,14 @@ def base(kind: str) -> KeyGroupsHandle:
 
 def read(kind: str, *records: Record, **options: Any) -> dict[str, dict[str, Any]]:
     changed = operator_with(changelog(in_memory(records), base=(base(kind),)))
-    found = rows(changed, "keyed_state", **options)
+    found = rows(changed, "keyed_state", **{**REST, **options})
     assert len({row["key"] for row in found}) == len(found)
     return {row.pop("key"): row for row in found}
 
 
 def as_it_was(kind: str) -> dict[str, dict[str, Any]]:
-    found = rows(operator_of(SubtaskState(0, managed_keyed_state=base(kind))), "keyed_state")
+    whole = operator_of(SubtaskState(0, managed_keyed_state=base(kind)))
+    found = rows(whole, "keyed_state", **REST)
     assert len(found) == 2, "one entry hides the other"
     assert "1 more entries" in str(found)
     return {row.pop("key"): row for row in found}
@@ -94,6 +97,16 @@ def test_states_that_no_change_concerns_are_shown_as_they_were(kind: str) -> Non
     }
     cleared = (GROUP, change(Operation.CLEAR, 0, encoded(Text(), KEY), identity("")[:1]))
     assert read(kind, value, cleared) == {SHOWN: {"value": None, "memo": memo}}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_entries_that_nobody_can_tell_apart_are_an_error_unless_they_are_asked_for(
+    kind: str,
+) -> None:
+    value, *_ = registrations()
+    for options in ({}, {"columns": ("key", "value")}):
+        with pytest.raises(UndecodableError, match="2 entries, of which the one of index 0 hides"):
+            read(kind, value, put(KEY, 7), undescribed_subclasses="refuse", **options)
 
 
 @pytest.mark.parametrize("kind", KINDS)

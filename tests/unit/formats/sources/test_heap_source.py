@@ -9,6 +9,7 @@ from support.hand_made import (
     LONG,
     MAX_PARALLELISM,
     STRING,
+    TIME_WINDOW,
     UNKNOWN,
     VOID,
     encoded,
@@ -110,13 +111,18 @@ def test_entries_are_told_apart_by_their_keys() -> None:
     assert {key: row["x"]["bytes"] for key, row in found.items()} == values
 
 
-def test_the_first_entry_has_all_bytes_where_others_cannot_be_told() -> None:
+def test_entries_that_cannot_be_told_apart_are_an_error_that_counts_them() -> None:
     first, second, _ = SAME_GROUP
     # The first value looks as if it held an entry of a third key.
     fake = b"\0" + encoded(Text(), SAME_GROUP[2])
     entries = [entry(first, 0, b"one" + fake), entry(second, 0, b"two")]
     entries += [entry(key, 1, number(5)) for key in SAME_GROUP]
-    found = by_key(rows(operator(entries, *states(UNKNOWN, LONG)), "keyed_state"))
+    whole = operator(entries, *states(UNKNOWN, LONG))
+    for options in ({}, {"columns": ("key", "y")}, {"undescribed_subclasses": "bytes"}):
+        with pytest.raises(UndecodableError, match=r"2 entries.*: 1 behind it cannot") as error:
+            rows(whole, "keyed_state", **options)
+        assert "undescribed_subclasses='rest'" in str(error.value)
+    found = by_key(rows(whole, "keyed_state", undescribed_subclasses="rest"))
     assert {row["y"] for row in found.values()} == {5}
     assert found[second]["x"] is None
     assert found[first]["x"]["bytes"] == b"one" + fake + entries[1][2]
@@ -174,6 +180,28 @@ def test_what_fits_in_two_ways_is_an_error_and_never_a_guess() -> None:
     entries[1] = entry(first, 1, number(0x2_0000_0001))
     found = by_key(rows(operator(entries, *states(UNKNOWN, LONG)), "keyed_state"))
     assert found[first] == {"x": undecoded(b"value"), "y": 0x2_0000_0001}
+
+
+def test_what_looks_like_the_head_of_a_state_is_none_without_a_key_behind_it() -> None:
+    entries = [entry("a", 0, b"one\0\1\0\0\0\1 more"), entry("a", 1, b"two")]
+    found = by_key(rows(operator(entries, *states(UNKNOWN, UNKNOWN)), "keyed_state"))
+    expected = {"x": undecoded(b"one\0\1\0\0\0\1 more"), "y": undecoded(b"two")}
+    assert found == {"a": expected}
+
+
+def test_tables_in_front_of_a_state_of_unknown_end_are_read() -> None:
+    timers = meta_info("_timer_state/event_t", "TIMERS", timers_of(STRING, VOID))
+    window = meta_info("w", "VALUE", LONG, TIME_WINDOW)
+    both = window, meta_info("x", "VALUE", UNKNOWN), timers
+    group, key = group_of("a"), encoded(Text(), "a")
+    # Behind "value" a timer may lie, which ends with the empty queue of the key group.
+    value = b"value\0\2\0\0\0\1abcd"
+    entries = [(group, 0, bytes(16) + key + number(7)), (group, 1, b"\0" + key + value)]
+    one = operator(entries, *both)
+    assert [row["w"] for row in rows(one, "window_state")] == [7]
+    for table in ("keyed_state", "timers"):
+        with pytest.raises(UndecodableError, match="what lies behind them is not certain"):
+            rows(one, table)
 
 
 def test_timers_beside_an_unknown_state_are_read() -> None:

@@ -128,7 +128,8 @@ def test_a_list_ends_with_its_first_undecodable_element() -> None:
 
 @pytest.mark.parametrize("layout", [Repeated(OPAQUE), MaskedRepeated(OPAQUE), MapOf(INT, OPAQUE)])
 def test_a_count_that_nobody_knows_is_not_written(layout: Layout) -> None:
-    undecoded = {"bytes": b"abc", "reason": REASON}
+    reason = f"{REASON}; these bytes are also those of 2 more elements"
+    undecoded = {"bytes": b"abc", "reason": reason}
     value = [(1, undecoded)] if isinstance(layout, MapOf) else [undecoded]
     with pytest.raises(ValueError, match="nobody knows how many"):
         written(layout, value)

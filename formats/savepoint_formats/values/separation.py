@@ -1,0 +1,309 @@
+"""Where values end that cannot be decoded, if all that lies around them fits in one way only.
+
+Such a value hides where it ends. But the number of elements of a list is known, what can be decoded
+ends where it ends, and all of it together fills the record. Ends are those with which everything
+fits. If there are others that fit too, none are believed. The elements of a list may be told apart
+all the same, if not the fields in each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import replace
+from functools import partial
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.counts import can_be_empty
+from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.errors import FormatError, UndecodableError
+from savepoint_formats.layout import Layout, Pojo, serializer_length
+from savepoint_formats.values.hidden_ends import HiddenEnds
+from savepoint_formats.values.separable_parts import StrictReader, Times, least_of, parts_of
+from savepoint_formats.values.sequences import Place, ways_between
+from savepoint_formats.values.state_entries import DELIMITER, Delimited
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+_MOST_WORK = 1 << 20
+"""Values that are read before a record is given up; one of many bytes counts as several."""
+
+_WORK_SIZE = 64
+
+
+class _Hidden(NamedTuple):
+    """A value that cannot be decoded, and where it ends."""
+
+    start: int
+    end: int
+
+
+class _Elements(NamedTuple):
+    """Where elements begin, and where the last one ends."""
+
+    borders: tuple[int, ...]
+
+
+_Way = tuple["_Hidden | _Elements | _Way", ...]
+"""All that is hidden, in the parts in which it was found."""
+
+
+class _GaveUpError(Exception):
+    """It takes too long."""
+
+
+def ends_of_hidden(
+    layout: Layout, view: DataInputView, kryo: KryoDialect | None, distrusted: Container[int]
+) -> HiddenEnds | None:
+    """Where each value of a record that cannot be decoded ends; None if that is not certain.
+
+    Args:
+        layout: The layout of the record.
+        view: The record, and nothing else.
+        kryo: What is known of the Kryo that wrote its object graphs.
+        distrusted: Where objects lie whose description does not fit what follows them.
+    """
+    way = _Separation(view, kryo, distrusted).only_way(layout)
+    if way is None:
+        return None
+    ends, base, left = HiddenEnds(), view.base, list(way)
+    while left:
+        match left.pop():
+            case _Hidden(start, end):
+                ends.of_values[base + start] = base + end
+            case _Elements(borders):
+                ends.of_elements[base + borders[0]] = tuple(base + border for border in borders)
+            case part:
+                left += part
+    return ends
+
+
+def starts_of_entries(
+    entry: Layout,
+    count: int,
+    view: DataInputView,
+    kryo: KryoDialect | None,
+    may_begin: Callable[[int], bool],
+) -> tuple[int, ...] | None:
+    """Where each of some entries begins, of which some cannot be decoded; None if it is not certain.
+
+    Args:
+        entry: The layout of an entry.
+        count: How many there are.
+        view: The entries, and nothing else.
+        kryo: What is known of the Kryo that wrote object graphs.
+        may_begin: Tells whether one may begin at a position, where its layout allows it.
+    """
+    entries = Times(entry, count)
+    for distrusted in (frozenset[int](), EVERYWHERE):
+        separation = _Separation(view, kryo, distrusted, (entries, may_begin))
+        way = separation.only_way(entries)
+        if way and isinstance(way[0], _Elements):
+            return way[0].borders[:-1]
+    return None
+
+
+class _Everywhere(Container[int]):
+    """All places there are."""
+
+    def __contains__(self, place: object) -> bool:
+        return True
+
+
+EVERYWHERE = _Everywhere()
+
+
+class _Separation:
+    """Looks for the ways in which values fill bytes; of each question, two at most."""
+
+    def __init__(
+        self,
+        view: DataInputView,
+        kryo: KryoDialect | None,
+        distrusted: Container[int],
+        entries: tuple[Times, Callable[[int], bool]] | None = None,
+    ) -> None:
+        self._entries = entries
+        self._record = view
+        self._kryo = kryo
+        self._distrusted = distrusted
+        self._left = _MOST_WORK
+        self._lost_at = 0
+
+    def only_way(self, layout: Layout) -> _Way | None:
+        """The way in which a value fills the record; None if there are others, or none."""
+        try:
+            ways = self.ways((layout,), 0, self._record.end)
+        except _GaveUpError:
+            return None
+        return ways[0] if len(ways) == 1 else None
+
+    def ways(self, parts: Sequence[Layout], start: int, end: int) -> list[_Way]:
+        """The ways in which values fill the bytes between two positions."""
+        if not parts:
+            return [()] if start == end else []
+        first, *rest = parts
+        if isinstance(first, Times):
+            return self._in_turn(first, start, end, rest)
+        try:
+            stop, is_certain = self._read(first, start, end)
+        except FormatError:
+            return []
+        if stop is not None and is_certain:
+            return self.ways(rest, stop, end)
+        ends = self._ends(rest, start, end) if stop is None else (stop,)
+        return list(islice(self._joined(first, rest, start, (ends, end)), 2))
+
+    def _joined(
+        self, first: Layout, rest: Sequence[Layout], start: int, until: tuple[Sequence[int], int]
+    ) -> Iterator[_Way]:
+        """The ways in which a value ends at one of some places, and the rest behind it."""
+        places, end = until
+        for place in places:
+            for other in self.ways(rest, place, end):
+                for way in self._within(first, start, place):
+                    yield (*way, other)
+
+    def _ends(self, rest: Sequence[Layout], start: int, end: int) -> Sequence[int]:
+        """Where a value may end, so that the rest has room behind it."""
+        last = end - sum(map(least_of, rest))
+        is_fixed = all(
+            not isinstance(part, Times) and serializer_length(part) >= 0 for part in rest
+        )
+        return range(last if is_fixed else start, last + 1)
+
+    def _within(self, layout: Layout, start: int, end: int) -> list[_Way]:
+        """The ways in which a value that has something hidden fills these bytes."""
+        if start > end:
+            return []
+        match layout:
+            case Times():
+                return self._in_turn(layout, start, end, ())
+            case layouts.Opaque():
+                return [(_Hidden(start, end),)]
+            case layouts.Kryo() | layouts.JavaObject():
+                return [(_Hidden(start, end),)] if end > start else []
+            case Delimited(element):
+                return self._delimited(element, start, end)
+            case Pojo(is_open=True) if self._is_undescribed(layout, start, end):
+                return [(_Hidden(start, end),)] if end > start else []
+        view = self._view(start, end)
+        try:
+            parts = parts_of(layout, view)
+        except FormatError:
+            return []
+        return [] if parts is None else self.ways(parts, start + view.position, end)
+
+    def _is_undescribed(self, layout: Pojo, start: int, end: int) -> bool:
+        try:
+            self._read(replace(layout, is_open=False), start, end)
+        except UndecodableError:
+            return True
+        return False
+
+    def _in_turn(self, times: Times, start: int, end: int, rest: Sequence[Layout]) -> list[_Way]:
+        """The ways of so many values, and the rest behind them."""
+        element, count, begin = times.element, times.count, start
+        starts: list[int] = []
+        while len(starts) < count:
+            try:
+                stop, is_certain = self._read(element, start, end)
+            except FormatError:
+                return []
+            if stop is None or not is_certain:
+                break
+            starts.append(start)
+            start = stop
+        left = count - len(starts)
+        if not left:
+            return self.ways(rest, start, end)
+        if rest:
+            ends = self._ends(rest, start, end)
+            return list(islice(self._joined(times, rest, begin, (ends, end)), 2))
+        if can_be_empty(element):
+            return []  # anywhere may be any number of them
+        places = self._places(times, start, end)
+        ways = ways_between(places, end, left, partial(self._fills, element, {}))
+        return [self._elements(element, (*starts, *way, end), 0) for way in ways]
+
+    def _delimited(self, element: Layout, start: int, end: int) -> list[_Way]:
+        """The ways of elements with a comma between them, of which nobody knows the number."""
+        data = self._record.buffer
+        places = [
+            place
+            for place in range(start + 1, end)
+            if data[place - 1] == DELIMITER and self._is_at(element, place, end)
+        ]
+        ways: dict[int, list[tuple[int, ...]]] = {}
+        fills = partial(self._fills, element, {})
+        for place in reversed([start, *places]):
+            ways[place] = [(place, end + 1)] if fills(place, end) else []
+            for following in reversed(places):
+                if following <= place or len(ways[place]) > 1:
+                    break
+                if fills(place, following - 1):
+                    ways[place] += [(place, *way) for way in ways[following]]
+        return [self._elements(element, way, 1) for way in ways[start][:2]]
+
+    def _fills(
+        self, element: Layout, known: dict[tuple[int, int], bool], start: int, end: int
+    ) -> bool:
+        if (start, end) not in known:
+            known[start, end] = bool(self.ways((element,), start, end))
+        return known[start, end]
+
+    def _elements(self, element: Layout, borders: tuple[int, ...], gap: int) -> _Way:
+        """Elements that are told apart, and what is told apart in each."""
+        ways = (self.ways((element,), start, end - gap) for start, end in pairwise(borders))
+        return (_Elements(borders), *(way[0] for way in ways if len(way) == 1))
+
+    def _places(self, times: Times, start: int, end: int) -> list[Place]:
+        """Where values may begin, the first of which does at the start.
+
+        What can be decoded ends where another one may begin.
+        """
+        entries = self._entries
+        may_begin = entries[1] if entries is not None and entries[0] is times else None
+        places: list[Place] = []
+        known = {end}
+        for place in reversed(range(start, end)):
+            if place > start and may_begin is not None and not may_begin(place):
+                continue
+            try:
+                stop, _ = self._read(times.element, place, end)
+            except FormatError:
+                continue
+            if stop is None or stop in known:
+                least = self._lost_at if stop is None else stop
+                places.append(Place(place, least, stop is not None))
+                known.add(place)
+        return places[::-1]
+
+    def _is_at(self, layout: Layout, place: int, end: int) -> bool:
+        try:
+            self._read(layout, place, end)
+        except FormatError:
+            return False
+        return True
+
+    def _read(self, layout: Layout, start: int, end: int) -> tuple[int | None, bool]:
+        """Where a value ends, None if that is hidden; and whether nothing within it is hidden."""
+        reader = StrictReader(self._view(start, end), self._kryo)
+        reader.distrusted = self._distrusted
+        reader.read(layout)
+        self._lost_at = reader.lost_at - self._record.base
+        read = self._lost_at - start if reader.is_lost else reader.view.position
+        self._left -= 1 + read // _WORK_SIZE
+        if self._left < 0:
+            raise _GaveUpError
+        if reader.is_damaged:
+            raise self._view(start, end).error(reader.reason)
+        return None if reader.is_lost else start + reader.view.position, not reader.hides
+
+    def _view(self, start: int, end: int) -> DataInputView:
+        record = self._record
+        return DataInputView(record.buffer[start:end], record.path, record.base + start)

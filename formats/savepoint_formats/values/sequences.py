@@ -1,0 +1,121 @@
+"""Things of a known number that lie one behind the other, each at one of some places."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from heapq import heappop, heappush
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    _Way = tuple[int, "_Way | None"]
+    """A place, and the way from the one behind it."""
+
+_MOST_STEPS = 1 << 20
+"""How many pairs of places are looked at before all is given up."""
+
+
+class Place(NamedTuple):
+    """Where a thing may begin.
+
+    Attributes:
+        start: Where it begins.
+        least: Where it ends, or else where it may end at the earliest.
+        is_exact: Whether it ends just there.
+    """
+
+    start: int
+    least: int
+    is_exact: bool
+
+
+def ways_between(
+    places: Sequence[Place], end: int, count: int, fills: Callable[[int, int], bool]
+) -> list[tuple[int, ...]]:
+    """The ways in which things of a number fill some bytes; two at most, none if it takes too long.
+
+    Args:
+        places: Where one may begin, in order; one does begin at the first.
+        end: Where the last one ends.
+        count: How many there are, one at least.
+        fills: Tells whether one may fill the bytes between two places.
+
+    Returns:
+        Where each begins, for each way.
+    """
+    candidates = _by_number(places, end, count)
+    steps = sum(len(some) * len(others) for some, others in pairwise(candidates))
+    if steps > _MOST_STEPS:
+        return []
+    behind: dict[int, list[_Way]] = {
+        start: [(start, None)] for start in candidates[-1] if fills(start, end)
+    }
+    for starts in reversed(candidates[:-1]):
+        behind = {start: _longer(start, behind, fills) for start in starts}
+    return [tuple(_starts(way)) for way in behind.get(places[0].start, [])]
+
+
+def _by_number(places: Sequence[Place], end: int, count: int) -> list[list[int]]:
+    """Where the first thing may begin, the second, and so on."""
+    in_front, behind = _in_front(places), _behind(places, end)
+    candidates: list[list[int]] = [[] for _ in range(count)]
+    for place in places:
+        most = in_front.get(place.start, -1)
+        for number in range(max(0, count - behind[place.start]), min(most, count - 1) + 1):
+            candidates[number].append(place.start)
+    return candidates
+
+
+def _in_front(places: Sequence[Place]) -> dict[int, int]:
+    """How many things there may be in front of each place, at most."""
+    most = {places[0].start: 0}
+    left: list[tuple[int, int]] = []
+    reached = -1
+    for place in places:
+        while left and left[0][0] <= place.start:
+            reached = max(reached, heappop(left)[1])
+        if reached >= 0:
+            most[place.start] = max(reached, most.get(place.start, 0))
+        if place.start not in most:
+            continue
+        number = most[place.start] + 1
+        if not place.is_exact:
+            heappush(left, (place.least, number))
+        elif number > most.get(place.least, 0):
+            most[place.least] = number
+    return most
+
+
+def _behind(places: Sequence[Place], end: int) -> dict[int, int]:
+    """How many things there may be from each place on, at most."""
+    starts = [place.start for place in places]
+    most = {end: 0}
+    best = [0] * (len(places) + 1)
+    for index in reversed(range(len(places))):
+        place = places[index]
+        if place.is_exact:
+            number = most.get(place.least, -len(places)) + 1
+        else:
+            number = best[bisect_left(starts, max(place.least, place.start + 1))] + 1
+        most[place.start] = number
+        best[index] = max(number, best[index + 1])
+    return most
+
+
+def _longer(
+    start: int, behind: dict[int, list[_Way]], fills: Callable[[int, int], bool]
+) -> list[_Way]:
+    """The ways that begin at a place; two at most."""
+    found: list[_Way] = []
+    for following, ways in behind.items():
+        if following > start and ways and len(found) < 2 and fills(start, following):
+            found += [(start, way) for way in ways]
+    return found[:2]
+
+
+def _starts(way: _Way | None) -> Iterator[int]:
+    while way is not None:
+        start, way = way
+        yield start

@@ -1,0 +1,168 @@
+"""Values behind one that cannot be decoded: told apart where they fit in one way only."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.decoding import bulk, written
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.errors import UndecodableError
+from savepoint_formats.layout import (
+    Framed,
+    MapOf,
+    MaskedRepeated,
+    MaskedStruct,
+    Nullable,
+    Pojo,
+    Repeated,
+    Struct,
+    Tagged,
+    Ttl,
+)
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode
+from savepoint_formats.values.state_entries import Delimited
+
+if TYPE_CHECKING:
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.values.hidden_ends import Hides
+
+OPAQUE = layouts.Opaque("a.B", "nobody knows")
+BYTE, TEXT, LONG = layouts.Byte(), layouts.Text(), layouts.Long()
+MARK = layouts.Marker(0x7F)
+ENTRY = Struct(("mark", "what", "n"), (MARK, OPAQUE, layouts.Int()))
+
+
+def unknown(data: bytes) -> dict[str, Any]:
+    return {"bytes": data, "reason": "a.B: nobody knows"}
+
+
+def entry(data: bytes, number: int) -> bytes:
+    return b"\x7f" + data + struct.pack(">i", number)
+
+
+def shown(data: bytes, number: int) -> dict[str, Any]:
+    return {"mark": None, "what": unknown(data), "n": number}
+
+
+def read(layout: Layout, data: bytes, hides: Hides = "nothing") -> Any:
+    chunk = Chunk(np.frombuffer(data, np.uint8))
+    whole = np.array([0]), np.array([len(data)])
+    return decode(program(layout, hides=hides), chunk, *whole).to_pylist()[0]
+
+
+def count(number: int) -> bytes:
+    return struct.pack(">i", number)
+
+
+THREE = b"".join(entry(f"what {number}".encode(), number) for number in range(3))
+SHOWN = [shown(f"what {number}".encode(), number) for number in range(3)]
+
+
+def test_fields_behind_are_read_where_only_one_end_fits() -> None:
+    layout = Struct(("a", "what", "b", "c"), (BYTE, OPAQUE, LONG, layouts.Short()))
+    data = b"\1any" + struct.pack(">qh", 7, 8)
+    assert read(layout, data) == {"a": 1, "what": unknown(b"any"), "b": 7, "c": 8}
+
+
+@pytest.mark.parametrize(
+    ("layout", "head", "tail"),
+    [
+        (Repeated(ENTRY), count(3), b""),
+        (Nullable(Repeated(ENTRY)), b"\0" + count(3), b""),
+        (Ttl(Repeated(ENTRY)), bytes(8) + count(3), b""),
+        (Framed(Repeated(ENTRY)), count(4 + len(THREE)) + count(3), b""),
+        (MaskedRepeated(ENTRY), count(4) + b"\x40", b""),
+        (Struct(("l", "b"), (Repeated(ENTRY), BYTE)), count(3), b"\5"),
+        (MaskedStruct(("x", "l"), (BYTE, Repeated(ENTRY)), False), b"\x80" + count(3), b""),
+        (Tagged((4,), ("l",), (Repeated(ENTRY),)), b"\4" + count(3), b""),
+        (Pojo("P", ("l",), (Repeated(ENTRY),)), b"\2" + count(3), b""),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_all_elements_of_a_list_are_there(layout: Layout, head: bytes, tail: bytes) -> None:
+    value = read(layout, head + THREE + tail)
+    elements = value
+    while isinstance(elements, dict):
+        elements = elements.get("l", elements.get("value"))
+    assert [element for element in elements if element] == SHOWN
+    assert written(layout, [value])[0] == head + THREE + tail
+
+
+def test_all_entries_of_a_map_are_there() -> None:
+    layout = MapOf(TEXT, ENTRY)
+    data = count(2) + b"\2a" + entry(b"one", 1) + b"\2b" + entry(b"two", 2)
+    assert read(layout, data) == [("a", shown(b"one", 1)), ("b", shown(b"two", 2))]
+
+
+def test_a_list_in_each_element_is_told_apart_too() -> None:
+    layout = Repeated(Struct(("l", "n"), (Repeated(ENTRY), BYTE)))
+    data = count(2) + count(3) + THREE + b"\1" + count(1) + entry(b"x", 9) + b"\2"
+    assert read(layout, data) == [{"l": SHOWN, "n": 1}, {"l": [shown(b"x", 9)], "n": 2}]
+
+
+def test_elements_are_told_apart_though_their_fields_are_not() -> None:
+    text = Struct(("mark", "what", "t"), (MARK, OPAQUE, TEXT))
+    # The first may end with an empty text behind three bytes, or with one of a letter.
+    data = count(2) + b"\x7f" + b"ab\2\1" + b"\x7fcd\2z"
+    with pytest.raises(UndecodableError, match="also those of 't', which nobody can tell"):
+        read(Repeated(text), data)
+    first, second = read(Repeated(text), data, "fields")
+    assert (first["what"]["bytes"], first["t"]) == (b"ab\2\1", None)
+    assert first["what"]["reason"].endswith("these bytes are also those of 't'")
+    assert second == {"mark": None, "what": unknown(b"cd"), "t": "z"}
+
+
+def test_elements_that_nobody_can_tell_apart_are_an_error_that_counts_them() -> None:
+    data = count(2) + entry(b"fake \x7f", 1) + entry(b"x", 2)
+    for hides in ("nothing", "fields"):
+        with pytest.raises(UndecodableError, match="1 more elements, which nobody can") as error:
+            read(Repeated(ENTRY), data, hides)
+        assert "undescribed_subclasses='rest'" in str(error.value)
+    (seen,) = read(Repeated(ENTRY), data, "all")
+    assert seen["what"]["bytes"] == data[5:]
+    assert seen["what"]["reason"].endswith("also those of 'n', 1 more elements")
+
+
+def test_elements_without_any_bytes_cannot_be_told_apart() -> None:
+    with pytest.raises(UndecodableError, match="2 more elements"):
+        read(Repeated(OPAQUE), count(3) + b"abc")
+
+
+def test_elements_with_a_comma_between_them_have_no_count() -> None:
+    number = Struct(("mark", "what"), (MARK, OPAQUE))
+    assert read(Delimited(number), b"\x7fone, two") == [
+        {"mark": None, "what": unknown(b"one, two")}
+    ]
+    with pytest.raises(UndecodableError, match="the elements behind it"):
+        read(Delimited(number), b"\x7fone,\x7ftwo")
+
+
+def test_flags_that_flink_does_not_write_are_none() -> None:
+    layout = Struct(("what", "n"), (OPAQUE, Nullable(layouts.Int())))
+    # The last byte would be a null, were any number but 0 one.
+    assert read(layout, b"any" + b"\0" + count(5))["n"] == 5
+
+
+def test_frames_tell_where_they_end() -> None:
+    layout = Struct(("what", "f"), (OPAQUE, Framed(BYTE)))
+    assert read(layout, b"any" + count(1) + b"\7")["f"] == 7
+
+
+@given(st.lists(st.tuples(st.binary(max_size=6), st.integers(-5, 5)), min_size=1, max_size=6))
+def test_what_is_told_apart_is_what_was_written(entries: list[tuple[bytes, int]]) -> None:
+    layout = Repeated(ENTRY)
+    data = count(len(entries)) + b"".join(entry(*one) for one in entries)
+    try:
+        found = read(layout, data)
+    except UndecodableError:
+        return
+    assert found == [shown(*one) for one in entries]
+    assert bulk(layout, data, [(0, len(data))]).to_pylist() == [found]
