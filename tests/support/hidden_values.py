@@ -139,6 +139,16 @@ def canonical(folder: Path, values: list[bytes], value: bytes = ORDER) -> Savepo
     return _opened(folder, SubtaskState(0, managed_keyed_state=base))
 
 
+def opened_canonical(
+    folder: Path, serializers: dict[str, bytes], state: int, values: dict[str, bytes]
+) -> Savepoint:
+    """A canonical file of value states, of which one has values by their keys."""
+    states = [meta_info(name, "VALUE", one) for name, one in serializers.items()]
+    entries = [(group_of(key), state, _identity(key), data) for key, data in values.items()]
+    base = canonical_base(header(*states), entries)
+    return _opened(folder, SubtaskState(0, managed_keyed_state=base))
+
+
 def rows(savepoint: Savepoint, table: str, **options: Any) -> list[dict[str, Any]]:
     scan = savepoint.scan(f"a.{table}", **options)
     return [row for one in scan.splits() for batch in scan.read(one) for row in batch.to_pylist()]

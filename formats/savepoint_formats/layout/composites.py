@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
+from savepoint_formats.layout.general import KryoField  # noqa: TC001  # as tables look it up
 from savepoint_formats.layout.node import Layout, node
 
 
@@ -88,6 +91,7 @@ class Pojo(Layout):
     Each field has a null flag in front (the fields are ``Nullable``).
 
     ``is_open`` says that readers see the bytes of what cannot be decoded, instead of an error.
+    ``declared`` has all that each field may be declared as; empty if that is not known.
     """
 
     class_name: str
@@ -96,6 +100,7 @@ class Pojo(Layout):
     registered: tuple[tuple[str, Layout], ...] = ()
     unregistered: tuple[tuple[str, Layout], ...] = ()
     is_open: bool = False
+    declared: tuple[tuple[KryoField, ...], ...] = field(default=(), compare=False, repr=False)
 
 
 @node

@@ -75,6 +75,21 @@ class KryoClass:
 
 
 @node
+class NamedClass:
+    """A class whose fields the snapshot of a serializer names, but not their declared types.
+
+    Attributes:
+        class_name: As ``Class.getName`` gives it.
+        fields: The fields; of each all that it may be declared as.
+        constants: The names of an enum's constants.
+    """
+
+    class_name: str
+    fields: tuple[tuple[KryoField, ...], ...] = ()
+    constants: tuple[str, ...] = ()
+
+
+@node
 class Kryo(Layout):
     """An object graph of Kryo; its version (2.24 or 5.6) is that of the savepoint's Flink.
 
@@ -82,6 +97,7 @@ class Kryo(Layout):
     ``classes`` are the user's, if ``class_name`` is one of them: no snapshot has their fields.
     ``version`` is that of the Kryo that new objects are written for, empty if none are. The struct of
     a class that is described has a field for the bytes of what does not fit, if it ``is_open``.
+    ``named`` are classes of which serializers of the same file name the fields.
     """
 
     class_name: str
@@ -89,6 +105,7 @@ class Kryo(Layout):
     classes: tuple[KryoClass, ...] = ()
     version: str = ""
     is_open: bool = True
+    named: tuple[NamedClass, ...] = ()
 
 
 FLINK_2_COLLECTIONS = {

@@ -16,7 +16,7 @@ from savepoint_formats.layout.composites import (
     Ttl,
     Varying,
 )
-from savepoint_formats.layout.general import Kryo, KryoClass, Opaque
+from savepoint_formats.layout.general import Kryo, KryoClass, NamedClass, Opaque
 from savepoint_formats.layout.node import Layout
 from savepoint_formats.layout.scalars import (
     Boolean,
@@ -95,6 +95,28 @@ def with_kryo_classes(value: ValueT, classes: tuple[KryoClass, ...]) -> ValueT:
         return replace(kryo, classes=classes if is_known else ())
 
     return with_kryo(value, change)
+
+
+def with_named_classes(layouts: ValueT) -> ValueT:
+    """The layouts of a file, whose Kryo knows the classes that serializers of the file name."""
+    named = {one.class_name: one for layout in _layouts_in(layouts) for one in _named(layout)}
+
+    def change(kryo: Kryo) -> Kryo:
+        is_of_jdk = kryo.class_name.startswith(("java.", "["))
+        is_named = is_of_jdk or kryo.class_name in named
+        return replace(kryo, named=tuple(named.values())) if is_named else kryo
+
+    return with_kryo(layouts, change) if named else layouts
+
+
+def _named(layout: Layout) -> Iterator[NamedClass]:
+    """The classes whose fields, or constants, a layout names."""
+    if isinstance(layout, Pojo) and layout.declared:
+        yield NamedClass(layout.class_name, layout.declared)
+    elif isinstance(layout, Enum) and not layout.numbers:
+        yield NamedClass(layout.class_name, constants=layout.constants)
+    for part in parts(layout):
+        yield from _named(part)
 
 
 def written_kryo(layout: Layout) -> Kryo | None:

@@ -252,7 +252,7 @@ class _Decoding:
         has_along = self.spans is not None and end == self.spans[1][-1] and bool(self.along)
         if has_along and reader.is_lost:
             reader.take_along(self.along, are_elements=True)
-        if not has_end or not reader.hides:
+        if not has_end or not (reader.hides or reader.is_ambiguous):
             return reader, value
         return self._separated(layout, reader, value, has_along=has_along)
 

@@ -18,8 +18,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import FormatError, UnknownSnapshotError
-from savepoint_formats.layout import Layout, Nullable, Opaque, Pojo
+from savepoint_formats.layout import KryoField, Layout, Nullable, Opaque, Pojo
 from savepoint_formats.snapshots.basic import RUNTIME
+from savepoint_formats.snapshots.declared_types import declared_as
 from savepoint_formats.snapshots.fields import OPTIONAL_MAP, UTF
 from savepoint_formats.snapshots.resynchronised import read_resynchronised
 from savepoint_formats.snapshots.snapshot import (
@@ -37,13 +38,27 @@ POJO = f"{RUNTIME}PojoSerializerSnapshot"
 
 def _pojo(snapshot: TypeSerializerSnapshot) -> Layout:
     fields = snapshot["fields"]
+    declared = tuple(map(_declared, fields))
     return Pojo(
         snapshot["pojo_class"],
         tuple(entry.name for entry in fields),
         tuple(Nullable(_layout_of(entry)) for entry in fields),
         _subclasses(snapshot["registered"]),
         _subclasses(snapshot["unregistered"]),
+        declared=declared if all(declared) else (),
     )
+
+
+def _declared(entry: OptionalEntry) -> tuple[KryoField, ...]:
+    """All that a field may be declared as; nothing if that is not known, or it is lost."""
+    if entry.key is None or entry.value is None:
+        return ()
+    view = SnapshotView(entry.value, entry.name, entry.value_offset, entry.depth)
+    try:
+        snapshot = read_resynchronised(TypeSerializerSnapshot.read, view)
+    except FormatError:
+        return ()
+    return declared_as(entry.name, snapshot)
 
 
 def _subclasses(entries: tuple[OptionalEntry, ...]) -> tuple[tuple[str, Layout], ...]:

@@ -17,6 +17,7 @@ from savepoint_formats.layout import (
     as_records,
     timer_namespace,
     with_kryo_classes,
+    with_named_classes,
     with_open_pojos,
     without_ttl,
 )
@@ -161,7 +162,7 @@ def namespace_layout(state: State) -> Layout:
 def keyed_states(header: KeyedBackendHeader) -> tuple[State, ...]:
     """The states of a file of keyed state; a state's id is its index."""
     key = header.key_serializer.snapshot.layout()
-    return tuple(keyed_state(info, key) for info in header.states)
+    return _with_named_classes(tuple(keyed_state(info, key) for info in header.states))
 
 
 def keyed_state(info: StateMetaInfo, key: Layout) -> State:
@@ -208,7 +209,18 @@ def operator_states(header: OperatorBackendHeader) -> tuple[State, ...]:
         State(info.name, kind, info.layout(VALUE_SERIALIZER), info.layout(KEY_SERIALIZER))
         for info in header.broadcast_states
     )
-    return (*lists, *broadcasts)
+    return _with_named_classes((*lists, *broadcasts))
+
+
+def _with_named_classes(states: tuple[State, ...]) -> tuple[State, ...]:
+    """The states of a file, as they are to who knows the fields that its serializers name."""
+    layouts = with_named_classes(
+        tuple((state.stored, state.key, state.namespace) for state in states)
+    )
+    return tuple(
+        replace(state, stored=stored, key=key, namespace=namespace)
+        for state, (stored, key, namespace) in zip(states, layouts, strict=True)
+    )
 
 
 def _list_kind(info: StateMetaInfo) -> StateKind:

@@ -76,6 +76,7 @@ class ValueReader:
         hides: Whether anything else was among these.
         hides_elements: Whether elements or entries were, so that some are missing.
         is_damaged: Whether bytes that could not be decoded are no value of their layout.
+        is_ambiguous: Whether a value can be decoded in several ways, unless its end is known.
         ends: What is known of where they end.
         described: The last object of a class that the user described.
         distrusted: Where objects lie whose description does not fit what follows them.
@@ -89,6 +90,7 @@ class ValueReader:
         self.hides = False
         self.hides_elements = False
         self.is_damaged = False
+        self.is_ambiguous = False
         self.ends: HiddenEnds | None = None
         self._depth = 0
         self.described: DescribedObject | None = None
@@ -184,13 +186,18 @@ class ValueReader:
 
     def undecoded(self, reason: str) -> dict[str, Value]:
         """Its bytes, or all that are left if nobody knows where it ends; and the reason."""
-        view = self.view
-        end = None if self.ends is None else self.ends.of_values.get(view.offset)
-        data = view.read_rest() if end is None else view.read_bytes(end - view.offset)
+        view, end = self.view, self.known_end(self.view.position)
+        data = view.read_rest() if end is None else view.read_bytes(end - view.position)
         shown: dict[str, Value] = {"bytes": data, "reason": reason}
         self.undecoded_values.append(shown)
         self.is_lost = end is None
         return shown
+
+    def known_end(self, position: int) -> int | None:
+        """Where the value at a position of the view ends, if that was found out."""
+        base = self.view.base
+        end = None if self.ends is None else self.ends.of_values.get(base + position)
+        return None if end is None else end - base
 
     def take_along(self, what: str, *, are_elements: bool = False) -> None:
         """Says of the value that took all bytes that those of something else are among them."""

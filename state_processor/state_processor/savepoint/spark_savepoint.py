@@ -213,7 +213,8 @@ class SparkSavepoint(SparkAuditVerbs, Savepoint):
                 ``nanos`` since the epoch) and ``text`` have all of them and can be written again,
                 ``truncate`` cuts them off. ``undescribed_subclasses="bytes"`` shows POJOs of
                 subclasses that no snapshot describes as bytes and the reason, in a field
-                ``$undecoded``; ``refuse`` raises ``UndecodableError``.
+                ``$undecoded``, and fields that another value hides as null; ``rest`` also leaves
+                out elements and entries that are hidden; ``refuse`` raises ``UndecodableError``.
 
         Returns:
             Column ``key``, then a column per state: a value, reducing or aggregating state has

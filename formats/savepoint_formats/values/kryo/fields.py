@@ -31,7 +31,7 @@ _PRIMITIVES = frozenset(WRAPPERS.values())
 
 def read_fields(kryo_class: KryoClass, graph: KryoGraph) -> KryoObject:
     """The fields of an object."""
-    values = {field.name: _read_field(field, graph) for field in _in_order(kryo_class)}
+    values = {field.name: read_field(field, graph) for field in _in_order(kryo_class)}
     return KryoObject(kryo_class.class_name, values)
 
 
@@ -48,7 +48,8 @@ def _in_order(kryo_class: KryoClass) -> list[KryoField]:
     return sorted(kryo_class.fields, key=lambda field: field.name)
 
 
-def _read_field(field: KryoField, graph: KryoGraph) -> Value:
+def read_field(field: KryoField, graph: KryoGraph) -> Value:
+    """The value of a field."""
     if field.type in _PRIMITIVES:
         return read_primitive(field.type, graph)
     if graph.classes.is_final(field.type):

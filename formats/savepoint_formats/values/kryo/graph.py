@@ -120,9 +120,11 @@ class KryoGraph:
         number = self.input.read_varint()
         if number == NULL:
             return None
-        if not self.classes.has_references(class_name):
-            return self._untracked(class_name)
-        return self._read_new_or_old(number, class_name, arguments)
+        if self.classes.has_references(class_name):
+            return self._read_new_or_old(number, class_name, arguments)
+        if number != _NEW:
+            raise self.view.error(f"a flag of {number} in front of a {class_name}, expected 0 or 1")
+        return self._untracked(class_name)
 
     def with_detail(self, detail: Value, values: list[Value]) -> Value:
         """A collection, and what only its bytes tell."""
@@ -168,6 +170,10 @@ class KryoGraph:
             raise self.undecodable(f"{class_name}, which {classes.custom[class_name]} wrote")
         if known := known_body(class_name, classes):
             return known.read(self)
+        return self.read_unknown(class_name)
+
+    def read_unknown(self, class_name: str) -> Value:
+        """An object of a class that nobody described: raises ``UndecodableError``."""
         self.unknown = class_name
         raise self.undecodable(f"an object of {class_name}, whose fields are not known")
 

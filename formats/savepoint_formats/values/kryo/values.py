@@ -18,6 +18,7 @@ from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo.graph import NULL, read_kryo
 from savepoint_formats.values.kryo.json import json_text
+from savepoint_formats.values.kryo.named import named_objects
 from savepoint_formats.values.kryo.structs import (
     UNDECODED,
     column_type,
@@ -44,6 +45,7 @@ class ObjectReader(Protocol):
         described: The last object of a class that the user described.
         distrusted: Where objects begin whose description does not fit what lies behind them.
         is_damaged: Whether bytes that could not be decoded are no object at all.
+        is_ambiguous: Whether one can be decoded in several ways, unless it is known where it ends.
     """
 
     view: DataInputView
@@ -51,6 +53,10 @@ class ObjectReader(Protocol):
     described: DescribedObject | None
     distrusted: Container[int]
     is_damaged: bool
+    is_ambiguous: bool
+
+    def known_end(self, position: int) -> int | None:
+        """Where the value at a position of the view ends, if that was found out."""
 
     def undecoded(self, reason: str) -> dict[str, Value]:
         """The bytes that are left, and why they are not decoded."""
@@ -97,17 +103,42 @@ def _read_undescribed(layout: Kryo, reader: ObjectReader) -> dict[str, Value]:
         graph = read_kryo(layout, view, reader.kryo)
     except FormatError as error:
         view.position = start
-        reader.is_damaged |= not isinstance(error, UndecodableError)
-        undecoded = reader.undecoded(f"{layout.class_name}: {error.message}")
+        reason = error.message
+        if isinstance(error, UndecodableError):
+            text, ways = _read_named(layout, reader)
+            if text is not None:
+                return {"json": text, "bytes": _read_bytes(view, start), "reason": None}
+            reason += f"; what its serializer tells fits in {ways} ways" if ways else ""
+        else:
+            reader.is_damaged = True
+        undecoded = reader.undecoded(f"{layout.class_name}: {reason}")
         undecoded["json"] = None
         return undecoded
-    text = reason = None
+    data = _read_bytes(view, start)
     try:
-        text = json_text(graph)
+        return {"json": json_text(graph), "bytes": data, "reason": None}
     except ValueError as error:
-        reason = f"{layout.class_name}: {error}"
-    data = bytes(view.buffer[start : view.position])
-    return {"json": text, "bytes": data, "reason": reason}
+        return {"json": None, "bytes": data, "reason": f"{layout.class_name}: {error}"}
+
+
+def _read_named(layout: Kryo, reader: ObjectReader) -> tuple[str | None, int]:
+    """An object as JSON that fits in one way what serializers tell, and the number of ways."""
+    view, start = reader.view, reader.view.position
+    if not layout.named or reader.kryo is None:
+        return None, 0
+    found = named_objects(layout, view, reader.kryo)
+    view.position, end = start, reader.known_end(start)
+    ways = [(place, text) for place, text in found if end in (None, place)]
+    if len(ways) == 1:
+        ((view.position, text),) = ways
+        return text, 1
+    reader.is_ambiguous |= len(ways) > 1
+    return None, len(ways)
+
+
+def _read_bytes(view: DataInputView, start: int) -> bytes:
+    """The bytes that were read since a position."""
+    return bytes(view.buffer[start : view.position])
 
 
 def write_kryo_value(layout: Kryo, value: Value, view: DataOutputView) -> bool:
