@@ -63,6 +63,21 @@ def or_null(values: Strategy) -> Strategy:
     return st.none() | values
 
 
+VARIANTS: list[dict[str, Any]] = [
+    {"json": shown, "metadata": bytes.fromhex(metadata), "value": bytes.fromhex(value)}
+    for shown, metadata, value in [
+        ('"hello"', "010000", "1568656c6c6f"),
+        ('{"a":{"b":"x"}}', "01020001026261", "020101000702010000020578"),
+        ("null", "010000", "00"),
+    ]
+]
+"""Values of SQL's VARIANT, with what is shown of them."""
+
+
+def pairs(key: Strategy, value: Strategy) -> Strategy:
+    return st.lists(st.tuples(key.filter(lambda drawn: drawn is not None), value), max_size=3)
+
+
 SCALARS: list[tuple[Layout, Strategy]] = [
     (layouts.Boolean(), st.booleans()),
     (layouts.Byte(), ints(8)),
@@ -96,7 +111,7 @@ SCALARS: list[tuple[Layout, Strategy]] = [
     (layouts.BigDecimal(), or_null(st.decimals(allow_nan=False, allow_infinity=False).map(str))),
     (layouts.DecimalData(10, 2), decimals(10, 2)),
     (layouts.DecimalData(38, 10), decimals(38, 10)),
-    (layouts.Variant(), st.fixed_dictionaries({"metadata": st.binary(), "value": st.binary()})),
+    (layouts.Variant(), st.sampled_from(VARIANTS)),
     (layouts.PackedTexts(), st.lists(TEXTS, max_size=3)),
     (layouts.NullCount(), st.integers(0, (1 << 31) - 1)),
 ]
@@ -122,7 +137,16 @@ SQL_SCALARS: list[tuple[LogicalType, Strategy]] = [
         timestamps("us", is_utc=True),
     ),
     (LogicalType("INTERVAL_DAY_TIME"), LONGS.map(times.to_duration)),
-    (LogicalType("RAW"), st.binary(max_size=12)),
+    (
+        LogicalType("RAW"),
+        st.binary(max_size=12).map(lambda data: {"bytes": data, "reason": "a RAW value of SQL"}),
+    ),
+    (
+        LogicalType("RAW", raw=layouts.MaskedRepeated(layouts.Utf8())),
+        st.lists(or_null(TEXTS), max_size=3),
+    ),
+    (LogicalType("RAW", raw=layouts.MapOf(layouts.Utf8(), layouts.Long())), pairs(TEXTS, LONGS)),
+    (LogicalType("VARIANT"), st.sampled_from(VARIANTS)),
 ]
 
 
@@ -133,10 +157,6 @@ def names_of(parts: list[Any]) -> tuple[str, ...]:
 def structs(parts: list[tuple[Any, Strategy]]) -> Strategy:
     names = names_of(parts)
     return st.fixed_dictionaries({name: part[1] for name, part in zip(names, parts, strict=True)})
-
-
-def pairs(key: Strategy, value: Strategy) -> Strategy:
-    return st.lists(st.tuples(key.filter(lambda drawn: drawn is not None), value), max_size=3)
 
 
 def sql_composites(parts: Strategy) -> Strategy:

@@ -227,7 +227,10 @@ def sql(sql_type: LogicalType, written: Any) -> Any:  # noqa: PLR0912 - a table
             return [(sql(key, k), sql(value, v)) for k, v in written["map"]]
         case "MULTISET", (element,):
             return [(sql(element, k), v) for k, v in written["map"]]
-        case (("BINARY" | "VARBINARY" | "RAW"), _):
-            return bytes.fromhex(written.get("hex", written.get("rawhex")))
+        case (("BINARY" | "VARBINARY"), _):
+            return bytes.fromhex(written["hex"])
+        case "RAW", _:
+            assert sql_type.raw == layouts.Int()
+            return int.from_bytes(bytes.fromhex(written["rawhex"]), "big", signed=True)
         case _:
             return written

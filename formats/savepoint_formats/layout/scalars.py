@@ -165,4 +165,9 @@ class DecimalData(Layout):
 
 @node
 class Variant(Layout):
-    """i32 value size, i32 metadata size, value, metadata; open variant encoding, version 1."""
+    """i32 value size, i32 metadata size, value, metadata; open variant encoding, version 1.
+
+    In a row of SQL: i32 metadata size, metadata, value up to the end.
+    """
+
+    in_row: bool = False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from savepoint_formats.layout.general import Opaque
 from savepoint_formats.layout.node import Layout, node
+from savepoint_formats.layout.scalars import Variant
 
 
 @node
@@ -19,6 +21,7 @@ class LogicalType:
         children: Fields of rows, element of ARRAY and MULTISET, key and value of MAP, source of
             DISTINCT_TYPE.
         class_name: Of RAW and STRUCTURED_TYPE, where it is known.
+        raw: Of RAW, how its values lie, if the type tells.
     """
 
     root: str
@@ -29,6 +32,18 @@ class LogicalType:
     names: tuple[str, ...] = ()
     children: tuple[LogicalType, ...] = ()
     class_name: str = ""
+    raw: Layout | None = None
+
+    @property
+    def piece(self) -> Layout | None:
+        """How the values lie that are pieces of a row for another serializer; None if they are not."""
+        match self.root:
+            case "RAW":
+                return self.raw or Opaque(self.class_name, "a RAW value of SQL")
+            case "VARIANT":
+                return Variant(in_row=True)
+            case _:
+                return None
 
 
 @node

@@ -53,6 +53,7 @@ _SIZES: dict[Op, int] = {
     Op.SLOT_TEXT: 8,
     Op.SLOT_BYTES: 8,
     Op.SLOT_RAW: 8,
+    Op.SLOT_PIECE: 8,
     Op.SLOT_DECIMAL: 16,
     Op.SLOT_TIMESTAMP: 8,
 }
@@ -68,6 +69,7 @@ _DENSITIES: dict[Op, float] = {
     Op.SLOT_TEXT: 1,
     Op.SLOT_BYTES: 1,
     Op.SLOT_RAW: 1,
+    Op.SLOT_PIECE: 1,
     Op.REST: 1,
 }
 """What a byte of the column becomes."""

@@ -14,10 +14,12 @@ import pyarrow as pa
 
 from savepoint_formats.bytes.counts import MAX_EMPTY_ELEMENTS, can_be_empty
 from savepoint_formats.errors import FormatError, UndecodableError
+from savepoint_formats.program.assembly import program as program_of
 from savepoint_formats.program.buffers import Buffers, memory_size
 from savepoint_formats.program.kernel import REFUSED, Walk, walk, walk_fixed, walk_texts
 from savepoint_formats.values.hidden_ends import hidden_advice
 from savepoint_formats.values.separation import EVERYWHERE, ends_of_hidden
+from savepoint_formats.program.program import Storage
 from savepoint_formats.values.state_entries import EntryReader
 
 if TYPE_CHECKING:
@@ -280,11 +282,33 @@ class _Decoding:
         return reader, value
 
     def _pieces(self, column: Column, starts: Positions, ends: Positions) -> pa.Array:
-        """The values of a column that takes the general path."""
+        """The values of a column that another program reads, or the general path."""
         assert column.layout is not None
+        if int((ends - starts)[ends >= 0].sum()) > len(self.chunk):
+            raise self.chunk.error(
+                f"values of {column.path} that share bytes", self.position, FormatError
+            )
+        inner = program_of(column.layout, self.program.kryo)
+        if inner.columns[0].storage != Storage.PIECES:
+            return self._inner_records(inner, starts, ends)
         spans = zip(starts.tolist(), ends.tolist(), strict=True)
         values = [self._piece(column.layout, *span) if span[1] >= 0 else None for span in spans]
         return pa.array(values, column.type)
+
+    def _inner_records(self, inner: Program, starts: Positions, ends: Positions) -> pa.Array:
+        """The values of a column that are records of a program of their own."""
+        rows = np.flatnonzero(ends >= 0)
+        try:
+            values = decode(inner, self.chunk, starts[rows], ends[rows])
+        except FormatError as error:
+            if self.spans:
+                self._is_in_record(error, int(starts[rows[error.record]]))
+            raise
+        if len(rows) == len(ends):
+            return values
+        numbers = np.zeros(len(ends), np.int64)
+        numbers[rows] = np.arange(len(rows))
+        return values.take(pa.array(numbers, mask=ends < 0))
 
     def _piece(self, layout: Layout, start: int, end: int) -> Any:
         view = self.chunk.view(start, end)
@@ -292,11 +316,16 @@ class _Decoding:
             _, value = self._read(layout, view, end, is_whole=True)
         except FormatError as error:
             if self.spans:
-                is_around = (self.spans[0] <= start) & (start <= self.spans[1])
-                error.record = int(np.flatnonzero(is_around)[-1])
-                error.message += f", in record {error.record}"
+                self._is_in_record(error, start)
             raise
         return value
+
+    def _is_in_record(self, error: FormatError, position: int) -> None:
+        """Tells an error the record that has this position."""
+        assert self.spans is not None
+        is_around = (self.spans[0] <= position) & (position <= self.spans[1])
+        error.record = int(np.flatnonzero(is_around)[-1])
+        error.message += f", in record {error.record}"
 
     def _refused_array(self) -> pa.Array:
         """The values that the general path has read."""

@@ -24,6 +24,7 @@ from savepoint_formats.program.assembly import program
 from savepoint_formats.program.capacity import capacity
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.kernel import DONE, REGISTERS_SIZE, RecordsJob, write_records
+from savepoint_formats.program.program import Storage
 from savepoint_formats.program.source_columns import SourceColumns
 from savepoint_formats.values.collections import Collections
 from savepoint_formats.values.kinds.codec import NullError
@@ -193,6 +194,8 @@ def _pieces(column: Column, array: pa.Array, records: list[int]) -> pa.LargeBina
     assert layout is not None
     if isinstance(layout, _RAW) and array.type in (OBJECT_TYPE, UNDECODED_TYPE):
         return array.field("bytes").cast(pa.large_binary())
+    if program(layout, written_dialect(layout)).columns[0].storage != Storage.PIECES:
+        return _inner_records(column, array, records)
     # A null that the layout does not know is that of a flag, which the kernel writes.
     is_flagged = column.is_nullable and not knows_null(layout)
     pieces = [
@@ -202,6 +205,22 @@ def _pieces(column: Column, array: pa.Array, records: list[int]) -> pa.LargeBina
         for value, record in zip(plain_values(array), records, strict=True)
     ]
     return pa.array(pieces, pa.large_binary())
+
+
+def _inner_records(column: Column, array: pa.Array, records: list[int]) -> pa.LargeBinaryArray:
+    """The bytes of values that are records of a program of their own."""
+    assert column.layout is not None
+    rows = np.flatnonzero((np.array(records) >= 0) & np.asarray(array.is_valid()))
+    try:
+        encoded = Encoder(column.layout).encode(array.take(pa.array(rows)))
+    except UnencodableError as error:
+        error.row = records[rows[error.row]]
+        error.column = column.path + error.column.removeprefix("$")
+        raise
+    numbers = np.full(len(array), len(rows))
+    numbers[rows] = np.arange(len(rows))
+    nothing = pa.array([b""], pa.large_binary())
+    return pa.concat_arrays([encoded, nothing]).take(pa.array(numbers))
 
 
 def _written(layout: Layout, value: Value, path: str, row: int) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.layout import BinaryArray, BinaryMap, BinaryRow, LogicalType
+from savepoint_formats.layout import BinaryArray, BinaryMap, BinaryRow, LogicalType, Opaque
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.program import Storage
 from savepoint_formats.values.arrow_types import ROW_KIND
@@ -43,7 +43,6 @@ _BYTES: dict[str, Op] = {
     "VARCHAR": Op.SLOT_TEXT,
     "BINARY": Op.SLOT_BYTES,
     "VARBINARY": Op.SLOT_BYTES,
-    "RAW": Op.SLOT_RAW,
 }
 _COUNTS = LogicalType("INTEGER", is_nullable=False)
 
@@ -101,7 +100,16 @@ def _slot(sql: LogicalType, draft: Draft, listing: Listing) -> None:
         _slot(children[0], draft, listing)
     elif root in ("ROW", "STRUCTURED_TYPE", "ARRAY", "MAP", "MULTISET"):
         _piece(sql, draft, listing)
-    else:  # NULL, which is always null; VARIANT, which the general path reads
+    elif isinstance(sql.piece, Opaque):
+        content, reason = listing.fields(draft, ("bytes", "reason"))
+        content.storage, content.density = Storage.BYTES, 1
+        reason.storage, reason.names = Storage.NAMES, (sql.piece.note,)
+        listing.emit(Op.SLOT_RAW, content.number)
+        listing.emit(Op.CONSTANT, reason.number)
+    elif sql.piece is not None:
+        draft.storage, draft.layout = Storage.PIECES, sql.piece
+        listing.emit(Op.SLOT_PIECE, draft.number)
+    else:  # NULL, which is always null
         draft.storage = Storage.NOTHING
         listing.emit(Op.REFUSE)
 

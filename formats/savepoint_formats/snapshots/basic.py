@@ -124,6 +124,17 @@ _OTHERS: dict[str, Layout] = {
     inner("org.apache.flink.table.dataview.NullSerializer"): Marker(),
 }
 
+SERIALIZERS: dict[str, Layout] = {
+    **{f"{BASE}{name}Serializer": layout for name, layout in _SCALARS.items()},
+    **{
+        f"{BASE}array.{name}PrimitiveArraySerializer": Repeated(_SCALARS[name])
+        for name in _ARRAY_ELEMENTS
+    },
+    f"{BASE}array.BytePrimitiveArraySerializer": layouts.Bytes(),
+    f"{BASE}array.StringArraySerializer": Repeated(layouts.Text()),
+}
+"""Serializer of one type, without parts -> how its values lie."""
+
 
 def _enum(snapshot: TypeSerializerSnapshot) -> Layout:
     return layouts.Enum(snapshot["enum_class"], snapshot["constants"])
@@ -147,17 +158,9 @@ def _kafka_kinds() -> dict[str, SnapshotKind]:
     }
 
 
-register({inner(f"{BASE}{name}Serializer"): simple(layout) for name, layout in _SCALARS.items()})
+register({inner(name): simple(layout) for name, layout in SERIALIZERS.items()})
 register(
     {
-        inner(f"{BASE}array.{name}PrimitiveArraySerializer"): simple(Repeated(_SCALARS[name]))
-        for name in _ARRAY_ELEMENTS
-    }
-)
-register(
-    {
-        inner(f"{BASE}array.BytePrimitiveArraySerializer"): simple(layouts.Bytes()),
-        inner(f"{BASE}array.StringArraySerializer"): simple(Repeated(layouts.Text())),
         inner(f"{BASE}EnumSerializer"): SnapshotKind(
             _enum, lambda _version: (("enum_class", UTF), ("constants", NAMES))
         ),

@@ -16,7 +16,8 @@ from savepoint_formats.java.stream import (
     JavaEnum,
     JavaObject,
 )
-from savepoint_formats.layout import LogicalType
+from savepoint_formats.layout import Layout, LogicalType, Opaque
+from savepoint_formats.snapshots.raw_serializers import UnknownSerializerError, serializer_layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,6 +113,7 @@ class _TypeReader:
         if not isinstance(root, JavaEnum):
             return LogicalType(UNKNOWN, class_name=value.class_name)
         names, children = self._parts(value, root.constant, depth + 1)
+        class_name = _class_name(facts)
         return LogicalType(
             root.constant,
             is_nullable=bool(facts.get("isNullable", True)) or _is_process_time(facts),
@@ -120,7 +122,25 @@ class _TypeReader:
             scale=_number(facts, "scale"),
             names=names,
             children=children,
-            class_name=_class_name(facts),
+            class_name=class_name,
+            raw=self._raw(facts, class_name, depth) if root.constant == "RAW" else None,
+        )
+
+    def _raw(self, facts: dict[str, Any], class_name: str, depth: int) -> Layout:
+        """How the values of a RAW type lie."""
+        try:
+            return self._layout(facts.get("serializer"), depth + 1)
+        except UnknownSerializerError as error:
+            return Opaque(class_name, str(error))
+
+    def _layout(self, serializer: Any, depth: int) -> Layout:
+        self._types += 1
+        if depth > _MAX_DEPTH or self._types > _MAX_TYPES:
+            raise UnknownSerializerError("a RAW value of SQL, whose serializer is too deep")
+        return serializer_layout(
+            serializer,
+            part=lambda inner: self._layout(inner, depth + 1),
+            sql_type=lambda inner: self.read(inner, depth + 1),
         )
 
     def _parts(

@@ -15,7 +15,7 @@
 |                                           | a precise time                                    |
 | TimerTimestamp                            | int64: an event time has the unit that its job has|
 | FixedBytes, Bytes                         | binary                                            |
-| Variant                                   | struct<metadata: binary, value: binary>           |
+| Variant                                   | struct<json: utf8, metadata: binary, value: binary> |
 | Marker, VoidNamespace                     | null                                              |
 | Nullable(x), Framed(x), Varying(x)        | the type of x                                     |
 | Repeated, MaskedRepeated, BlockRepeated   | list                                              |
@@ -46,7 +46,8 @@
 | INTERVAL DAY TO SECOND                    | duration[ms]                                      |
 | MULTISET                                  | map<element, int32>                               |
 | ROW, STRUCTURED_TYPE, VARIANT             | struct                                            |
-| RAW, BINARY, VARBINARY                    | binary                                            |
+| BINARY, VARBINARY                         | binary                                            |
+| RAW                                       | the type of what its serializer writes            |
 | all others                                | as the layout of the same values                  |
 
 ``$row_kind`` is utf8: +I, -U, +U or -D. Every field is nullable, but for the keys of maps.
@@ -81,7 +82,7 @@ ROW_KIND = "$row_kind"
 ROW_KINDS = ("+I", "-U", "+U", "-D")
 
 _UTC = "UTC"
-_VARIANT = pa.struct({"metadata": pa.binary(), "value": pa.binary()})
+_VARIANT = pa.struct({"json": pa.utf8(), "metadata": pa.binary(), "value": pa.binary()})
 
 _SCALARS: dict[type[Layout], pa.DataType] = {
     layouts.Boolean: pa.bool_(),
@@ -134,8 +135,6 @@ _SQL_SCALARS: dict[str, pa.DataType] = {
     "INTERVAL_YEAR_MONTH": pa.int32(),
     "INTERVAL_DAY_TIME": pa.duration("ms"),
     "NULL": pa.null(),
-    "RAW": pa.binary(),
-    "VARIANT": _VARIANT,
 }
 
 _SPARK_NAMES: dict[pa.DataType, str] = {
@@ -233,6 +232,8 @@ def _sql_type(sql: LogicalType, depth: int) -> pa.DataType:
             return pa.map_(_sql_type(element, depth), pa.int32())
         case "DISTINCT_TYPE", (source,):
             return _sql_type(source, depth)
+        case _ if sql.piece is not None:
+            return _arrow_type(sql.piece, depth)
         case root, _ if root in _SQL_SCALARS:
             return _SQL_SCALARS[root]
         case root, _:

@@ -33,6 +33,7 @@ Flink: ``BinaryRowData``, ``BinaryArrayData``, ``BinaryRowWriter``, ``BinaryArra
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import TruncatedError, UndecodableError, ValueOutOfRangeError
@@ -49,15 +50,18 @@ from savepoint_formats.values.binary_pieces import (
 )
 from savepoint_formats.values.kinds import moments, times, unbounded
 from savepoint_formats.values.kinds.codec import MAX_DEPTH, NullError, fitting
-from savepoint_formats.values.kinds.scalars import canonical, unscaled_at, variant_parts
+from savepoint_formats.values.kinds.scalars import canonical, unscaled_at
 from savepoint_formats.values.kinds.texts import utf8_text
 from savepoint_formats.values.map_entries import pairs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from savepoint_formats.bytes.data_view import DataInputView
+    from savepoint_formats.layout import Layout
     from savepoint_formats.values.kinds.codec import Value
+
+    WritePiece = Callable[[Layout, Value], bytes]
 
 _KIND_BITS = 8
 _WORD_BITS = 64
@@ -90,9 +94,26 @@ def null_size(arity: int) -> int:
     return (arity + _KIND_BITS + _WORD_BITS - 1) // _WORD_BITS * 8
 
 
-def read_row(types: Sequence[LogicalType], row: DataInputView, depth: int = 0) -> list[Value]:
+@dataclass(frozen=True, slots=True)
+class Nesting:
+    """Where a section is read.
+
+    Attributes:
+        read_piece: Reads a value of another serializer, which fills the view.
+        depth: How many sections are around it.
+    """
+
+    read_piece: Callable[[Layout, DataInputView], Value]
+    depth: int = 0
+
+    def deeper(self) -> Nesting:
+        """That of a section inside."""
+        return Nesting(self.read_piece, self.depth + 1)
+
+
+def read_row(types: Sequence[LogicalType], row: DataInputView, nesting: Nesting) -> list[Value]:
     """The fields of the row that fills the view; the row's kind is behind them."""
-    _check_depth(depth, row)
+    _check_depth(nesting.depth, row)
     nulls = null_size(len(types))
     _check_size(row, nulls + SLOT * len(types))
     kind = row.buffer[0]
@@ -101,13 +122,18 @@ def read_row(types: Sequence[LogicalType], row: DataInputView, depth: int = 0) -
     fields = [
         None
         if _bit(row.buffer, index + _KIND_BITS)
-        else _read_slot(sql_type, row, nulls + SLOT * index, depth)
+        else _read_slot(sql_type, row, nulls + SLOT * index, nesting)
         for index, sql_type in enumerate(types)
     ]
     return [*fields, ROW_KINDS[kind]]
 
 
-def write_row(types: Sequence[LogicalType], fields: Sequence[Value], kind: str = "+I") -> bytes:
+def write_row(
+    types: Sequence[LogicalType],
+    fields: Sequence[Value],
+    write_piece_of: WritePiece,
+    kind: str = "+I",
+) -> bytes:
     """The mirror of ``read_row``, as ``RowDataSerializer`` writes a row."""
     nulls = null_size(len(types))
     row = bytearray(nulls + SLOT * len(types))
@@ -116,13 +142,13 @@ def write_row(types: Sequence[LogicalType], fields: Sequence[Value], kind: str =
         if value is None:
             _set_null(sql_type, row, index + _KIND_BITS)
         else:
-            _write_slot(sql_type, value, row, nulls + SLOT * index)
+            _write_slot(sql_type, value, row, nulls + SLOT * index, write_piece_of)
     return bytes(row)
 
 
-def read_array(element: LogicalType, array: DataInputView, depth: int = 0) -> list[Value]:
+def read_array(element: LogicalType, array: DataInputView, nesting: Nesting) -> list[Value]:
     """The elements of the array that fills the view."""
-    _check_depth(depth, array)
+    _check_depth(nesting.depth, array)
     _check_size(array, 4)
     (count,) = _INT.unpack_from(array.buffer)
     start = 4 + (count + 31) // 32 * 4
@@ -133,12 +159,12 @@ def read_array(element: LogicalType, array: DataInputView, depth: int = 0) -> li
     return [
         None
         if _bit(array.buffer, index + 32)
-        else _read_slot(element, array, start + size * index, depth)
+        else _read_slot(element, array, start + size * index, nesting)
         for index in range(count)
     ]
 
 
-def write_array(element: LogicalType, values: Sequence[Value]) -> bytes:
+def write_array(element: LogicalType, values: Sequence[Value], write_piece_of: WritePiece) -> bytes:
     """The mirror of ``read_array``."""
     start = 4 + (len(values) + 31) // 32 * 4
     size = element_size(element)
@@ -148,19 +174,19 @@ def write_array(element: LogicalType, values: Sequence[Value]) -> bytes:
         if value is None:
             _set_null(element, array, index + 32)
         else:
-            _write_slot(element, value, array, start + size * index)
+            _write_slot(element, value, array, start + size * index, write_piece_of)
     return bytes(array)
 
 
 def read_map(
-    key: LogicalType, value: LogicalType, entries: DataInputView, depth: int = 0
+    key: LogicalType, value: LogicalType, entries: DataInputView, nesting: Nesting
 ) -> list[tuple[Value, Value]]:
     """The entries of the map that fills the view."""
     _check_size(entries, 4)
     (key_size,) = _INT.unpack_from(entries.buffer)
-    keys = read_array(key, piece(entries, 4, key_size), depth)
+    keys = read_array(key, piece(entries, 4, key_size), nesting)
     rest = entries.end - 4 - key_size
-    values = read_array(value, piece(entries, 4 + key_size, rest), depth)
+    values = read_array(value, piece(entries, 4 + key_size, rest), nesting)
     if len(keys) != len(values):
         raise entries.error(f"a map of {len(keys)} keys and {len(values)} values")
     if None in keys:
@@ -169,12 +195,16 @@ def read_map(
 
 
 def write_map(
-    key: LogicalType, value: LogicalType, entries: Iterable[tuple[Value, Value]]
+    key: LogicalType,
+    value: LogicalType,
+    entries: Iterable[tuple[Value, Value]],
+    write_piece_of: WritePiece,
 ) -> bytes:
     """The mirror of ``read_map``."""
     pairs = list(entries)
-    keys = write_array(key, [key for key, _ in pairs])
-    return _INT.pack(len(keys)) + keys + write_array(value, [value for _, value in pairs])
+    keys = write_array(key, [key for key, _ in pairs], write_piece_of)
+    values = write_array(value, [value for _, value in pairs], write_piece_of)
+    return _INT.pack(len(keys)) + keys + values
 
 
 def element_size(element: LogicalType) -> int:
@@ -183,7 +213,7 @@ def element_size(element: LogicalType) -> int:
     return number.size if number else SLOT
 
 
-def _read_slot(sql: LogicalType, section: DataInputView, position: int, depth: int) -> Value:
+def _read_slot(sql: LogicalType, section: DataInputView, position: int, nesting: Nesting) -> Value:
     match sql.root, sql.children:
         case (("CHAR" | "VARCHAR"), _):
             return utf8_text(inline_or_piece(section, position))
@@ -194,24 +224,24 @@ def _read_slot(sql: LogicalType, section: DataInputView, position: int, depth: i
         case root, _ if root in _TIMESTAMPS:
             return _read_timestamp(sql, section, position)
         case (("ROW" | "STRUCTURED_TYPE"), types):
-            return _read_nested_row(sql, types, slot_piece(section, position), depth)
+            return _read_nested_row(sql, types, slot_piece(section, position), nesting)
         case "ARRAY", (element,):
-            return read_array(element, slot_piece(section, position), depth + 1)
+            return read_array(element, slot_piece(section, position), nesting.deeper())
         case "MAP", (key, value):
-            return read_map(key, value, slot_piece(section, position), depth + 1)
+            return read_map(key, value, slot_piece(section, position), nesting.deeper())
         case "MULTISET", (element,):
-            return read_map(element, _COUNTS, slot_piece(section, position), depth + 1)
+            return read_map(element, _COUNTS, slot_piece(section, position), nesting.deeper())
         case "DISTINCT_TYPE", (source,):
-            return _read_slot(source, section, position, depth + 1)
-        case "RAW", _:
-            return slot_piece(section, position).read_rest()
-        case "VARIANT", _:
-            return _read_variant(slot_piece(section, position))
+            return _read_slot(source, section, position, nesting.deeper())
+        case _ if sql.piece is not None:
+            return nesting.read_piece(sql.piece, slot_piece(section, position))
         case _:
             return _read_number(sql, section, position)
 
 
-def _write_slot(sql: LogicalType, value: Value, section: bytearray, position: int) -> None:
+def _write_slot(
+    sql: LogicalType, value: Value, section: bytearray, position: int, write_piece_of: WritePiece
+) -> None:
     match sql.root, sql.children:
         case (("CHAR" | "VARCHAR"), _):
             write_inline_or_piece(_fitting(sql, value).encode("utf-8"), section, position)
@@ -221,22 +251,29 @@ def _write_slot(sql: LogicalType, value: Value, section: bytearray, position: in
             _write_decimal(sql, value, section, position)
         case root, _ if root in _TIMESTAMPS:
             _write_timestamp(sql, value, section, position)
-        case (("ROW" | "STRUCTURED_TYPE"), types):
-            write_piece(write_row(types, [value[name] for name in sql.names]), section, position)
-        case "ARRAY", (element,):
-            write_piece(write_array(element, value), section, position)
-        case "MAP", (key, item):
-            write_piece(write_map(key, item, pairs_of(value)), section, position)
-        case "MULTISET", (element,):
-            write_piece(write_map(element, _COUNTS, pairs_of(value)), section, position)
         case "DISTINCT_TYPE", (source,):
-            _write_slot(source, value, section, position)
-        case "RAW", _:
-            write_piece(value, section, position)
-        case "VARIANT", _:
-            write_piece(_write_variant(value), section, position)
-        case _:
+            _write_slot(source, value, section, position, write_piece_of)
+        case root, _ if root in _NUMBERS:
             _write_number(sql, value, section, position)
+        case _:
+            write_piece(_piece_bytes(sql, value, write_piece_of), section, position)
+
+
+def _piece_bytes(sql: LogicalType, value: Value, write_piece_of: WritePiece) -> bytes:
+    """The bytes of a value that lies in a piece of its own, whatever its size."""
+    match sql.root, sql.children:
+        case (("ROW" | "STRUCTURED_TYPE"), types):
+            return write_row(types, [value[name] for name in sql.names], write_piece_of)
+        case "ARRAY", (element,):
+            return write_array(element, value, write_piece_of)
+        case "MAP", (key, item):
+            return write_map(key, item, pairs_of(value), write_piece_of)
+        case "MULTISET", (element,):
+            return write_map(element, _COUNTS, pairs_of(value), write_piece_of)
+        case _ if sql.piece is not None:
+            return write_piece_of(sql.piece, value)
+        case root, _:
+            raise ValueError(f"a value of type {root}, which no row stores")
 
 
 def _fitting(sql: LogicalType, value: Value) -> Value:
@@ -328,21 +365,12 @@ def _write_timestamp(sql: LogicalType, value: Value, section: bytearray, positio
 
 
 def _read_nested_row(
-    sql: LogicalType, types: Sequence[LogicalType], row: DataInputView, depth: int
+    sql: LogicalType, types: Sequence[LogicalType], row: DataInputView, nesting: Nesting
 ) -> dict[str, Value]:
-    *fields, kind = read_row(types, row, depth + 1)
+    *fields, kind = read_row(types, row, nesting.deeper())
     if kind != ROW_KINDS[0]:
         raise row.error(f"a row of kind {kind} inside a row, which has no column", UndecodableError)
     return dict(zip(sql.names, fields, strict=True))
-
-
-def _read_variant(content: DataInputView) -> dict[str, bytes]:
-    return {"metadata": content.read_bytes(content.read_count()), "value": content.read_rest()}
-
-
-def _write_variant(value: dict[str, bytes | None]) -> bytes:
-    metadata, content = variant_parts(value)
-    return len(metadata).to_bytes(4, "big") + metadata + content
 
 
 def _bit(buffer: memoryview, index: int) -> int:

@@ -26,6 +26,7 @@ from savepoint_formats.values.masks import (
     write_masked_struct,
 )
 from savepoint_formats.values.pojo_values import write_pojo
+from savepoint_formats.values.variants import write_variant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -106,12 +107,14 @@ class ValueWriter:
             case layouts.BinaryRow(names, types):
                 kind = value.get(ROW_KIND) or ROW_KINDS[0]
                 row = [value[name] for name in names]
-                view.write_bytes(binary_rows.write_row(types, row, kind))
+                view.write_bytes(binary_rows.write_row(types, row, _piece, kind))
             case layouts.BinaryArray(element_type):
-                view.write_bytes(binary_rows.write_array(element_type, value))
+                view.write_bytes(binary_rows.write_array(element_type, value, _piece))
             case layouts.BinaryMap(key_type, value_type):
                 pairs = pairs_of(value)
-                view.write_bytes(binary_rows.write_map(key_type, value_type, pairs))
+                view.write_bytes(binary_rows.write_map(key_type, value_type, pairs, _piece))
+            case layouts.Variant():
+                write_variant(layout, value, view)
             case layouts.BlockRepeated(element):
                 self._block(element, value)
             case layouts.BlockMap(item):
@@ -184,6 +187,13 @@ class ValueWriter:
         """Raises ``ValueError`` if others were among the bytes of the last value, uncounted."""
         if self.is_lost:
             raise ValueError(f"{what} of which one could not be decoded: nobody knows how many")
+
+
+def _piece(layout: Layout, value: Value) -> bytes:
+    """The bytes of a value that fill a piece of a binary row."""
+    view = DataOutputView()
+    write_value(layout, value, view)
+    return view.to_bytes()
 
 
 _WITH_NULL = (

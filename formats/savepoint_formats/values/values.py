@@ -38,6 +38,7 @@ from savepoint_formats.values.masks import (
 )
 from savepoint_formats.values.pojo_values import read_pojo
 from savepoint_formats.values.undecoded import JAVA_REASON
+from savepoint_formats.values.variants import read_variant
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -145,13 +146,16 @@ class ValueReader:
             case layouts.TimestampData():
                 return moments.read_timestamp_data(layout, view)
             case layouts.BinaryRow(names, types):
-                row = binary_rows.read_row(types, view.read_view(view.remaining))
+                row = binary_rows.read_row(types, view.read_view(view.remaining), self._nesting)
                 return dict(zip([*names, ROW_KIND], row, strict=True))
             case layouts.BinaryArray(element_type):
-                return binary_rows.read_array(element_type, view.read_view(view.remaining))
+                content = view.read_view(view.remaining)
+                return binary_rows.read_array(element_type, content, self._nesting)
             case layouts.BinaryMap(key_type, value_type):
                 content = view.read_view(view.remaining)
-                return binary_rows.read_map(key_type, value_type, content)
+                return binary_rows.read_map(key_type, value_type, content, self._nesting)
+            case layouts.Variant():
+                return read_variant(layout, view)
             case layouts.BlockRepeated(element):
                 return self._blocks(element)
             case layouts.BlockMap(value):
@@ -163,8 +167,8 @@ class ValueReader:
                 return read_kryo_value(layout, self)
             case layouts.JavaObject():
                 return self._java_object()
-            case layouts.Opaque(class_name, reason):
-                return self.undecoded(f"{class_name}: {reason}")
+            case layouts.Opaque():
+                return self.undecoded(layout.note)
             case _:
                 raise TypeError(f"{layout!r} is no layout")
 
@@ -247,13 +251,20 @@ class ValueReader:
             raise self.view.error("a null key, which Arrow's maps have not", UndecodableError)
         return [(entry["key"], entry["value"]) for entry in entries]
 
+    @property
+    def _nesting(self) -> binary_rows.Nesting:
+        return binary_rows.Nesting(self._inside)
+
     def _framed(self, inner: Layout) -> Value:
         return self.bounded(inner, self.view.read_count())
 
     def bounded(self, inner: Layout, size: int) -> Value:
         """A value of so many bytes."""
-        outer = self.view
-        self.view = outer.read_view(size)
+        return self._inside(inner, self.view.read_view(size))
+
+    def _inside(self, inner: Layout, content: DataInputView) -> Value:
+        """The value that fills a view of its own."""
+        outer, self.view = self.view, content
         value = self.read(inner)
         self.expect_end()
         self.view, self.is_lost = outer, False

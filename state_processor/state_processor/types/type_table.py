@@ -65,7 +65,9 @@ PLAIN_TYPES = {
     "LOCAL_DATE": PlainType(constructed.local_date, "DATE"),
     "LOCAL_TIME": PlainType(constructed.local_time, "STRING"),
     "LOCAL_DATE_TIME": PlainType(constructed.local_date_time, "TIMESTAMP_NTZ"),
-    "VARIANT": PlainType(constructed.variant, "STRUCT<metadata: BINARY, value: BINARY>"),
+    "VARIANT": PlainType(
+        constructed.variant, "STRUCT<json: STRING, metadata: BINARY, value: BINARY>"
+    ),
     "VOID": PlainType(constructed.void, "VOID"),
     "TIME_WINDOW": PlainType(constructed.time_window, "STRUCT<start: BIGINT, end: BIGINT>"),
     "GLOBAL_WINDOW": PlainType(constructed.global_window, "VOID"),

@@ -126,7 +126,7 @@ class Types:
     | SQL_DATE, SQL_TIME, SQL_TIMESTAMP | TIMESTAMP, as Java keeps them                     |
     | INSTANT, LOCAL_DATE_TIME          | TIMESTAMP, TIMESTAMP_NTZ                          |
     | LOCAL_DATE, LOCAL_TIME            | DATE, STRING                                      |
-    | VOID; VARIANT, of Flink 2.x       | VOID; STRUCT of metadata and value                |
+    | VOID; VARIANT, of Flink 2.x       | VOID; STRUCT of json, metadata and value          |
     | ENUM                              | STRING, the constant's name                       |
     | PRIMITIVE_ARRAY                   | ARRAY; of BYTE: BINARY                            |
     | BASIC_ARRAY, OBJECT_ARRAY         | ARRAY                                             |

@@ -176,3 +176,5 @@ class Op(IntEnum):
     """c n: of at most n digits."""
     SLOT_TIMESTAMP = 79
     """c n: of precision n; c as in TIMESTAMP."""
+    SLOT_PIECE = 80
+    """c: as REST, the bytes where the slot says."""

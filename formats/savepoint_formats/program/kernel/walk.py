@@ -493,6 +493,11 @@ def walk(job: Walk) -> tuple[int, int, int, int]:  # noqa: PLR0912, PLR0915 - a 
             elif op == Op.SLOT_RAW:
                 done = append_slot_raw(column, row, slot, section, section_end)
                 position = position if done >= 0 else done
+            elif op == Op.SLOT_PIECE:
+                begin, size = piece(slot, section, section_end)
+                store_long(values(column) + 8 * row, begin - job.data)
+                store_long(ends(column) + 8 * row, begin + size - job.data)
+                position = position if begin >= 0 else begin
             elif op == Op.SLOT_DECIMAL:
                 if not read_slot_decimal(column, row, slot, section, section_end, argument):
                     position = REFUSED

@@ -367,6 +367,12 @@ def write_records(job: RecordsJob) -> tuple[int, int, int]:  # noqa: PLR0912, PL
                 position = write_slot_bytes(column, row, slot, section, position)
             elif op == Op.SLOT_RAW:
                 position = write_slot_raw(column, row, slot, section, position)
+            elif op == Op.SLOT_PIECE:
+                offsets = load_native_long(column + 8)
+                begin = load_native_long(offsets + 8 * row)
+                size = load_native_long(offsets + 8 * row + 8) - begin
+                copy(position, values(column) + begin, size)
+                position = write_piece(slot, section, position, position + size)
             elif op == Op.SLOT_DECIMAL:
                 position = write_slot_decimal(column, row, slot, section, position, argument)
             elif op == Op.SLOT_TIMESTAMP:

@@ -248,28 +248,6 @@ def write_fixed_bytes(layout: layouts.FixedBytes, value: bytes, view: DataOutput
     view.write_bytes(value)
 
 
-def _read_variant(view: DataInputView) -> dict[str, bytes]:
-    value_size, metadata_size = view.read_int(), view.read_int()
-    value, metadata = view.read_bytes(value_size), view.read_bytes(metadata_size)
-    return {"metadata": metadata, "value": value}
-
-
-def _write_variant(value: dict[str, bytes | None], view: DataOutputView) -> None:
-    metadata, content = variant_parts(value)
-    view.write_int(len(content))
-    view.write_int(len(metadata))
-    view.write_bytes(content)
-    view.write_bytes(metadata)
-
-
-def variant_parts(value: dict[str, bytes | None]) -> tuple[bytes, bytes]:
-    """Metadata and value of a variant, which has both."""
-    metadata, content = value["metadata"], value["value"]
-    if metadata is None or content is None:
-        raise NullError("null, which a part of a Variant cannot be")
-    return metadata, content
-
-
 def read_marker(layout: layouts.Marker, view: DataInputView) -> None:
     """A value without content."""
     if layout.value is not None and view.read_unsigned_byte() != layout.value:
@@ -341,7 +319,6 @@ SCALARS: dict[type[layouts.Layout], ScalarCodec] = {
     layouts.JavaUtf: ScalarCodec(_read_java_utf, _write_java_utf),
     layouts.Utf8: ScalarCodec(_read_utf8, _write_utf8),
     layouts.Bytes: ScalarCodec(_read_bytes, _write_bytes),
-    layouts.Variant: ScalarCodec(_read_variant, _write_variant),
     layouts.VoidNamespace: ScalarCodec(_read_void_namespace, _write_void_namespace, True),
     layouts.NullCount: _integer(_read_null_count, DataOutputView.write_int, 32),
 }

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.any_layout import VARIANTS
 from support.decoding import (
     OFTEN,
     PLAIN,
@@ -25,7 +26,7 @@ from support.decoding import (
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.errors import SavepointError
+from savepoint_formats.errors import FormatError, SavepointError
 from savepoint_formats.layout import (
     BinaryArray,
     BinaryRow,
@@ -117,10 +118,52 @@ def test_a_row_of_more_fields_than_a_word_of_null_bits() -> None:
 
 def test_a_variant_in_a_row_takes_the_general_path() -> None:
     row = Framed(BinaryRow(("a", "b"), (LogicalType("BIGINT"), LogicalType("VARIANT"))))
-    variants = [None, {"metadata": b"m", "value": b"v"}, None]
+    variants = [None, *VARIANTS, None]
     values = [{"a": number, "b": one, "$row_kind": "+I"} for number, one in enumerate(variants)]
     data, positions = written(row, values)
     assert bulk(row, data, list(pairwise(positions))).to_pylist() == values
+
+
+TEXTS_ROW = Framed(
+    BinaryRow(
+        ("a", "b"),
+        (
+            LogicalType("BIGINT"),
+            LogicalType(
+                "ARRAY",
+                children=(LogicalType("RAW", raw=layouts.MaskedRepeated(layouts.Utf8())),),
+            ),
+        ),
+    )
+)
+
+
+def test_raw_values_of_plain_parts_are_records_of_their_own() -> None:
+    """Of their own program; nulls among them have no bytes."""
+    lists = [[["a", None], None, []], None, [], [["b" * 70]], [None, ["é"]]]
+    values = [{"a": n, "b": one, "$row_kind": "+I"} for n, one in enumerate(lists)] * 40
+    data, positions = written(TEXTS_ROW, values)
+    assert bulk(TEXTS_ROW, data, list(pairwise(positions))).to_pylist() == values
+
+
+def test_a_damaged_raw_value_names_its_record() -> None:
+    values = [{"a": n, "b": [["text"]], "$row_kind": "+I"} for n in range(90)]
+    data, positions = written(TEXTS_ROW, values)
+    place = data.index(b"text", positions[70])
+    damaged = data[:place] + b"\xff" + data[place + 1 :]
+    with pytest.raises(FormatError, match="in record 70") as raised:
+        bulk(TEXTS_ROW, damaged, list(pairwise(positions)))
+    assert raised.value.record == 70
+
+
+def test_raw_values_that_share_bytes_are_damaged() -> None:
+    """A thousand elements of the same piece would be a thousand times as large."""
+    values = [{"a": 1, "b": [["long" * 25_000], *[[]] * 999], "$row_kind": "+I"}]
+    data, positions = written(TEXTS_ROW, values)
+    slots = data.index(struct.pack("<i", 1000)) + 4 + 128
+    shared = data[:slots] + data[slots : slots + 8] * 1000 + data[slots + 8000 :]
+    with pytest.raises(FormatError, match="share bytes"):
+        bulk(TEXTS_ROW, shared, list(pairwise(positions)))
 
 
 def test_every_cut_of_a_record_is_noticed() -> None:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import decoding
+from support.any_layout import VARIANTS
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView
@@ -153,7 +154,7 @@ SQL_ROWS = [
         "b": times.to_precise(-1, is_utc=True),
         "c": [("a key longer than a slot", -5), ("k", None)],
         "d": [["x", None, "longer than seven"], None, []],
-        "e": b"\0\1",
+        "e": {"bytes": b"\0\1", "reason": "a RAW value of SQL"},
         "f": 86_399_999,
         "$row_kind": "-U",
     },
@@ -213,7 +214,7 @@ RARE: list[tuple[Layout, list[Any]]] = [
     (
         Framed(BinaryRow(("a", "b"), (LogicalType("BIGINT"), LogicalType("VARIANT")))),
         [
-            {"a": 1, "b": {"metadata": b"m" * 99, "value": b"v"}, "$row_kind": "+I"},
+            {"a": 1, "b": VARIANTS[1], "$row_kind": "+I"},
             {"a": 2, "b": None, "$row_kind": "+U"},
         ],
     ),

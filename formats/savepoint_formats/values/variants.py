@@ -1,0 +1,324 @@
+"""VARIANT: any value of JSON and some more, which says itself what it is.
+
+Metadata has the names of all fields, in a dictionary; the value refers to them. All numbers are
+little endian; ``o`` bytes, 1 to 4, are those of an offset.
+
+| bytes   | metadata                                                                     |
+|---------|------------------------------------------------------------------------------|
+| u8      | version, 1, in bits 0-3; whether names are sorted in bit 4; o - 1 in bits 6-7 |
+| o       | n, number of names                                                           |
+| o n+1   | where each name begins, and the last ends                                    |
+|         | the names, UTF-8                                                             |
+
+| bits 0-1 | bits 2-7                            | value behind that byte                      |
+|----------|-------------------------------------|---------------------------------------------|
+| 0        | type                                | of ``_PRIMITIVES``                          |
+| 1        | size                                | a text                                      |
+| 2        | o - 1, size of names' numbers - 1,  | n in 1 byte or, if it is large, 4; n names' |
+|          | is large: 2, 2 and 1 bits           | numbers, n + 1 offsets, the values          |
+| 3        | o - 1, is large: 2 and 1 bits       | n likewise, n + 1 offsets, the values       |
+
+No value needs more values, or bytes, than it has: what refers to one twice is damaged. So is no
+value larger when it is read than its bytes and names are.
+
+Flink: ``BinaryVariant``. Format: the VARIANT encoding of Parquet and Spark, version 1.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import math
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.errors import UndecodableError
+from savepoint_formats.values.kinds import times, unbounded
+from savepoint_formats.values.kinds.codec import MAX_DEPTH, NullError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from savepoint_formats.bytes.data_view import DataOutputView
+    from savepoint_formats.layout import Variant
+    from savepoint_formats.values.kinds.codec import Value
+
+MAX_JSON_SIZE = 64 << 20
+"""The most characters of a value; names may stand in it as often as there are objects."""
+
+_NOT_FINITE = {"nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'}
+_VERSION = 1
+_PRIMITIVE, _SHORT_TEXT, _OBJECT, _ARRAY = range(4)
+_LARGE_COUNT = 4
+
+
+def read_variant(layout: Variant, view: DataInputView) -> dict[str, Value]:
+    """The value as JSON, and the bytes that it is written from.
+
+    Raises:
+        FormatError: The bytes are no VARIANT.
+        UndecodableError: Its JSON would be too long, or nests too deep.
+    """
+    if layout.in_row:
+        metadata, value = view.read_bytes(view.read_count()), view.read_rest()
+    else:
+        value_size, metadata_size = view.read_int(), view.read_int()
+        value, metadata = view.read_bytes(value_size), view.read_bytes(metadata_size)
+    shown = variant_json(metadata, value, f"{view.path}, a VARIANT")
+    return {"json": shown, "metadata": metadata, "value": value}
+
+
+def write_variant(layout: Variant, given: dict[str, Value], view: DataOutputView) -> None:
+    """The mirror of ``read_variant``; the bytes are written, which ``json`` must not contradict."""
+    metadata, value = given["metadata"], given["value"]
+    if metadata is None or value is None:
+        raise NullError("null, which metadata and value of a VARIANT cannot be")
+    if given["json"] is not None and given["json"] != variant_json(metadata, value, "a VARIANT"):
+        raise ValueError("a VARIANT whose json is not its value: it is written from the bytes")
+    if not layout.in_row:
+        view.write_int(len(value))
+    view.write_int(len(metadata))
+    for part in (metadata, value) if layout.in_row else (value, metadata):
+        view.write_bytes(part)
+
+
+def variant_json(metadata: bytes, value: bytes, path: str) -> str:
+    """A VARIANT as JSON: times as texts, bytes in base64, NaN and infinity as texts.
+
+    Args:
+        metadata: The names of its fields.
+        value: Its value.
+        path: What it is called in errors.
+    """
+    names = tuple(_names(DataInputView(metadata, path)))
+    parts: list[str] = []
+    size = 0
+    for part in _Value(DataInputView(value, path), names, _Left(len(value), len(value))).json(0):
+        parts.append(part)
+        size += len(part)
+        if size > MAX_JSON_SIZE:
+            message = f"a VARIANT whose JSON has more than {MAX_JSON_SIZE:,} characters"
+            raise UndecodableError(message, path, 0)
+    return "".join(parts)
+
+
+def _names(view: DataInputView) -> Iterator[str]:
+    header = view.read_unsigned_byte()
+    if header & 0x0F != _VERSION:
+        raise view.error(f"a VARIANT of version {header & 0x0F}, expected {_VERSION}")
+    size = (header >> 6) + 1
+    offsets = _offsets(view, _number(view, size), size)
+    start = view.position
+    for begin, end in itertools.pairwise(offsets):
+        yield _text(_slice(view, start, begin, end))
+
+
+def _number(view: DataInputView, size: int) -> int:
+    return int.from_bytes(view.read_bytes(size), "little")
+
+
+def _offsets(view: DataInputView, count: int, size: int) -> list[int]:
+    """One more than there are elements."""
+    if (count + 1) * size > view.remaining:
+        raise view.error(f"a VARIANT with {count} elements, with {view.remaining} bytes left")
+    return [_number(view, size) for _ in range(count + 1)]
+
+
+def _slice(view: DataInputView, start: int, begin: int, end: int) -> DataInputView:
+    if not 0 <= begin <= end <= view.end - start:
+        raise view.error(f"a part of a VARIANT from {begin} to {end} of {view.end - start} bytes")
+    view.position = start + begin
+    return view.read_view(end - begin)
+
+
+def _text(view: DataInputView) -> str:
+    try:
+        return view.read_rest().decode()
+    except UnicodeDecodeError as error:
+        raise view.error("a text of a VARIANT that is no UTF-8") from error
+
+
+@dataclass(slots=True)
+class _Left:
+    """What a value may still have of its own: so many values, and so many bytes of them."""
+
+    values: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A value at the position of its view; it ends anywhere before the view does."""
+
+    view: DataInputView
+    names: tuple[str, ...]
+    left: _Left
+
+    def json(self, depth: int) -> Iterator[str]:
+        """Its parts."""
+        if depth >= MAX_DEPTH:
+            message = f"a VARIANT nested deeper than {MAX_DEPTH} levels"
+            raise self.view.error(message, UndecodableError)
+        self.left.values -= 1
+        start = self.view.position
+        header = self.view.read_unsigned_byte()
+        kind, detail = header & 3, header >> 2
+        if kind == _OBJECT:
+            yield from self._object(detail, depth)
+            return
+        if kind == _ARRAY:
+            yield from self._array(detail, depth)
+            return
+        text = self._short_text(detail) if kind == _SHORT_TEXT else self._primitive(detail)
+        self._take(self.view.position - start)
+        yield text
+
+    def _take(self, size: int) -> None:
+        self.left.size -= size
+        if self.left.values < 0 or self.left.size < 0:
+            raise self.view.error("a VARIANT whose values share bytes")
+
+    def _short_text(self, size: int) -> str:
+        return _quoted(_text(self.view.read_view(size)))
+
+    def _primitive(self, number: int) -> str:
+        if number not in _PRIMITIVES:
+            raise self.view.error(f"a VARIANT of type {number}, which is not known")
+        return _PRIMITIVES[number](self.view)
+
+    def _object(self, detail: int, depth: int) -> Iterator[str]:
+        count = _number(self.view, _LARGE_COUNT if detail & 16 else 1)
+        size = (detail >> 2 & 3) + 1
+        if count * size > self.view.remaining:
+            raise self.view.error(f"an object of {count} fields, which its bytes do not hold")
+        numbers = [_number(self.view, size) for _ in range(count)]
+        if any(number >= len(self.names) for number in numbers):
+            raise self.view.error(f"a field without a name: there are {len(self.names)} names")
+        yield "{"
+        elements = self._elements(count, (detail & 3) + 1)
+        for index, (number, element) in enumerate(zip(numbers, elements, strict=True)):
+            yield f"{',' if index else ''}{_quoted(self.names[number])}:"
+            yield from element.json(depth + 1)
+        yield "}"
+
+    def _array(self, detail: int, depth: int) -> Iterator[str]:
+        count = _number(self.view, _LARGE_COUNT if detail & 4 else 1)
+        yield "["
+        for index, element in enumerate(self._elements(count, (detail & 3) + 1)):
+            if index:
+                yield ","
+            yield from element.json(depth + 1)
+        yield "]"
+
+    def _elements(self, count: int, size: int) -> Iterator[_Value]:
+        """The values behind a list of offsets; those of objects may lie in another order."""
+        *offsets, end = _offsets(self.view, count, size)
+        self._take((count + 1) * size)
+        start = self.view.position
+        for offset in offsets:
+            yield _Value(_slice(self.view, start, offset, end), self.names, self.left)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _constant(text: str) -> Callable[[DataInputView], str]:
+    return lambda _view: text
+
+
+def _numeric(form: str) -> Callable[[DataInputView], str]:
+    packed = struct.Struct(form)
+
+    def read(view: DataInputView) -> str:
+        (number,) = packed.unpack(view.read_bytes(packed.size))
+        if isinstance(number, int):
+            return str(number)
+        return repr(number) if math.isfinite(number) else _NOT_FINITE[str(number)]
+
+    return read
+
+
+def _single(view: DataInputView) -> str:
+    """A float by as many digits as it takes to tell it from others of its size."""
+    (number,) = struct.unpack("<f", view.read_bytes(4))
+    if not math.isfinite(number):
+        return _NOT_FINITE[str(number)]
+    digits = (f"{number:.{count}g}" for count in range(1, 10))
+    return next(
+        text for text in digits if struct.pack("<f", float(text)) == struct.pack("<f", number)
+    )
+
+
+def _decimal(size: int) -> Callable[[DataInputView], str]:
+    def read(view: DataInputView) -> str:
+        scale = view.read_unsigned_byte()
+        if scale > 38:  # digits
+            raise view.error(f"a decimal of scale {scale}, expected 38 at most")
+        unscaled = int.from_bytes(view.read_bytes(size), "little", signed=True)
+        return f"{unbounded.decimal(unscaled, scale):f}"
+
+    return read
+
+
+def _moment(per_second: int, zone: str) -> Callable[[DataInputView], str]:
+    digits = len(str(per_second)) - 1
+
+    def read(view: DataInputView) -> str:
+        count = struct.unpack("<q", view.read_bytes(8))[0]
+        seconds, rest = divmod(count, per_second)
+        days, second = divmod(seconds, 86_400)
+        clock = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}.{rest:0{digits}}"
+        return _quoted(f"{_day(days)}T{clock}{zone}")
+
+    return read
+
+
+def _clock(view: DataInputView) -> str:
+    (micros,) = struct.unpack("<q", view.read_bytes(8))
+    if not 0 <= micros < 86_400_000_000:
+        raise view.error(f"{micros} microseconds are no time of a day")
+    second, rest = divmod(micros, 1_000_000)
+    return _quoted(f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}.{rest:06}")
+
+
+def _date(view: DataInputView) -> str:
+    return _quoted(_day(struct.unpack("<i", view.read_bytes(4))[0]))
+
+
+def _day(days: int) -> str:
+    year, month, day = times.date_from_days(days)
+    return f"{year:04}-{month:02}-{day:02}"
+
+
+def _sized(view: DataInputView) -> DataInputView:
+    return view.read_view(_number(view, 4))
+
+
+_PRIMITIVES: dict[int, Callable[[DataInputView], str]] = {
+    0: _constant("null"),
+    1: _constant("true"),
+    2: _constant("false"),
+    3: _numeric("<b"),
+    4: _numeric("<h"),
+    5: _numeric("<i"),
+    6: _numeric("<q"),
+    7: _numeric("<d"),
+    8: _decimal(4),
+    9: _decimal(8),
+    10: _decimal(16),
+    11: _date,
+    12: _moment(1_000_000, "+00:00"),
+    13: _moment(1_000_000, ""),
+    14: _single,
+    15: lambda view: _quoted(base64.b64encode(_sized(view).read_rest()).decode()),
+    16: lambda view: _quoted(_text(_sized(view))),
+    17: _clock,
+    18: _moment(1_000_000_000, "+00:00"),
+    19: _moment(1_000_000_000, ""),
+    20: lambda view: _quoted(str(UUID(bytes=view.read_bytes(16)))),
+}
