@@ -102,6 +102,6 @@ def _key_lines(key_state: KeyState) -> Iterator[Line]:
 
 def _shown_rows(key_rows: KeyRows) -> Iterator[pa.RecordBatch]:
     for batch in key_rows.rows.slice(0, _MOST_ROWS).to_batches():
-        shown = to_printable(for_people(batch, key_rows.kind))
+        shown = to_printable(for_people(batch, key_rows.dated))
         for index in range(shown.num_rows):
             yield shown.slice(index, 1)

@@ -17,9 +17,9 @@ from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.program.assembly import program as program_of
 from savepoint_formats.program.buffers import Buffers, memory_size
 from savepoint_formats.program.kernel import REFUSED, Walk, walk, walk_fixed, walk_texts
+from savepoint_formats.program.program import Storage
 from savepoint_formats.values.hidden_ends import hidden_advice
 from savepoint_formats.values.separation import EVERYWHERE, ends_of_hidden
-from savepoint_formats.program.program import Storage
 from savepoint_formats.values.state_entries import EntryReader
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from savepoint_formats.scan.raw_state import (
 )
 from savepoint_formats.state_files.sections import NOTHING_WRITTEN
 from savepoint_formats.tables.catalog import base_handles
-from savepoint_formats.values.undecoded import notes
+from savepoint_formats.values.undecoded import remarks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +79,7 @@ HEAP_REASON = "in heap files the bytes of an entry may be followed by those of o
 
 def reasons(layout: Layout, *, is_heap: bool = False) -> dict[str, str] | None:
     """Metadata of a column of which something can be shown as bytes only: the reasons."""
-    texts = list(dict.fromkeys(notes(layout)))
+    texts = list(dict.fromkeys(remarks(layout)))
     if texts and is_heap:
         texts.append(HEAP_REASON)
     return {REASON: "; ".join(texts)} if texts else None

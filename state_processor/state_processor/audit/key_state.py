@@ -24,13 +24,12 @@ from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 from savepoint_formats.values.plain_values import plain_values
 from state_processor.audit.key_texts import key_texts
 from state_processor.types.spark_values import printable_rows
-from state_processor.types.timer_dates import for_people
+from state_processor.types.timer_dates import dated_columns, for_people
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from savepoint_formats.layout import Layout
-    from savepoint_formats.state_files.state import StateKind
     from savepoint_formats.tables.tables import Table
     from state_processor.snapshot.operator import Operator
     from state_processor.snapshot.snapshot import Snapshot
@@ -46,14 +45,14 @@ class KeyRows:
         table: Its name.
         key_group: The key group of the key.
         rows: The rows, with all columns of the table.
-        kind: What the state is to the job.
+        dated: The columns whose milliseconds are times.
     """
 
     operator: str
     table: str
     key_group: int
     rows: pa.Table
-    kind: StateKind
+    dated: tuple[str, ...]
 
     def printable(self, times: Times = "dates") -> list[dict[str, Any]]:
         """The rows as plain values: times and dates are text, maps are lists of pairs.
@@ -61,7 +60,9 @@ class KeyRows:
         Args:
             times: ``numbers`` if times of timers and windows are to be milliseconds.
         """
-        batches = (for_people(batch, self.kind, times) for batch in self.rows.to_batches())
+        batches = self.rows.to_batches()
+        if times == "dates":
+            batches = [for_people(batch, self.dated) for batch in batches]
         return [row for batch in batches for row in printable_rows(batch)]
 
 
@@ -192,7 +193,8 @@ def _rows_of(
                 joined = pa.Table.from_batches(batches)
                 group = joined.column(KEY_GROUP)[0].as_py()
                 rows = joined.drop_columns([KEY_GROUP])
-                yield KeyRows(operator.name, table.name, group, rows, scan.kind)
+                dated = dated_columns(table, "dates")
+                yield KeyRows(operator.name, table.name, group, rows, dated)
 
     likely = _likely_key_group(_layout(tables), wanted, operator.record.max_parallelism)
     of_group = [] if likely is None else list(rows(likely))

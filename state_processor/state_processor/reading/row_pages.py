@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from state_processor.types.spark_values import to_printable
-from state_processor.types.timer_dates import for_people
+from state_processor.types.timer_dates import dated_columns, for_people
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,7 +131,7 @@ class RowPages:
         # Copies: a slice would keep the whole batch that it is of.
         copies = [part.take(pa.array(range(part.num_rows), pa.int32())) for part in parts]
         rows = pa.concat_batches(copies or [pa.RecordBatch.from_pylist([], self.scan.schema)])
-        return to_printable(for_people(rows, self.scan.kind))
+        return to_printable(for_people(rows, dated_columns(self.scan.table, "dates")))
 
     def _keep(self, page: Page) -> None:
         self._kept[page.number] = page

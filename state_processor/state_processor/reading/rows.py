@@ -13,7 +13,7 @@ from state_processor.reading.row_condition import RowCondition
 from state_processor.types.access_times import with_raw_times
 from state_processor.types.spark_values import printable_rows
 from state_processor.types.sql_names import distinct
-from state_processor.types.timer_dates import are_dates, with_dates
+from state_processor.types.timer_dates import dated_columns, with_dates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,8 +48,8 @@ def first_rows(
     if where is not None:
         scan = replace(scan, options=replace(scan.options, columns=None))
     batches = scan.batches()
-    if are_dates(scan.kind, times):
-        batches = map(with_dates, batches)
+    dated = dated_columns(scan.table, times)
+    batches = (with_dates(batch, dated) for batch in batches)
     if scan.options.with_times and times == "numbers":
         batches = map(with_raw_times, batches)
     if where is not None:

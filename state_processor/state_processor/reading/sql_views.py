@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from savepoint_formats.values.arrow_types import spark_type_name
 from state_processor.reading.data_source import FORMAT
 from state_processor.types.sql_names import literal, quoted
-from state_processor.types.timer_dates import LAST_MS, TIMESTAMP
+from state_processor.types.timer_dates import LAST_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
@@ -45,8 +45,7 @@ class SqlViews:
         view: SqlTable,
         schema: pa.Schema,
         options: Mapping[str, str],
-        *,
-        has_dates: bool = False,
+        dated: Collection[str] = (),
     ) -> None:
         """Makes or replaces a view.
 
@@ -54,12 +53,12 @@ class SqlViews:
             view: The table, with the name of the view.
             schema: The columns of the table.
             options: Those of the data source that read it.
-            has_dates: Whether the table is of timers whose times are to be timestamps.
+            dated: The columns whose milliseconds are to be timestamps.
         """
         self._ensure_database(view.database)
         base = self._base(schema)
         given = ", ".join(f"`{name}` = {literal(value)}" for name, value in options.items())
-        shown = ", ".join(_shown(field.name) for field in schema) if has_dates else "*"
+        shown = ", ".join(_shown(field.name, dated) for field in schema) if dated else "*"
         self._spark.sql(
             f"CREATE OR REPLACE VIEW {view.spark_sql} AS SELECT {shown} FROM {base} WITH ({given})"
         )
@@ -89,10 +88,10 @@ class SqlViews:
         return f"{_BASES}.{quoted(base)}"
 
 
-def _shown(name: str) -> str:
-    """A column as it is, or the times of timers as ``with_dates`` has them."""
+def _shown(name: str, dated: Collection[str]) -> str:
+    """A column as it is, or its times as ``with_dates`` has them."""
     column = quoted(name)
-    if name != TIMESTAMP:
+    if name not in dated:
         return column
     near = f"greatest(least({column}, {LAST_MS}L), -{LAST_MS}L)"
     return f"timestamp_micros(1000 * {near}) AS {column}"

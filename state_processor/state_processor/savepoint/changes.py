@@ -298,7 +298,7 @@ class SavepointChanges(StateChanges):
         places: dict[str, dict[str, int]] = {}
         superclasses: dict[str, str] = {}
         collections: dict[str, dict[str, None]] = {}
-        is_of_flink_1 = self.writer().metadata_version < MetadataVersion.OPERATOR_NAMES
+        is_of_flink_1 = not is_of_flink_2(self.writer().metadata_version)
         for operator in sources:
             around = changing.collections_to_describe(operator) if is_of_flink_1 else {}
             for name, fields in around.items():

@@ -9,7 +9,7 @@ from state_processor.snapshot.sql_tables import SqlTables
 from state_processor.types.schema import exported_schema
 from state_processor.types.source_options import SourceOptions
 from state_processor.types.sql_names import sql_name
-from state_processor.types.timer_dates import are_dates
+from state_processor.types.timer_dates import dated_columns
 
 if TYPE_CHECKING:
     from savepoint_formats.scan.read_options import ReadOptions
@@ -42,7 +42,7 @@ class RegisteredViews:
         }
         scan = table.operator.scan(table.operator.table(table.table), options)
         schema = exported_schema(scan.schema, options.nanoseconds)
-        self._views.create(table, schema, given, has_dates=are_dates(scan.kind, self._times))
+        self._views.create(table, schema, given, dated_columns(scan.table, self._times))
 
     def hide(self, database: str, name: str) -> None:
         """Drops the view of another savepoint that would answer in the place of a table."""

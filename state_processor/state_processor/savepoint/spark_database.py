@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
 
-from savepoint_formats.errors import NotFoundError, SavepointError, TableFileError
+from savepoint_formats.errors import NotFoundError, TableFileError
 from savepoint_formats.locations.location import Location, is_local
 from savepoint_formats.scan.read_options import ReadOptions
 from state_processor.reading.spark_rows import all_batches, first_batches, query_errors

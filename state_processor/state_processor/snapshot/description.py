@@ -13,9 +13,9 @@ from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.metadata import FlinkVersionRange, KeyedHandleType
 from savepoint_formats.metadata.references import COORDINATOR, stream_references
 from savepoint_formats.printable import html_table
+from savepoint_formats.tables.remarks import column_remarks, state_remarks
 from savepoint_formats.tables.tables import column_type
 from savepoint_formats.values.arrow_types import arrow_type, spark_type_name, visible_key_type
-from savepoint_formats.values.undecoded import notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -44,7 +44,7 @@ _KEYED_FORMATS = {
 class StateDescription:
     """A state: its kind, and the types of its key, namespace and values.
 
-    ``notes`` say what of it can be shown as bytes only, and why.
+    ``notes`` say what of it can be shown as bytes only, and why, and which numbers are times.
     """
 
     operator: str
@@ -69,7 +69,7 @@ class StateDescription:
             None if state.namespace is None else type_name(state.namespace),
             type_name(state.value),
             state.has_ttl,
-            notes_on(state.key, state.namespace, state.value),
+            tuple(dict.fromkeys(state_remarks(state))),
         )
 
 
@@ -208,7 +208,7 @@ class TableDescription:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ColumnDescription:
-    """A column of a table; ``notes`` say what of it is shown as bytes only, and why."""
+    """A column of a table; ``notes`` say what of it are bytes, and why, and which numbers are times."""
 
     table: str
     column: str
@@ -225,7 +225,7 @@ class ColumnDescription:
                 f"{operator.name}.{table.name}",
                 column.name,
                 spark_type_name(column_type(table, column)),
-                notes_on(column.layout),
+                tuple(dict.fromkeys(column_remarks(table, column))),
             )
 
 
@@ -301,9 +301,3 @@ def type_name(layout: Layout) -> str:
 def _key_type_name(key: Layout, kind: StateKind) -> str:
     data_type = arrow_type(key)
     return spark_type_name(visible_key_type(data_type) if kind.is_keyed else data_type)
-
-
-def notes_on(*layouts: Layout | None) -> tuple[str, ...]:
-    """What of these layouts can be shown as bytes only, and why."""
-    texts = (note for layout in layouts if layout for note in notes(layout))
-    return tuple(dict.fromkeys(texts))

@@ -17,7 +17,7 @@ from savepoint_formats.tables.tables import KEY
 from state_processor.sql.key_conditions import Condition
 from state_processor.types.schema import exported_schema
 from state_processor.types.spark_values import to_exported
-from state_processor.types.timer_dates import are_dates, dated_schema, with_dates
+from state_processor.types.timer_dates import dated_columns, dated_schema, with_dates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,17 +44,17 @@ class SqlRows:
     def schema(self) -> pa.Schema:
         """The schema of the batches."""
         schema = exported_schema(self.scan.schema, self.scan.options.nanoseconds)
-        return dated_schema(schema) if self._has_dates else schema
+        return dated_schema(schema, self._dated)
 
     @property
-    def _has_dates(self) -> bool:
-        return are_dates(self.scan.kind, self.times)
+    def _dated(self) -> tuple[str, ...]:
+        return dated_columns(self.scan.table, self.times)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, split by split."""
         for batch in self.scan.batches():
             exported = to_exported(batch, self.scan.options.nanoseconds)
-            yield with_dates(exported) if self._has_dates else exported
+            yield with_dates(exported, self._dated) if self._dated else exported
 
 
 class ScanDataset(Dataset):  # type: ignore[misc]  # pyarrow has no types
