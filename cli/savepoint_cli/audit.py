@@ -25,7 +25,7 @@ from savepoint_cli.terminal.output import output_option
 from savepoint_formats.new_snapshot.whole_file import whole_file
 from savepoint_formats.printable import printable
 from state_processor.audit.page import page
-from state_processor.audit.statistics_views import statistics_tables
+from state_processor.audit.statistics_views import largest_tables, statistics_tables
 from state_processor.snapshot import retained
 from state_processor.types.flink_units import milliseconds
 
@@ -138,7 +138,8 @@ def stats(
     savepoint = opened_for(path, options)
     report = savepoint.stats(table, at=at, ttl=ttl, top=top)
     if html_file is None:
-        output.page(report, *statistics_tables(report, with_key_groups=with_key_groups))
+        tables = statistics_tables(report, with_key_groups=with_key_groups)
+        output.page(report, *tables, digest=largest_tables(report))
     else:
         text = page(report, savepoint.describe()).encode()
         with whole_file(html_file, is_overwritten=True) as file:

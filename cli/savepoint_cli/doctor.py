@@ -72,7 +72,7 @@ def doctor(
         output.page(
             compatibility,
             ("States", _states(compatibility)),
-            digest=("Operators", _operators(compatibility)),
+            digest=[("Operators", _operators(compatibility))],
         )
         for rule in rules:
             output.explain(rule.title, rule.lines())

@@ -206,7 +206,7 @@ def describe(output: Output, path: str, **uids: Any) -> None:
         description,
         ("Operators", description.operators),
         ("States", description.states()),
-        digest=_digest(description.operators),
+        digest=[_digest(description.operators)],
     )
 
 

@@ -12,6 +12,7 @@ from textual.screen import Screen
 from textual.widgets import Footer, Static, TabbedContent, TabPane
 
 from savepoint_cli.browse.records_table import RecordsTable
+from savepoint_cli.terminal.cells import shortened
 from savepoint_formats.printable import printable
 from state_processor.audit.statistics import KeyStatistics
 from state_processor.audit.statistics_views import statistics_tables
@@ -52,8 +53,8 @@ class Heavy(Screen[None]):
     def compose(self) -> ComposeResult:
         """The sum, a tab per table, what could not be read."""
         report = self._report
-        title = f"{report.size:,} bytes of keys and values, {report.at}"
-        yield Static(Text(printable(title), style="bold"), classes="title")
+        title = shortened(printable(f"{report.verdict}; {report.at}"), self._short_ids)
+        yield Static(Text(title, style="bold"), classes="title")
         with TabbedContent():
             for name, records in self._tables:
                 with TabPane(name.partition(":")[0]):

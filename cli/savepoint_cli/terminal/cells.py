@@ -19,6 +19,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.printable import identifies, printable
+from savepoint_formats.quantities import ByteCount, Share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,6 +120,8 @@ def person_field(value: Any, name: str = "") -> str:
             return f"{len(value):,}"
         case tuple():
             return printable(", ".join(map(str, value)), keep="")
+        case ByteCount() | Share():
+            return value.text
         case int():
             return str(value) if identifies(name) else f"{value:,}"
         case float():

@@ -86,12 +86,12 @@ class Output:
         self,
         record: Any,
         *nested: tuple[str, Sequence[Any]],
-        digest: tuple[str, Sequence[Any]] | None = None,
+        digest: Sequence[tuple[str, Sequence[Any]]] = (),
     ) -> None:
         """The plain fields of a record that say something, then tables of the records in it.
 
-        Or one JSON line. On a terminal it is one screen, unless all is asked for: what stands for
-        tables that do not fit is the ``digest``, or else their first rows.
+        Or one JSON line. On a terminal it is one screen, unless all is asked for: tables of the
+        ``digest`` stand for those that do not fit, or else their first rows.
         """
         if self.format is OutputFormat.JSON:
             self._print_json(record)
@@ -101,16 +101,15 @@ class Output:
         columns = shutil.get_terminal_size().columns
         taken = sum(1 + max(0, cell_len(line) - 1) // columns for line in lines)
         shares = self._shares(nested, taken)
-        if digest is not None and shares != [len(records) for _, records in nested]:
-            nested, shares = (digest,), self._shares((digest,), taken + 1)
-        else:
-            digest = None
+        is_digest = bool(digest) and shares != [len(records) for _, records in nested]
+        if is_digest:
+            nested, shares = (*digest,), self._shares(digest, taken + 1)
         for (title, records), share in zip(nested, shares, strict=True):
             click.echo()
             if records:
                 self._print_part(title)
             self._print_records(title, records, share)
-        if digest is not None and shares == [len(digest[1])]:
+        if is_digest and shares == [len(records) for _, records in digest]:
             _echo_styled("more than one screen (--all shows it)", dim=True)
 
     def values(self, title: str, names: Sequence[str], rows: Iterable[dict[str, Any]]) -> int:
@@ -200,7 +199,7 @@ class Output:
 
     def _field(self, name: str, value: Any) -> str:
         """A field of a record as it is shown."""
-        if not self.is_for_people:
+        if not self.is_for_people or self.format is OutputFormat.CSV:
             return plain_field(value)
         return shortened(person_field(value, name), self._short)
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-TIME_DOMAINS = {"event": "EVENT_TIME", "processing": "PROCESSING_TIME"}
+PROCESSING_TIME = "PROCESSING_TIME"
+TIME_DOMAINS = {"event": "EVENT_TIME", "processing": PROCESSING_TIME}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.errors import MissingPackageError
 from savepoint_formats.printable import html_printable, identifies
+from savepoint_formats.quantities import ByteCount, Share
 from state_processor.audit.plots import plots
 from state_processor.audit.statistics_views import statistics_tables
 
@@ -17,25 +18,31 @@ if TYPE_CHECKING:
     from state_processor.audit.statistics import SavepointStatistics
     from state_processor.snapshot.description import SavepointDescription
 
+# Rules of notebooks for tables name three things; ours must name more to come first.
+_OF_REPORT = ".savepoint-report" * 4
 _STYLE = """
 .savepoint-report{--ink:#1b2733;--faint:#9fb1c3;--first:#2f6fab;--second:#c2571a;--sheet:#fff;
 --stripe:#f2f6fa;color:var(--ink);background:var(--sheet);font:14px/1.45 system-ui,sans-serif;
 padding:1.2em;max-width:76em;margin:0 auto}
 .savepoint-report h1{font-size:1.3em;overflow-wrap:anywhere}.savepoint-report h2{font-size:1.05em;
 margin:1.6em 0 .4em}
-.savepoint-report dl{display:flex;flex-wrap:wrap;gap:.4em 2em}.savepoint-report dd{margin:0;
-font-size:1.25em;font-variant-numeric:tabular-nums}.savepoint-report dt{color:var(--ink);opacity:.75}
-.savepoint-report .wide{overflow-x:auto}.savepoint-report svg{width:100%;max-width:52em;height:auto}
-.savepoint-report table{border-collapse:collapse;font-variant-numeric:tabular-nums}
-.savepoint-report th,.savepoint-report td{padding:.2em .7em;text-align:left;vertical-align:top;
-background:none}
-.savepoint-report td{max-width:32em;overflow-wrap:break-word}
-.savepoint-report .number{text-align:right}.savepoint-report td.number{white-space:nowrap}
-.savepoint-report tbody tr:nth-child(even){background:var(--stripe)}
+.savepoint-report .facts{display:flex;flex-wrap:wrap;gap:.4em 2em}
+.savepoint-report .facts b{display:block;font-size:1.25em;font-weight:normal;
+font-variant-numeric:tabular-nums}.savepoint-report .facts span{opacity:.75}
+.savepoint-report .verdict{font-size:1.1em;margin:.8em 0;overflow-wrap:anywhere}
+.savepoint-report .wide{overflow-x:auto}
+.savepoint-report svg{display:block;width:100%;max-width:none;height:auto}
+REPORT table{border-collapse:collapse;table-layout:auto;margin:0;color:inherit;font:inherit;
+font-variant-numeric:tabular-nums}
+REPORT th,REPORT td{padding:.2em .7em;text-align:left;vertical-align:top;background:none}
+REPORT th{font-weight:bold}
+REPORT td{max-width:32em;overflow-wrap:break-word}
+REPORT .number{text-align:right}REPORT td.number{white-space:nowrap}
+REPORT tbody tr{background:none}REPORT tbody tr:nth-child(even){background:var(--stripe)}
 .savepoint-report .problem{color:var(--second)}
 @media (prefers-color-scheme:dark){.savepoint-report{--ink:#e4ebf2;--faint:#5d7890;--first:#6fb1ee;
 --second:#f0955c;--sheet:#141a21;--stripe:#1d2731}}
-"""
+""".replace("REPORT", _OF_REPORT)
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -66,9 +73,13 @@ def page(report: SavepointStatistics, description: SavepointDescription) -> str:
         "kind": description.kind,
         "Flink": description.flink,
         "checkpoint": str(description.checkpoint_id),
-        "bytes of files": f"{description.size:,}",
+        "files": ByteCount(description.size).text,
     }
-    operators = ("Operators", description.operators)
+    largest_first = sorted(
+        description.operators,
+        key=lambda operator: -(operator.keyed_size + operator.operator_size),
+    )
+    operators = ("Operators", largest_first)
     body = _body(report, facts, plots(report), [operators])
     return _PAGE.format(title=f"State of {html_printable(report.path)}", body=body)
 
@@ -87,10 +98,10 @@ def _body(
     charts: Iterable[tuple[str, str]],
     more: Iterable[tuple[str, Sequence[Any]]],
 ) -> str:
-    overdue = sum(timers.overdue for timers in report.timers)
+    overdue = sum(timers.overdue or 0 for timers in report.timers)
     shown = {
         **facts,
-        "bytes of state": f"{report.size:,}",
+        "state": ByteCount(report.size).text,
         "states": f"{len(report.states):,}",
         "timers": f"{sum(timers.timers for timers in report.timers):,}",
         "timers overdue": f"{overdue:,}",
@@ -99,12 +110,13 @@ def _body(
     parts = [
         f'<div class="savepoint-report"><style>{_STYLE}</style>',
         f"<h1>State of {html_printable(report.path)}</h1>",
-        "<dl>",
+        f'<p class="verdict">{html_printable(report.verdict)}</p>',
+        '<div class="facts">',
         *(
-            f"<div><dt>{html_printable(name)}</dt><dd>{html_printable(value)}</dd></div>"
+            f"<div><span>{html_printable(name)}</span><b>{html_printable(value)}</b></div>"
             for name, value in shown.items()
         ),
-        "</dl>",
+        "</div>",
         *(f'<p class="problem">{html_printable(problem)}</p>' for problem in report.problems),
         *(f"<h2>{html_printable(title)}</h2>\n{svg}" for title, svg in charts),
         *(_table(title, rows) for title, rows in (*more, *statistics_tables(report))),
@@ -131,7 +143,8 @@ def _table(title: str, rows: Sequence[Any]) -> str:
 
 
 def _kind(rows: Sequence[Any], name: str) -> str:
-    is_number = any(type(getattr(row, name)) in (int, float) for row in rows)
+    values = [getattr(row, name) for row in rows]
+    is_number = any(isinstance(value, int | float) and value is not True for value in values)
     return ' class="number"' if is_number else ""
 
 
@@ -141,6 +154,10 @@ def _cell(name: str, value: Any) -> str:
             return ""
         case True:
             return "yes"
+        case int() if name.endswith("size"):
+            return f'<span title="{int(value)} bytes">{ByteCount(value).text}</span>'
+        case Share():
+            return value.text
         case int():
             return str(value) if identifies(name) else f"{value:,}"
         case float():

@@ -7,11 +7,13 @@ replaced by a variable of the page's style, so that the page may be light or dar
 from __future__ import annotations
 
 import io
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.errors import MissingPackageError
 from savepoint_formats.printable import printable
+from savepoint_formats.quantities import ByteCount, Share
 
 if TYPE_CHECKING:
     from state_processor.audit.statistics import SavepointStatistics, TimerStatistics
@@ -23,8 +25,9 @@ _VARIABLES = {
     _FIRST: "var(--first)",
     _SECOND: "var(--second)",
 }
+_HASH = re.compile(r"^([0-9a-f]{8})[0-9a-f]{24}(?=\.|$)")
 _MOST_BARS = 20
-_WIDTH, _ROW = 8.0, 0.3
+_WIDTH, _ROW = 11.0, 0.3
 
 
 def plots(report: SavepointStatistics) -> list[tuple[str, str]]:
@@ -62,14 +65,19 @@ def _states(report: SavepointStatistics) -> str:
 
 
 def _bars(name: str, sizes: list[tuple[str, int]]) -> str:
-    largest = sorted(sizes, key=lambda bar: -bar[1])[:_MOST_BARS]
+    largest = sorted((bar for bar in sizes if bar[1]), key=lambda bar: -bar[1])[:_MOST_BARS]
     if not largest:
         return ""
     figure, axes = _figure(name, height=0.8 + _ROW * len(largest))
     positions = range(len(largest), 0, -1)
-    axes.barh(positions, [size for _, size in largest], color=_FIRST)
+    bars = axes.barh(positions, [size for _, size in largest], color=_FIRST)
+    total = sum(size for _, size in sizes) or 1
+    labels = [f"{ByteCount(size).text}, {Share(size / total).text}" for _, size in largest]
+    axes.bar_label(bars, labels, padding=4, color=_INK, fontsize=9)
+    axes.margins(x=0.15)
     axes.set_yticks(positions, [_short(label) for label, _ in largest], parse_math=False)
-    axes.set_xlabel("bytes")
+    axes.set_xlabel("bytes of keys and values")
+    axes.xaxis.set_major_formatter(_byte_format())
     return _svg(figure, name)
 
 
@@ -79,7 +87,9 @@ def _timers(timers: TimerStatistics, at: str) -> str:
         return ""
     figure, axes = _figure(f"timers {_name(timers)}")
     counts = [span.timers for span in timers.spans]
-    colours = [_SECOND if _is_before(span.start, at) else _FIRST for span in timers.spans]
+    has_clock = timers.overdue is not None
+    is_overdue = (has_clock and _is_before(span.start, at) for span in timers.spans)
+    colours = [_SECOND if overdue else _FIRST for overdue in is_overdue]
     axes.bar(range(len(counts)), counts, width=1.0, color=colours)
     shown = sorted({0, len(counts) // 2, len(counts) - 1})
     axes.set_xticks(shown, [timers.spans[index].start for index in shown])
@@ -96,6 +106,7 @@ def _key_groups(report: SavepointStatistics, operator: str) -> str:
     axes.bar(groups, [group.size for group in own], width=1.0, color=_FIRST)
     axes.set_xlabel("key group")
     axes.set_ylabel("bytes")
+    axes.yaxis.set_major_formatter(_byte_format())
     keys = axes.twinx()
     keys.plot(groups, [group.keys for group in own], ".", color=_SECOND)
     keys.set_ylabel("keys")
@@ -112,7 +123,7 @@ def _is_before(time: str, other: str) -> bool:
 
 
 def _short(text: str) -> str:
-    shown = printable(text)
+    shown = _HASH.sub(r"\1", printable(text))
     return shown if len(shown) <= 40 else f"{shown[:20]}…{shown[-19:]}"
 
 
@@ -123,6 +134,12 @@ def _matplotlib() -> Any:
         message = "plots need matplotlib: pip install 'savepoint-state-processor[report]'"
         raise MissingPackageError(message) from error
     return matplotlib
+
+
+def _byte_format() -> Any:
+    import matplotlib.ticker  # noqa: PLC0415  # of the extra "report"
+
+    return matplotlib.ticker.FuncFormatter(lambda size, _place: ByteCount(round(size)).text)
 
 
 def _figure(name: str, height: float = 2.4) -> tuple[Any, Any]:

@@ -86,8 +86,9 @@ class TimerStatistics:
         time_domain: ``EVENT_TIME`` or ``PROCESSING_TIME``.
         timers: How many there are.
         keys: How many keys have one.
-        overdue: How many should have fired by the time of the report.
-        overdue_share: Their share.
+        overdue: How many of processing time should have fired by the time of the report. None of
+            event time: timers of it fire by the job's watermark, and not by a clock.
+        overdue_share: Their share; None of event time.
         earliest: When the first fires.
         median: The time up to which half of them fire, to the width of ``resolution_ms``.
         latest: When the last one fires.
@@ -101,8 +102,8 @@ class TimerStatistics:
     time_domain: str
     timers: int
     keys: int | None
-    overdue: int
-    overdue_share: float
+    overdue: int | None
+    overdue_share: float | None
     earliest: str | None
     median: str | None
     latest: str | None
@@ -176,20 +177,23 @@ class SavepointStatistics:
 
     Attributes:
         path: The savepoint.
-        at: The time by which timers are overdue and values have expired.
+        at: The time by which timers of processing time are overdue and values have expired.
         size: Bytes of all entries that were counted, with their keys.
-        states: What each state has.
-        timers: When timers fire.
-        skew: How unevenly keyed state is spread.
+        verdict: The largest state, and what else stands out.
+        states: What each state has, the largest first.
+        timers: When timers fire, of most timers first.
+        skew: How unevenly keyed state is spread, of the largest operator first.
         subtasks: What each subtask has of keyed state.
         key_groups: The same of each key group that has any.
-        largest_keys: The keys with the most bytes in all keyed state of their operator.
+        largest_keys: The keys with the most bytes in all keyed state of their operator, the largest
+            first.
         problems: What could not be counted, and why.
     """
 
     path: str
     at: str
     size: int
+    verdict: str
     states: tuple[StateStatistics, ...]
     timers: tuple[TimerStatistics, ...]
     skew: tuple[SkewStatistics, ...]

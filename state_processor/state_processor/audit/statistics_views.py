@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from savepoint_formats.quantities import ByteCount, Share
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -19,10 +21,11 @@ class StateSizes:
     operator: str
     state: str
     kind: str
+    total_size: int
+    share: float
     keys: int | None
     rows: int | None
     entries: int
-    total_size: int
     min_size: int | None
     mean_size: int | None
     p50_size: int | None
@@ -30,9 +33,12 @@ class StateSizes:
     max_size: int | None
 
     @classmethod
-    def of(cls, state: StateStatistics) -> Self:
+    def of(cls, state: StateStatistics, total: int) -> Self:
+        counts = (state.keys, state.rows, state.entries)
+        sizes = (None if size is None else ByteCount(size) for size in _five(state.sizes))
+        share = Share(state.size / total if total else 0)
         named = (state.operator, state.state, state.kind)
-        return cls(*named, state.keys, state.rows, state.entries, state.size, *_five(state.sizes))
+        return cls(*named, ByteCount(state.size), share, *counts, *sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,20 +93,31 @@ def statistics_tables(
         with_key_groups: Whether each key group is listed.
     """
     contents = [StateContents.of(state) for state in report.states]
+    states, largest_keys = _largest_tables(report)
     tables: list[tuple[str, Sequence[Any]]] = [
-        (
-            "States: keys, entries, bytes of a row",
-            [StateSizes.of(state) for state in report.states],
-        ),
+        states,
         ("Values: nulls, empties, items", [state for state in contents if state.tells_something()]),
         ("Timers", report.timers),
         ("Skew", report.skew),
         ("Subtasks", report.subtasks),
-        ("Largest keys", report.largest_keys),
+        largest_keys,
     ]
     if with_key_groups:
         tables.insert(5, ("Key groups", report.key_groups))
     return [(title, rows) for title, rows in tables if rows]
+
+
+def largest_tables(report: SavepointStatistics) -> list[tuple[str, Sequence[Any]]]:
+    """The tables of what is largest, for a screen that has no room for all."""
+    return [(title, rows) for title, rows in _largest_tables(report) if rows]
+
+
+def _largest_tables(report: SavepointStatistics) -> list[tuple[str, Sequence[Any]]]:
+    states = [StateSizes.of(state, report.size) for state in report.states]
+    return [
+        ("States: bytes, keys, entries, bytes of a row", states),
+        ("Largest keys", report.largest_keys),
+    ]
 
 
 def _five(distribution: Distribution | None) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,12 @@ import pyarrow as pa
 from savepoint_formats.errors import SavepointError, StateNotFoundError
 from savepoint_formats.key_groups.ranges import subtasks_of
 from savepoint_formats.printable import alternatives
+from savepoint_formats.quantities import ByteCount, Share
 from savepoint_formats.state_files.raw_timers import TIMER_STATE_PREFIX
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.statistics.operator_statistics import WeighedOperator
 from savepoint_formats.statistics.skew import Skew
-from savepoint_formats.tables.timer_rows import TIME_DOMAINS
+from savepoint_formats.tables.timer_rows import PROCESSING_TIME, TIME_DOMAINS
 from state_processor.audit.key_texts import stored_key_texts
 from state_processor.audit.statistics import (
     KeyGroupStatistics,
@@ -28,6 +30,7 @@ from state_processor.audit.statistics import (
     TimerStatistics,
     TimeSpan,
 )
+from state_processor.audit.verdict import verdict
 from state_processor.types.spark_values import printable_rows
 
 if TYPE_CHECKING:
@@ -116,16 +119,29 @@ class _Report:
     problems: list[str] = field(default_factory=list)
 
     def finished(self, path: str) -> SavepointStatistics:
+        """The report, the largest first."""
+        sizes: Counter[str] = Counter()
+        for state in self.states:
+            sizes[state.operator] += state.size
+
+        def by_operator(record: SkewStatistics | SubtaskStatistics | KeyGroupStatistics) -> int:
+            return -sizes[record.operator]
+
+        states = sorted(self.states, key=lambda state: -state.size)
+        timers = sorted(self.timers, key=lambda service: -service.timers)
+        skew = sorted(self.skew, key=by_operator)
+        largest_keys = sorted(self.largest_keys, key=lambda key: -key.size)
         return SavepointStatistics(
             path,
             times([self.at_ms])[0],
-            sum(state.size for state in self.states),
-            tuple(self.states),
-            tuple(self.timers),
-            tuple(self.skew),
-            tuple(self.subtasks),
-            tuple(self.key_groups),
-            tuple(self.largest_keys),
+            ByteCount(sum(state.size for state in states)),
+            verdict(states, timers, skew, largest_keys, self.problems),
+            tuple(states),
+            tuple(timers),
+            tuple(skew),
+            tuple(sorted(self.subtasks, key=by_operator)),
+            tuple(sorted(self.key_groups, key=by_operator)),
+            tuple(largest_keys),
             tuple(self.problems),
         )
 
@@ -180,14 +196,15 @@ class _Report:
         self.skew.append(_skew(name, "key groups", counts.keys, counts.sizes))
         self.skew.append(_skew(name, "subtasks", keys, sizes))
         owned = np.bincount(owners, minlength=record.parallelism)
-        columns = [owned, keys, entries, sizes]
+        columns = [owned.tolist(), keys.tolist(), entries.tolist(), map(ByteCount, sizes.tolist())]
         self.subtasks += [
             SubtaskStatistics(name, index, *row)
-            for index, row in enumerate(zip(*(column.tolist() for column in columns), strict=True))
+            for index, row in enumerate(zip(*columns, strict=True))
         ]
         (there,) = np.nonzero(counts.entries)
-        counted = (counts.keys[there], counts.entries[there], counts.sizes[there])
-        rows = zip(*(column.tolist() for column in (there, owners[there], *counted)), strict=True)
+        places = (there, owners[there], counts.keys[there], counts.entries[there])
+        in_bytes = map(ByteCount, counts.sizes[there].tolist())
+        rows = zip(*(column.tolist() for column in places), in_bytes, strict=True)
         self.key_groups += [KeyGroupStatistics(name, *row) for row in rows]
 
     def _add_largest(self, operator: Operator, counts: KeyedCounts) -> None:
@@ -205,8 +222,8 @@ class _Report:
                 largest.key_group,
                 owner,
                 largest.entries,
-                largest.size,
-                largest.size / total,
+                ByteCount(largest.size),
+                Share(largest.size / total),
             )
             for largest, text, owner in zip(counts.largest, texts, owners.tolist(), strict=True)
         ]
@@ -264,15 +281,17 @@ def _timer_statistics(operator: str, table: str, counts: StateCounts) -> TimerSt
     earliest, median, latest = times([spread.earliest, spread.median(), spread.latest])
     spans = spread.histogram(SPANS)
     starts = times([start for start, _ in spans])
+    time_domain = TIME_DOMAINS.get(domain, domain)
+    has_clock = time_domain == PROCESSING_TIME
     return TimerStatistics(
         operator=operator,
         table=table,
         service=service,
-        time_domain=TIME_DOMAINS.get(domain, domain),
+        time_domain=time_domain,
         timers=counts.entries,
         keys=counts.keys,
-        overdue=counts.overdue,
-        overdue_share=_share(counts.overdue, counts.entries) or 0.0,
+        overdue=counts.overdue if has_clock else None,
+        overdue_share=Share(_share(counts.overdue, counts.entries) or 0) if has_clock else None,
         earliest=earliest,
         median=median,
         latest=latest,

@@ -145,3 +145,19 @@ def test_keys_can_be_pasted_into_a_command() -> None:
         with Terminal(("key", CURRENCY, key)) as terminal:
             assert terminal.finish() == 0
         assert key in terminal.text.split()
+
+
+@pytest.mark.parametrize("lines", [24, 40])
+def test_stats_are_one_screen_with_what_is_largest_first(lines: int) -> None:
+    with Terminal(("stats", STATES), lines=lines, columns=140) as terminal:
+        assert terminal.finish() == 0
+    shown = terminal.text.splitlines()
+    assert len(shown) <= lines
+    key = f"key {'x' * 40}… has 14.5% of operator stateful"
+    assert shown[2] == "size     24.9 kB"
+    assert shown[3] == f"verdict  stateful.recent_by_currency has 13.2% of 24.9 kB; {key}"
+    start = next(place for place, line in enumerate(shown) if line.startswith("States: "))
+    first, second = (line.split() for line in shown[start + 3 : start + 5])
+    assert first[:6] == ["stateful", "recent_by_currency", "map", "3.3", "kB", "13.2%"]
+    assert second[:5] == ["changes", "map", "3.0", "kB", "12.0%"]
+    assert "Largest keys" in shown

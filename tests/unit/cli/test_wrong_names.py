@@ -28,7 +28,7 @@ def states(samples: Path) -> Path:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_operator_in_the_place_of_a_table(command: str, states: Path, tmp_path: Path) -> None:
-    named = {"PATH": states, "TABLE": "stateful", "OUT": tmp_path / "rows.csv"}
+    named = {"PATH": str(states), "TABLE": "stateful", "OUT": str(tmp_path / "rows.csv")}
     code, output = run(*(named.get(word, word) for word in COMMANDS[command]))
     message = "stateful is an operator, not a table; its tables: "
     assert (code, output.count("\n")) == (2, 1)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from PIL import Image, ImageStat
 from support.commands import run
 
+from state_processor import Savepoint
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -109,3 +111,59 @@ def test_a_browser_shows_the_page_light_and_dark(
     assert dark.brightness < 80
     assert {colour for colour, *_ in light.marks}.isdisjoint(colour for colour, *_ in dark.marks)
     assert opened(browser, file, "light", width=480).scroll_width == 480
+
+
+# What a notebook does with lists of terms and with tables in an output.
+_NOTEBOOK = """
+.output dl, .output dt, .output dd { display: block; }
+.output dl { width: 100%; overflow: hidden; padding: 0; margin: 0; }
+.output dt { font-weight: bold; float: left; width: 20%; padding: 0; margin: 0; }
+.output dd { float: left; width: 80%; padding: 0; margin: 0; }
+.output table { table-layout: fixed; margin: 0 auto 1em auto; }
+:not(.markdown).output td, :not(.markdown).output th { text-align: right; }
+"""
+_TEXTS = """selector => [...document.querySelectorAll(selector)].map(one => {
+    const range = document.createRange()
+    range.selectNodeContents(one)
+    const {left, right, top, bottom} = range.getBoundingClientRect()
+    return [left, right, top, bottom]
+})"""
+_ALIGNED = """() => [...document.querySelectorAll('td')]
+    .map(one => [one.className, getComputedStyle(one).textAlign])"""
+
+
+def test_a_notebook_shows_the_report_as_it_is(
+    browser: Browser, samples: Path, tmp_path: Path
+) -> None:
+    report = Savepoint.open(samples / "windows-1.20.5-rocksdb-native").stats()
+    file = tmp_path / "notebook.html"
+    body = f'<div class="output">{report._repr_html_()}</div>'
+    file.write_text(f"<style>{_NOTEBOOK}</style>{body}", "utf-8")
+    with context_of(browser, viewport={"width": _WIDTH, "height": 900}) as context:
+        tab = context.new_page()
+        tab.goto(file.as_uri())
+        facts = tab.evaluate(_TEXTS, ".facts *:not(div), dt, dd")
+        aligned = tab.evaluate(_ALIGNED)
+        plots = tab.evaluate(_BOXES, "svg")
+        (sheet,) = tab.evaluate(_BOXES, ".savepoint-report")
+    assert len(facts) >= 10
+    for place, one in enumerate(facts):
+        for other in facts[:place]:
+            is_beside = one[0] >= other[1] or other[0] >= one[1]
+            assert is_beside or one[2] >= other[3] or other[2] >= one[3], "texts overlap"
+    assert set(map(tuple, aligned)) == {("", "left"), ("number", "right")}
+    assert all(plot["width"] > sheet["width"] - 50 for plot in plots)
+
+
+def test_a_notebook_aligns_texts_to_the_left(
+    browser: Browser, samples: Path, tmp_path: Path
+) -> None:
+    operator = Savepoint.open(samples / "windows-1.20.5-rocksdb-native").operator("1228afe0")
+    file = tmp_path / "notebook.html"
+    body = f'<div class="output">{operator._repr_html_()}</div>'
+    file.write_text(f"<style>{_NOTEBOOK}</style>{body}", "utf-8")
+    with context_of(browser) as context:
+        tab = context.new_page()
+        tab.goto(file.as_uri())
+        aligned = tab.evaluate(_ALIGNED)
+    assert {align for kind, align in aligned if kind == ""} == {"left"}
