@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from savepoint_formats.errors import ConversionError
+from savepoint_formats.errors import ConversionError, SavepointError
 from savepoint_formats.metadata import KeyedHandleType
+from savepoint_formats.state_files.header import BackendStateType
 from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.tables.stored_infos import keyed_headers
 
 if TYPE_CHECKING:
     from state_processor.snapshot.operator import Operator
@@ -21,7 +24,7 @@ def needs_conversion(operator: Operator) -> bool:
     subtasks = operator.record.subtasks
     managed = (subtask.managed_keyed_state for subtask in subtasks)
     formats = {handle.type for handle in managed if handle is not None}
-    if formats - {KeyedHandleType.CANONICAL_SAVEPOINT}:
+    if formats - {KeyedHandleType.CANONICAL_SAVEPOINT} or _has_state_v2(operator):
         return True
     has_raw = any(subtask.raw_keyed_state is not None for subtask in subtasks)
     return has_raw and not _has_unknown_state(operator)
@@ -41,6 +44,18 @@ def expect_convertible(operator: Operator) -> None:
             " read, beside keyed state in the format of a state backend: take a canonical"
             " savepoint of the job, or remove the operator"
         )
+
+
+def _has_state_v2(operator: Operator) -> bool:
+    """Whether a canonical file has state V2, which Flink does not write there; damage is no reason."""
+    with suppress(SavepointError):
+        return any(
+            info.type is BackendStateType.KEY_VALUE_V2
+            for subtask in operator.record.subtasks
+            for header in keyed_headers(operator.directory, subtask)
+            for info in header.states
+        )
+    return False
 
 
 def _has_unknown_state(operator: Operator) -> bool:

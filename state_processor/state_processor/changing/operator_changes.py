@@ -10,8 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from savepoint_formats.errors import within
 from savepoint_formats.new_snapshot.copying import copied
 from savepoint_formats.state_files.local_state import as_keyed
+from savepoint_formats.state_files.state_v2 import expect_synchronous
 from state_processor.changing.canonical import expect_convertible
 from state_processor.changing.changed_table import (
     ChangedTable,
@@ -105,8 +107,8 @@ class OperatorChanges:
         """
         self._expect_movable(parallelism, max_parallelism)
         if self.operator.has_keyed_state:
-            types, written = StoredTypes.of(self.operator), self._written()
-            names = frozenset(info.name for info in types.states if info.name not in written)
+            types = StoredTypes.of(self.operator)
+            names = frozenset(info.name for info in self._kept_of(types))
             key = types.key.layout()
             deleted, hash_code = self._deleted_keys(key), self._hash_code()
             recoded = self._recoded.entries
@@ -190,10 +192,7 @@ class OperatorChanges:
         if not self.operator.has_keyed_state:
             return plan.keyed
         types = StoredTypes.of(self.operator)
-        written = self._written()
-        kept = tuple(
-            map(self._kept, (state for state in types.states if state.name not in written))
-        )
+        kept = self._kept_of(types)
         names = frozenset(info.name for info in kept)
         key = types.key.layout()
         deleted, hash_code = self._deleted_keys(key), self._hash_code()
@@ -236,6 +235,14 @@ class OperatorChanges:
             return LocalKeyedPlan(key, kept, (passed,), subtasks)
         merged = tuple(self.merged[info.name] for info in kept)
         return MergedPlan(key, tuple(map(as_keyed, kept)), (passed,), subtasks, merged)
+
+    def _kept_of(self, types: StoredTypes) -> tuple[StateMetaInfo, ...]:
+        """The states that pass through; raises ``ConversionError`` for one that has to stay V2."""
+        written = self._written()
+        kept = tuple(map(self._kept, (info for info in types.states if info.name not in written)))
+        with within(f"operator {self.operator.name}"):
+            expect_synchronous(kept)
+        return kept
 
     def _kept(self, info: StateMetaInfo) -> StateMetaInfo:
         """What a header says of a state whose bytes pass through."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from savepoint_formats.errors import DuplicateKeyError
 from savepoint_formats.snapshots import SerializerEntry
 from savepoint_formats.state_files.header import KeyedBackendHeader
+from savepoint_formats.state_files.state_v2 import expect_synchronous
 from state_processor.writing.arrow_batches import LargeRowError
 from state_processor.writing.keyed_files import KeyedFiles
 from state_processor.writing.run_through import run_through
@@ -53,12 +54,18 @@ class KeyedPlan:
         states: The states, in the order of the header.
         rows: What becomes entries of them.
         numbered: How many of the first states have the indices of the header in their runs already.
+
+    Raises:
+        ConversionError: A state is state V2, which can't lie in these files.
     """
 
     key: TypeSerializerSnapshot
     states: tuple[StateMetaInfo, ...]
     rows: tuple[RunRows, ...]
     numbered: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        expect_synchronous(self.states)
 
     @property
     def header(self) -> KeyedBackendHeader:

@@ -1,4 +1,4 @@
-"""The serializers of an operator's keyed state, as the headers of its files have them."""
+"""The serializers of an operator's keyed state, as headers of canonical files have them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.errors import DamagedError, KeyTypeError, NotFoundError, StateNotFoundError
 from savepoint_formats.state_files.header import VALUE_SERIALIZER, BackendStateType
+from savepoint_formats.state_files.state_v2 import as_synchronous
 from savepoint_formats.tables.stored_infos import keyed_headers, raw_timers, registered_infos
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ class StoredTypes:
 
     Attributes:
         key: The serializer of the keys.
-        states: What the headers say of each state, timers among them.
+        states: What the headers say of each state, timers among them; state V2 is as
+            ``as_synchronous`` has it.
     """
 
     key: TypeSerializerSnapshot
@@ -53,7 +55,7 @@ class StoredTypes:
         }
         if not states and not timers:
             raise StateNotFoundError(f"operator {operator.name} has no keyed state")
-        infos = tuple({**states, **timers}.values())
+        infos = tuple(map(as_synchronous, {**states, **timers}.values()))
         if headers:
             return cls(headers[0].key_serializer.snapshot, infos)
         key = _key_of_timers(infos) or operator.key_type
