@@ -13,8 +13,8 @@ import click
 from savepoint_cli.inspect import inspection, open_savepoint
 from savepoint_cli.local import usage_errors
 from savepoint_cli.terminal.help import command
+from savepoint_formats.compatibility.operator_rules import BACKENDS
 from savepoint_formats.compatibility.releases import TARGETS, release_text
-from savepoint_formats.compatibility.state_rules import BACKENDS
 from savepoint_formats.compatibility.verdicts import Verdict, worst
 
 if TYPE_CHECKING:

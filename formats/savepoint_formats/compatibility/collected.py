@@ -125,7 +125,8 @@ class _Collected:
     ) -> None:
         own = (use for role, entry in info.serializers for use in self._uses(role, entry.snapshot))
         key = self._key if is_keyed else ()
-        facts = StateFacts(info.name, _kind(info), (*key, *own), is_repeated)
+        is_v2 = info.type is BackendStateType.KEY_VALUE_V2
+        facts = StateFacts(info.name, _kind(info), (*key, *own), is_repeated, is_v2=is_v2)
         self.states.setdefault((is_keyed, info.name), facts)
 
     def _uses(self, role: str, snapshot: TypeSerializerSnapshot) -> Iterator[SerializerUse]:

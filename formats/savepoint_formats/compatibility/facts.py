@@ -68,6 +68,7 @@ class StateFacts:
         is_repeated: Whether keyed state of the operator has the name twice.
         subclasses: The subclasses of POJOs among its values that nobody has described.
         unseen: Why not all of its values were looked at for those; empty if there was no need.
+        is_v2: Whether it is state V2, of an asynchronous operator.
     """
 
     name: str
@@ -76,6 +77,7 @@ class StateFacts:
     is_repeated: bool = False
     subclasses: tuple[str, ...] = ()
     unseen: str = ""
+    is_v2: bool = False
 
 
 @dataclass(frozen=True, slots=True)

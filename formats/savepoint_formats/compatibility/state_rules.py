@@ -1,16 +1,22 @@
-"""Rules about snapshots, their operators and the states of these: a row each."""
+"""Rules about snapshots and states: a row each."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from savepoint_formats.compatibility.operator_rules import (
+    CONVERT,
+    FORST,
+    HASHMAP,
+    ROCKSDB,
+    STATE_V2,
+    UPGRADING,
+)
 from savepoint_formats.compatibility.releases import (
     always,
     from_1_to_2,
     is_back_only,
     is_too_new,
-    knows_hashes,
-    knows_uids,
     made_by_1_to_2,
     on,
     to_another,
@@ -18,24 +24,11 @@ from savepoint_formats.compatibility.releases import (
 from savepoint_formats.compatibility.rules import Rule
 from savepoint_formats.compatibility.serializer_rules import NOTES_2_0
 from savepoint_formats.compatibility.verdicts import Verdict
-from savepoint_formats.metadata import (
-    ChangelogHandle,
-    IncrementalHandle,
-    KeyedHandleType,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from savepoint_formats.compatibility.facts import OperatorFacts, SnapshotFacts, StateFacts
-    from savepoint_formats.metadata import KeyedStateHandle
-
-UPGRADING = "https://nightlies.apache.org/flink/flink-docs-stable/docs/ops/upgrading/"
-CHECKPOINTS = (
-    "https://nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/checkpoints_vs_savepoints/"
-)
-HASHMAP, ROCKSDB, FORST = "hashmap", "rocksdb", "forst"
-BACKENDS = (HASHMAP, ROCKSDB, FORST)
+    from savepoint_formats.compatibility.facts import SnapshotFacts, StateFacts
 
 _OF_CONNECTORS = (
     *("SourceReaderState", "writer_raw_states", "streaming_committer_raw_states"),
@@ -43,11 +36,6 @@ _OF_CONNECTORS = (
 )
 _OF_SQL = "org.apache.flink.table.runtime."
 _OF_KAFKA_CONSUMER = "topic-partition-offset-states"
-_MATCHING = f"{UPGRADING}#matching-operator-state"
-_SET_UIDS = (
-    "set uids in the job; state moves to an operator by savepoint rename-operator PATH HASH UID OUT"
-)
-_CONVERT = "make it canonical: savepoint convert PATH OUT"
 
 
 def _version(snapshot: SnapshotFacts) -> Iterator[str]:
@@ -66,58 +54,6 @@ def _max_parallelism(snapshot: SnapshotFacts) -> Iterator[str]:
     }
     if parallelisms:
         yield f"max parallelism {', '.join(map(str, sorted(parallelisms)))}"
-
-
-def _in_flight(operator: OperatorFacts) -> Iterator[str]:
-    if any(
-        subtask.input_channels or subtask.output_channels for subtask in operator.record.subtasks
-    ):
-        yield "records in flight"
-
-
-def _without_uid(operator: OperatorFacts) -> Iterator[str]:
-    if operator.uid is None and operator.states:
-        yield ""
-
-
-def _handles(operator: OperatorFacts) -> Iterator[KeyedStateHandle]:
-    for subtask in operator.record.subtasks:
-        if subtask.managed_keyed_state is not None:
-            yield subtask.managed_keyed_state
-
-
-def _types(operator: OperatorFacts) -> set[KeyedHandleType]:
-    """The types of the files of its keyed state; those that a changelog begins with among them."""
-    return {
-        base.type
-        for handle in _handles(operator)
-        for base in (handle.base if isinstance(handle, ChangelogHandle) else (handle,))
-    }
-
-
-def _of_type(what: str, *types: KeyedHandleType) -> Callable[[OperatorFacts], Iterator[str]]:
-    def finds(operator: OperatorFacts) -> Iterator[str]:
-        if _types(operator) & set(types):
-            yield what
-
-    return finds
-
-
-def _native(operator: OperatorFacts) -> Iterator[str]:
-    types = _types(operator) - {KeyedHandleType.CANONICAL_SAVEPOINT}
-    if types:
-        is_rocksdb = any(isinstance(handle, IncrementalHandle) for handle in _bases(operator))
-        yield "files of RocksDB or ForSt" if is_rocksdb else "files of the hashmap backend"
-
-
-def _bases(operator: OperatorFacts) -> Iterator[KeyedStateHandle]:
-    for handle in _handles(operator):
-        yield from handle.base if isinstance(handle, ChangelogHandle) else (handle,)
-
-
-def _changelog(operator: OperatorFacts) -> Iterator[str]:
-    if any(isinstance(handle, ChangelogHandle) for handle in _handles(operator)):
-        yield "changelog"
 
 
 def _raw(state: StateFacts) -> Iterator[str]:
@@ -147,6 +83,11 @@ def _undescribed(state: StateFacts) -> Iterator[str]:
 def _unseen(state: StateFacts) -> Iterator[str]:
     if state.unseen:
         yield state.unseen
+
+
+def _v2(state: StateFacts) -> Iterator[str]:
+    if state.is_v2:
+        yield ""
 
 
 def _repeated(state: StateFacts) -> Iterator[str]:
@@ -193,119 +134,6 @@ SNAPSHOT_RULES: tuple[Rule[SnapshotFacts], ...] = (
         " of the savepoint, and can't have more subtasks",
         "ask for the same or for none; or savepoint rescale PATH OUT --max-parallelism N",
         "StateAssignmentOperation; StreamExecutionEnvironment.setMaxParallelism",
-    ),
-)
-
-OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
-    Rule(
-        "in-flight",
-        Verdict.UNKNOWN,
-        to_another,
-        _in_flight,
-        "an unaligned checkpoint holds records on their way, which Flink does not support to restore"
-        " by another minor release",
-        "take a savepoint of the job, or an aligned checkpoint",
-        CHECKPOINTS,
-    ),
-    Rule(
-        "no-uid",
-        Verdict.UNKNOWN,
-        knows_uids,
-        _without_uid,
-        "the job sets no uid: the hash is that of the operator's place in the job, and another job,"
-        " or the same one in another release, may not find the state",
-        _SET_UIDS,
-        _MATCHING,
-    ),
-    Rule(
-        "uid",
-        Verdict.RESTORABLE,
-        knows_hashes,
-        _without_uid,
-        "only a hash is stored. If it is not that of a uid but of the operator's place in the job,"
-        " another job, or the same one in another release, may not find the state",
-        f"name the uids by --uid, to see which operators have one; {_SET_UIDS}",
-        _MATCHING,
-    ),
-    Rule(
-        "forst-canonical",
-        Verdict.NOT_RESTORABLE,
-        on(FORST),
-        _of_type("canonical files", KeyedHandleType.CANONICAL_SAVEPOINT),
-        "ForSt restores no canonical savepoints",
-        "restore it with the hashmap backend or with RocksDB",
-        "ForStKeyedStateBackendBuilder (2.2.1: Not support restoring yet)",
-    ),
-    Rule(
-        "native-of-rocksdb",
-        Verdict.AFTER_MIGRATION,
-        on(HASHMAP),
-        _of_type(
-            "files of RocksDB or ForSt",
-            KeyedHandleType.INCREMENTAL,
-            KeyedHandleType.INCREMENTAL_V1,
-        ),
-        "the hashmap backend does not read them",
-        _CONVERT,
-        CHECKPOINTS,
-    ),
-    Rule(
-        "native-of-rocksdb-on-forst",
-        Verdict.UNKNOWN,
-        on(FORST),
-        _of_type(
-            "files of RocksDB or ForSt",
-            KeyedHandleType.INCREMENTAL,
-            KeyedHandleType.INCREMENTAL_V1,
-        ),
-        "ForSt reads its own files; those of RocksDB have handles of the same type",
-        "ask who wrote them: the job's state.backend.type",
-        CHECKPOINTS,
-    ),
-    Rule(
-        "native-of-hashmap",
-        Verdict.AFTER_MIGRATION,
-        on(ROCKSDB, FORST),
-        _of_type("files of the hashmap backend", KeyedHandleType.KEY_GROUPS),
-        "neither RocksDB nor ForSt reads them",
-        _CONVERT,
-        CHECKPOINTS,
-    ),
-    Rule(
-        "backend-format-before-1.13",
-        Verdict.UNKNOWN,
-        on(*BACKENDS),
-        _of_type("files of the backend that wrote them", KeyedHandleType.KEY_GROUPS_V1),
-        "up to Flink 1.12 savepoints have the format of their backend too, and do not say which",
-        _CONVERT,
-        CHECKPOINTS,
-    ),
-    Rule(
-        "native",
-        Verdict.RESTORABLE,
-        on(""),
-        _native,
-        "only the state backend that wrote them restores them",
-        f"keep the backend of the job, and name it by --backend; or {_CONVERT}",
-        CHECKPOINTS,
-    ),
-    Rule(
-        "changelog",
-        Verdict.UNKNOWN,
-        to_another,
-        _changelog,
-        "Flink says nothing of changelogs from one release to another",
-        f"take a canonical savepoint of the job; or {_CONVERT}",
-        CHECKPOINTS,
-    ),
-    Rule(
-        "changelog-enabled",
-        Verdict.RESTORABLE,
-        always,
-        _changelog,
-        "a job without a changelog can't read one, nor one with another state backend below it",
-        f"set state.changelog.enabled in the job, and keep its backend; or {_CONVERT}",
-        "ChangelogStateBackendHandle",
     ),
 )
 
@@ -371,6 +199,25 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
         " them were looked at",
         "savepoint migrate PATH OUT --target 2.2 --dry-run looks at all values of all states",
         "PojoSerializer.getSubclassSerializer",
+    ),
+    Rule(
+        "state-v2",
+        Verdict.AFTER_MIGRATION,
+        on(HASHMAP, ROCKSDB),
+        _v2,
+        "it is state V2, which asynchronous operators keep in ForSt and no other backend restores",
+        CONVERT,
+        STATE_V2,
+    ),
+    Rule(
+        "state-v2-on-forst",
+        Verdict.RESTORABLE,
+        on(FORST, ""),
+        _v2,
+        "it is state V2, which only asynchronous operators restore, and only with ForSt",
+        "keep enableAsyncState or table.exec.async-state.enabled of the job, and its backend;"
+        f" or {CONVERT}",
+        STATE_V2,
     ),
     Rule(
         "state-twice",

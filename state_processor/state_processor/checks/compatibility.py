@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.compatibility.collected import operator_facts
 from savepoint_formats.compatibility.facts import SnapshotFacts
+from savepoint_formats.compatibility.operator_rules import BACKENDS, OPERATOR_RULES
 from savepoint_formats.compatibility.releases import (
     Crossing,
     from_1_to_2,
@@ -21,12 +22,7 @@ from savepoint_formats.compatibility.releases import (
 )
 from savepoint_formats.compatibility.rules import Finding, all_findings
 from savepoint_formats.compatibility.serializer_rules import SERIALIZER_RULES
-from savepoint_formats.compatibility.state_rules import (
-    BACKENDS,
-    OPERATOR_RULES,
-    SNAPSHOT_RULES,
-    STATE_RULES,
-)
+from savepoint_formats.compatibility.state_rules import SNAPSHOT_RULES, STATE_RULES
 from savepoint_formats.compatibility.subclasses import Glance
 from savepoint_formats.compatibility.verdicts import Verdict, worst
 from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion

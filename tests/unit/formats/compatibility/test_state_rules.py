@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.sample_rows import SAMPLES
+from support.state_v2 import savepoint_v2
 
 from savepoint_formats.compatibility.facts import OperatorFacts, StateFacts
+from savepoint_formats.compatibility.operator_rules import OPERATOR_RULES
 from savepoint_formats.compatibility.releases import Crossing
 from savepoint_formats.compatibility.rules import all_findings
-from savepoint_formats.compatibility.state_rules import OPERATOR_RULES, SNAPSHOT_RULES, STATE_RULES
+from savepoint_formats.compatibility.state_rules import SNAPSHOT_RULES, STATE_RULES
 from savepoint_formats.compatibility.verdicts import Verdict
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.metadata import OperatorState, RelativeFile, SubtaskState
@@ -82,6 +84,31 @@ def test_a_rule_finds_what_it_is_about_in_the_corpus(corpus: Path, rule: str) ->
     assert state in found_in(corpus / "savepoints" / name, target, backend)[rule]
 
 
+@pytest.mark.parametrize(
+    ("backend", "expected"),
+    [("hashmap", "state-v2"), ("rocksdb", "state-v2")]
+    + [(name, "state-v2-on-forst") for name in ("forst", "")],
+)
+def test_only_asynchronous_operators_with_forst_restore_state_v2(
+    tmp_path: Path, backend: str, expected: str
+) -> None:
+    sample = SAMPLES / "states-2.2.1-rocksdb-native"
+    found = found_in(savepoint_v2(sample, tmp_path / "v2"), "2.2", backend)
+    assert {"memos", "by_currency", "last_id"} <= found[expected]
+    assert {name for name in found if "state-v2" in name} == {expected}
+    assert not any("state-v2" in name for name in found_in(sample, "2.2", backend))
+
+
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb", "forst", ""])
+def test_no_backend_restores_state_v2_of_a_canonical_file(tmp_path: Path, backend: str) -> None:
+    sample = SAMPLES / "states-2.2.1-hashmap-canonical"
+    path = savepoint_v2(sample, tmp_path / "v2")
+    judged = Savepoint.open(str(path)).compatibility("2.2", backend=backend)
+    assert not judged.is_restorable
+    assert "state-v2-canonical" in found_in(path, "2.2", backend)
+    assert "state-v2-canonical" not in found_in(sample, "2.2", backend)
+
+
 def operator(subtask: SubtaskState, uid: str | None = "orders") -> OperatorFacts:
     record = OperatorState(OperatorId.from_uid("orders"), 1, 128, (subtask,))
     return OperatorFacts(record, uid, (StateFacts("total", "value"),))
@@ -126,7 +153,7 @@ def test_an_older_release_may_not_read_what_a_newer_one_wrote() -> None:
 def test_every_rule_has_a_test_a_reason_an_advice_and_a_source() -> None:
     found = set(OF_SAMPLES) | set(OF_CORPUS)
     made = {"in-flight", "no-uid", "raw-state", "kafka-consumer", "state-twice", "downgrade"}
-    made.add("pojo-unseen")
+    made |= {"pojo-unseen", "state-v2", "state-v2-on-forst", "state-v2-canonical"}
     rules = (
         *((one.name, one.reason, one.advice, one.source) for one in SNAPSHOT_RULES),
         *((one.name, one.reason, one.advice, one.source) for one in OPERATOR_RULES),

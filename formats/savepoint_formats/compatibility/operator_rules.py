@@ -1,0 +1,220 @@
+"""Rules about operators and the files of their state: a row each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats.compatibility.releases import (
+    always,
+    knows_hashes,
+    knows_uids,
+    on,
+    to_another,
+)
+from savepoint_formats.compatibility.rules import Rule
+from savepoint_formats.compatibility.verdicts import Verdict
+from savepoint_formats.metadata import (
+    ChangelogHandle,
+    IncrementalHandle,
+    KeyedHandleType,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from savepoint_formats.compatibility.facts import OperatorFacts
+    from savepoint_formats.metadata import KeyedStateHandle
+
+UPGRADING = "https://nightlies.apache.org/flink/flink-docs-stable/docs/ops/upgrading/"
+HASHMAP, ROCKSDB, FORST = "hashmap", "rocksdb", "forst"
+BACKENDS = (HASHMAP, ROCKSDB, FORST)
+CONVERT = "make it canonical: savepoint convert PATH OUT"
+STATE_V2 = "RegisteredKeyValueStateBackendMetaInfo of runtime.state.v2; tried in 2.2.1 and 2.3.0"
+
+_CHECKPOINTS = (
+    "https://nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/checkpoints_vs_savepoints/"
+)
+_MATCHING = f"{UPGRADING}#matching-operator-state"
+_SET_UIDS = (
+    "set uids in the job; state moves to an operator by savepoint rename-operator PATH HASH UID OUT"
+)
+
+
+def _in_flight(operator: OperatorFacts) -> Iterator[str]:
+    if any(
+        subtask.input_channels or subtask.output_channels for subtask in operator.record.subtasks
+    ):
+        yield "records in flight"
+
+
+def _without_uid(operator: OperatorFacts) -> Iterator[str]:
+    if operator.uid is None and operator.states:
+        yield ""
+
+
+def _handles(operator: OperatorFacts) -> Iterator[KeyedStateHandle]:
+    for subtask in operator.record.subtasks:
+        if subtask.managed_keyed_state is not None:
+            yield subtask.managed_keyed_state
+
+
+def _types(operator: OperatorFacts) -> set[KeyedHandleType]:
+    """The types of the files of its keyed state; those that a changelog begins with among them."""
+    return {
+        base.type
+        for handle in _handles(operator)
+        for base in (handle.base if isinstance(handle, ChangelogHandle) else (handle,))
+    }
+
+
+def _of_type(what: str, *types: KeyedHandleType) -> Callable[[OperatorFacts], Iterator[str]]:
+    def finds(operator: OperatorFacts) -> Iterator[str]:
+        if _types(operator) & set(types):
+            yield what
+
+    return finds
+
+
+def _native(operator: OperatorFacts) -> Iterator[str]:
+    types = _types(operator) - {KeyedHandleType.CANONICAL_SAVEPOINT}
+    if types:
+        is_rocksdb = any(isinstance(handle, IncrementalHandle) for handle in _bases(operator))
+        yield "files of RocksDB or ForSt" if is_rocksdb else "files of the hashmap backend"
+
+
+def _bases(operator: OperatorFacts) -> Iterator[KeyedStateHandle]:
+    for handle in _handles(operator):
+        yield from handle.base if isinstance(handle, ChangelogHandle) else (handle,)
+
+
+def _canonical_v2(operator: OperatorFacts) -> Iterator[str]:
+    if KeyedHandleType.CANONICAL_SAVEPOINT in _types(operator):
+        yield from (f"state {state.name!r}" for state in operator.states if state.is_v2)
+
+
+def _changelog(operator: OperatorFacts) -> Iterator[str]:
+    if any(isinstance(handle, ChangelogHandle) for handle in _handles(operator)):
+        yield "changelog"
+
+
+OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
+    Rule(
+        "in-flight",
+        Verdict.UNKNOWN,
+        to_another,
+        _in_flight,
+        "an unaligned checkpoint holds records on their way, which Flink does not support to restore"
+        " by another minor release",
+        "take a savepoint of the job, or an aligned checkpoint",
+        _CHECKPOINTS,
+    ),
+    Rule(
+        "no-uid",
+        Verdict.UNKNOWN,
+        knows_uids,
+        _without_uid,
+        "the job sets no uid: the hash is that of the operator's place in the job, and another job,"
+        " or the same one in another release, may not find the state",
+        _SET_UIDS,
+        _MATCHING,
+    ),
+    Rule(
+        "uid",
+        Verdict.RESTORABLE,
+        knows_hashes,
+        _without_uid,
+        "only a hash is stored. If it is not that of a uid but of the operator's place in the job,"
+        " another job, or the same one in another release, may not find the state",
+        f"name the uids by --uid, to see which operators have one; {_SET_UIDS}",
+        _MATCHING,
+    ),
+    Rule(
+        "forst-canonical",
+        Verdict.NOT_RESTORABLE,
+        on(FORST),
+        _of_type("canonical files", KeyedHandleType.CANONICAL_SAVEPOINT),
+        "ForSt restores no canonical savepoints",
+        "restore it with the hashmap backend or with RocksDB",
+        "ForStKeyedStateBackendBuilder (2.2.1: Not support restoring yet)",
+    ),
+    Rule(
+        "state-v2-canonical",
+        Verdict.AFTER_MIGRATION,
+        always,
+        _canonical_v2,
+        "it is state V2 in a canonical file, which no state backend restores",
+        "write it as synchronous state: savepoint convert PATH OUT",
+        STATE_V2,
+    ),
+    Rule(
+        "native-of-rocksdb",
+        Verdict.AFTER_MIGRATION,
+        on(HASHMAP),
+        _of_type(
+            "files of RocksDB or ForSt",
+            KeyedHandleType.INCREMENTAL,
+            KeyedHandleType.INCREMENTAL_V1,
+        ),
+        "the hashmap backend does not read them",
+        CONVERT,
+        _CHECKPOINTS,
+    ),
+    Rule(
+        "native-of-rocksdb-on-forst",
+        Verdict.UNKNOWN,
+        on(FORST),
+        _of_type(
+            "files of RocksDB or ForSt",
+            KeyedHandleType.INCREMENTAL,
+            KeyedHandleType.INCREMENTAL_V1,
+        ),
+        "ForSt reads its own files; those of RocksDB have handles of the same type",
+        "ask who wrote them: the job's state.backend.type",
+        _CHECKPOINTS,
+    ),
+    Rule(
+        "native-of-hashmap",
+        Verdict.AFTER_MIGRATION,
+        on(ROCKSDB, FORST),
+        _of_type("files of the hashmap backend", KeyedHandleType.KEY_GROUPS),
+        "neither RocksDB nor ForSt reads them",
+        CONVERT,
+        _CHECKPOINTS,
+    ),
+    Rule(
+        "backend-format-before-1.13",
+        Verdict.UNKNOWN,
+        on(*BACKENDS),
+        _of_type("files of the backend that wrote them", KeyedHandleType.KEY_GROUPS_V1),
+        "up to Flink 1.12 savepoints have the format of their backend too, and do not say which",
+        CONVERT,
+        _CHECKPOINTS,
+    ),
+    Rule(
+        "native",
+        Verdict.RESTORABLE,
+        on(""),
+        _native,
+        "only the state backend that wrote them restores them",
+        f"keep the backend of the job, and name it by --backend; or {CONVERT}",
+        _CHECKPOINTS,
+    ),
+    Rule(
+        "changelog",
+        Verdict.UNKNOWN,
+        to_another,
+        _changelog,
+        "Flink says nothing of changelogs from one release to another",
+        f"take a canonical savepoint of the job; or {CONVERT}",
+        _CHECKPOINTS,
+    ),
+    Rule(
+        "changelog-enabled",
+        Verdict.RESTORABLE,
+        always,
+        _changelog,
+        "a job without a changelog can't read one, nor one with another state backend below it",
+        f"set state.changelog.enabled in the job, and keep its backend; or {CONVERT}",
+        "ChangelogStateBackendHandle",
+    ),
+)
