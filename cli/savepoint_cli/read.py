@@ -51,7 +51,7 @@ times_option = click.option(
     default="dates",
     show_default=True,
     callback=_times,
-    help="Times of timers and of TTL as dates in UTC, or as milliseconds.",
+    help="Times of timers, slices and TTL as dates in UTC, or as milliseconds.",
 )
 
 

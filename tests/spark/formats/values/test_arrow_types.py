@@ -151,8 +151,8 @@ TYPES: list[tuple[Layout, str, str]] = [
     (layouts.BinaryMap(SQL_TEXT, SQL_LONG), "map<string, int64>", "MAP<STRING, BIGINT>"),
     (
         layouts.Variant(),
-        "struct<metadata: binary, value: binary>",
-        "STRUCT<metadata: BINARY, value: BINARY>",
+        "struct<json: string, metadata: binary, value: binary>",
+        "STRUCT<json: STRING, metadata: BINARY, value: BINARY>",
     ),
     (layouts.Varying(LONG), "int64", "BIGINT"),
     (Kryo("java.util.UUID"), "string", "STRING"),
