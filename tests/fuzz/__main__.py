@@ -51,7 +51,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("fuzz-failures"), help="where they go")
     chosen = parser.parse_args()
     faulthandler.enable()
-    ALLOWANCE.left = float("inf") if chosen.interpreted else 0
+    ALLOWANCE.left = float("inf") if chosen.interpreted else float("-inf")
     failures = inputs = 0
     readable = Inputs.all()
     with guarded_buffers() if chosen.guarded else nullcontext():

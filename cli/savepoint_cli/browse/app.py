@@ -21,7 +21,7 @@ from savepoint_cli.browse.lines import cell_text
 from savepoint_cli.browse.places import OperatorPlace, PlacesTree, TablePlace
 from savepoint_cli.browse.records_table import RecordsTable
 from savepoint_cli.terminal.cells import shortened
-from savepoint_cli.terminal.progress import COMPILING, compiling
+from savepoint_cli.terminal.progress import compiling
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.printable import printable
 from savepoint_formats.program.kernel.machine_code import watch_compilation
@@ -103,7 +103,7 @@ class SavepointBrowser(App[None]):
 
     def on_mount(self) -> None:
         """Asks what is in the savepoint."""
-        watch_compilation(partial(compiling, self._say_compiling))
+        watch_compilation(partial(compiling, tell=self._say_compiling))
         self._tree.focus()
         self._go(self._describe)
 
@@ -280,10 +280,10 @@ class SavepointBrowser(App[None]):
             self._tell(str(error), is_wrong=True)
             return None
 
-    def _say_compiling(self) -> None:
+    def _say_compiling(self, text: str) -> None:
         # The browser may have ended by now.
         with suppress(RuntimeError):
-            self.call_from_thread(self._tell, COMPILING)
+            self.call_from_thread(self._tell, text)
 
     def _tell(self, text: str, *, is_wrong: bool = False) -> None:
         self._status.update(Text(printable(text), style="bold red" if is_wrong else "dim"))

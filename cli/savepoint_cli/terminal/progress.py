@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from threading import Event, Thread, Timer
-from typing import TYPE_CHECKING
+from threading import Event, Lock, Thread, Timer
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 from rich.console import Console, Group
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
+    from savepoint_formats.program.kernel.machine_code import Compilation
     from state_processor.snapshot.session import TaskCount
-
-COMPILING = "Compiling for large tables (once per machine)..."
 
 _POLL_SECONDS = 0.25
 _PATIENCE_SECONDS = 2.0
@@ -64,14 +63,47 @@ def steps(title: str, count: int) -> Iterator[Callable[[], None]]:
         yield lambda: shown.advance(task)
 
 
-def compiling(say: Callable[[], None] | None = None) -> AbstractContextManager[None]:
-    """Says that machine code is made, where that takes longer than a person waits silently.
+@contextmanager
+def compiling(
+    compilation: Compilation, tell: Callable[[str], None] | None = None
+) -> Iterator[None]:
+    """Shows how far machine code is, where it takes longer than a person waits silently.
 
     Args:
-        say: Says ``COMPILING`` to who waits, from a thread of its own; by default a line on stderr
-            does, if that is a terminal.
+        compilation: Says what is compiled, and how far that is.
+        tell: Is told that as a text, again and again, from a thread of its own; by default a bar on
+            stderr shows it, if that is a terminal.
     """
-    return _said(COMPILING) if say is None else _delayed(say)
+    is_over = Event()
+
+    def show() -> None:
+        while not is_over.wait(_PATIENCE_SECONDS):
+            if compilation.has_begun:
+                _tell_of(compilation, is_over, tell)
+
+    thread = Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def _tell_of(compilation: Compilation, is_over: Event, tell: Callable[[str], None] | None) -> None:
+    """Shows a compilation until it is over."""
+    title = f"Compiling machine code once per machine ({compilation.function})"
+    if tell is not None:
+        while not is_over.wait(_POLL_SECONDS):
+            tell(f"{title}: {compilation.done} of {compilation.total} functions ...")
+        return
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("functions")
+    )
+    with _shown(bar):
+        task = bar.add_task(title, total=compilation.total)
+        while not is_over.wait(_POLL_SECONDS):
+            bar.update(task, completed=compilation.done)
 
 
 def reading(path: str) -> AbstractContextManager[None]:
@@ -106,6 +138,14 @@ def _delayed(say: Callable[[], None]) -> Iterator[None]:
         _WAITING.discard(timer)
 
 
+class _Screen:
+    """All bars that are shown now: a terminal has one place for them."""
+
+    lock = Lock()
+    bars: ClassVar[list[Progress]] = []
+    live: Live | None = None
+
+
 @contextmanager
 def _shown(*bars: Progress) -> Iterator[None]:
     hush()
@@ -114,8 +154,22 @@ def _shown(*bars: Progress) -> Iterator[None]:
     if not console.is_terminal or os.environ.get("CI"):
         yield
         return
-    with Live(Group(*bars), console=console, transient=True):
+    with _Screen.lock:
+        _Screen.bars += bars
+        if _Screen.live is None:
+            _Screen.live = Live(
+                console=console, transient=True, get_renderable=lambda: Group(*_Screen.bars)
+            )
+            _Screen.live.start()
+    try:
         yield
+    finally:
+        with _Screen.lock:
+            last = _Screen.live if len(_Screen.bars) == len(bars) else None
+            if last is not None:
+                last.stop()
+                _Screen.live = None
+            _Screen.bars[:] = [bar for bar in _Screen.bars if bar not in bars]
 
 
 @contextmanager

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -45,36 +47,116 @@ def test_the_rows_of_other_samples_need_neither(samples: Path, sample: str, tabl
     assert shown_by_python_alone(samples / sample, table).startswith("key\t")
 
 
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("command", ["show", "stats", "verify", "diff"])
+@pytest.mark.parametrize("sample", ["states-2.2.1-hashmap-native", "states-2.2.1-rocksdb-native"])
+def test_nothing_is_compiled_for_a_small_savepoint(
+    samples: Path, tmp_path: Path, sample: str, command: str
+) -> None:
+    """Nor on a machine where nobody has compiled anything before."""
+    path = str(samples / sample)
+    given = {"show": ["stateful.keyed_state"], "diff": [path]}.get(command, [])
+    program = (
+        "from savepoint_cli.main import main;"
+        f"main({[command, path, *given]!r}, standalone_mode=False)"
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run(
+        [sys.executable, "-c", program], env=environment, check=True, capture_output=True
+    )
+    assert [path.name for path in tmp_path.rglob("*.nbc")] == []
+
+
+def on_terminal(program: str, **environment: str) -> bytes:
+    """What a program shows on stderr, where that is a terminal, without colours."""
+    terminal, end = pty.openpty()
+    given = {name: value for name, value in os.environ.items() if name not in {"CI", "TERM"}}
+    given |= {"TERM": "xterm", "COLUMNS": "100", **environment}
+    with subprocess.Popen([sys.executable, "-c", program], env=given, stderr=end) as running:
+        os.close(end)
+        shown = b""
+        with suppress(OSError):  # what a terminal without a writer gives
+            while part := os.read(terminal, 1 << 16):
+                shown += part
+        os.close(terminal)
+    assert running.returncode == 0, shown
+    return re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", shown)
+
+
 @pytest.mark.parametrize(
     ("what", "seconds", "said"),
     [
-        ("compiling()", 0.0, b"once per machine"),
-        ("compiling()", 60.0, b""),
+        (
+            "compiling(Compilation('walk', 9, 3, has_begun=True))",
+            0.0,
+            b"machine code once per machine (walk)",
+        ),
+        ("compiling(Compilation('walk', 9, 3, has_begun=True))", 60.0, b""),
+        # Kept code is loaded.
+        ("compiling(Compilation('walk', 9))", 0.1, b""),
         ("reading('s3://a\\x1b')", 0.0, b"Reading s3://a\\x1b ..."),
         # Where a person types, for instance.
         ("reading('s3://a'): progress.hush(); time.sleep(0.5)\nif True", 0.3, b""),
     ],
 )
 def test_a_terminal_is_told_of_what_takes_long(what: str, seconds: float, said: bytes) -> None:
-    program = (
+    shown = on_terminal(
         "import time; from savepoint_cli.terminal import progress;"
+        "from savepoint_formats.program.kernel.machine_code import Compilation;"
         f"progress._PATIENCE_SECONDS = {seconds};\n"
-        f"with progress.{what}: time.sleep(0.5)"
+        f"with progress.{what}: time.sleep(1)"
     )
-    terminal, end = pty.openpty()
-    subprocess.run([sys.executable, "-c", program], check=True, stderr=end)
-    os.write(end, b".\n")
-    os.close(end)
-    shown = os.read(terminal, 1000)
-    os.close(terminal)
     assert said in shown
-    assert said or shown == b".\r\n"
+    assert said or shown == b""
+
+
+def test_a_compilation_and_another_bar_share_the_terminal() -> None:
+    shown = on_terminal(
+        "import time; from savepoint_cli.terminal import progress;"
+        "from savepoint_formats.program.kernel.machine_code import Compilation;"
+        "progress._PATIENCE_SECONDS = 0.0;\n"
+        "with progress.steps('Writing out', 7) as step:\n"
+        "    step()\n"
+        "    with progress.compiling(Compilation('walk', 9, 3, has_begun=True)): time.sleep(1)\n"
+        "    step(); time.sleep(0.5)\n"
+        "print('done')"
+    )
+    assert b"1/7" in shown
+    assert b"3/9 functions" in shown
+    assert shown.index(b"3/9 functions") < shown.index(b"2/7")
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_terminal_sees_how_far_a_compilation_is(samples: Path, tmp_path: Path) -> None:
+    sample = str(samples / "states-2.2.1-hashmap-canonical")
+    shown = on_terminal(
+        "from savepoint_cli.terminal import progress; progress._PATIENCE_SECONDS = 0.1\n"
+        "from savepoint_formats.program.kernel.machine_code import ALLOWANCE\n"
+        "ALLOWANCE.left = float('-inf')\n"
+        "from savepoint_cli.main import main\n"
+        f"main(['show', {sample!r}, 'stateful.keyed_state', '-n', '1'], standalone_mode=False)",
+        NUMBA_CACHE_DIR=str(tmp_path),
+    )
+    steps = re.findall(rb"once per machine \(walk\).*?(\d+)/(\d+) functions", shown)
+    assert len({done for done, _ in steps}) > 3
+    assert {total for _, total in steps} == {steps[0][1]}
+    assert int(steps[-1][0]) > 0.8 * int(steps[-1][1])
+    sooner = on_terminal(
+        "from savepoint_cli.terminal import progress; progress._PATIENCE_SECONDS = 0.0\n"
+        "from savepoint_formats.program.kernel.machine_code import ALLOWANCE\n"
+        "ALLOWANCE.left = float('-inf')\n"
+        "from savepoint_cli.main import main\n"
+        f"main(['show', {sample!r}, 'stateful.keyed_state', '-n', '1'], standalone_mode=False)",
+        NUMBA_CACHE_DIR=str(tmp_path),
+    )
+    assert b"Compiling" not in sooner, "kept code is loaded"
 
 
 def test_a_pipe_is_not(capfd: pytest.CaptureFixture[str]) -> None:
     program = (
         "import time; from savepoint_cli.terminal import progress; progress._PATIENCE_SECONDS = 0.0;\n"
-        "with progress.compiling(): time.sleep(0.5)"
+        "from savepoint_formats.program.kernel.machine_code import Compilation;\n"
+        "with progress.compiling(Compilation('walk', 9, 3, has_begun=True)): time.sleep(0.5)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
     assert capfd.readouterr().err == ""

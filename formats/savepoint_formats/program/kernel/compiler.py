@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils
+from numba.core import cgutils, event
 from numba.core.caching import Cache
 from numba.core.typing.templates import infer_global
 from numba.extending import lower_builtin, type_callable
@@ -16,8 +17,9 @@ from savepoint_formats.program.kernel.memory import LOADS, STORES, copy, wrapped
 from savepoint_formats.program.kernel.revision import with_revision
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterator
 
+    from savepoint_formats.program.kernel.machine_code import Compilation
     from savepoint_formats.program.kernel.memory import Access
 
 _BYTE = ir.IntType(8)
@@ -66,6 +68,38 @@ def load_kept(dispatcher: Any) -> bool:
     for types_of_call in types_of_calls:
         dispatcher.compile(types_of_call)
     return bool(types_of_calls)
+
+
+@contextmanager
+def following(compilation: Compilation, parts: Collection[Callable[..., Any]]) -> Iterator[None]:
+    """Has numba tell a compilation what it has compiled.
+
+    Args:
+        compilation: Is told that it has begun, and how many parts are done.
+        parts: The functions that are compiled into its function.
+    """
+    install: Any = event.install_listener
+    with install("numba:compile", _Follower(compilation, parts)):
+        yield
+
+
+class _Follower(event.Listener):
+    """Counts the functions that are compiled, each once."""
+
+    def __init__(self, compilation: Compilation, parts: Collection[Callable[..., Any]]) -> None:
+        self._compilation, self._parts = compilation, parts
+        self._compiled: set[Callable[..., Any]] = set()
+
+    def on_start(self, event: event.Event) -> None:  # noqa: ARG002  # numba's
+        """Called before a function is compiled."""
+        self._compilation.has_begun = True
+
+    def on_end(self, event: event.Event) -> None:
+        """Called when a function is compiled."""
+        function = event.data["dispatcher"].py_func
+        if function in self._parts:
+            self._compiled.add(function)
+            self._compilation.done = len(self._compiled)
 
 
 def _lower(function: Callable[..., Any], result: Any, code: Callable[..., Any]) -> None:

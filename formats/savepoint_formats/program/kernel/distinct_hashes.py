@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.program.kernel.machine_code import entry, part
+from savepoint_formats.program.kernel.machine_code import light_entry, part
 from savepoint_formats.program.kernel.memory import (
     load_byte,
     load_native_long,
     store_long,
+    wrapped,
 )
 from savepoint_formats.program.kernel.status import DONE
 
 _FIRST, _SECOND = 0x87C37B91114253D5 - (1 << 64), 0x4CF5AD432745937F
 _THIRD, _FOURTH = 0xFF51AFD7ED558CCD - (1 << 64), 0xC4CEB9FE1A85EC53 - (1 << 64)
+
+
+_VALUE_WORK = 32  # as much work as so many bytes
 
 
 class DistinctHashesJob(NamedTuple):
@@ -37,7 +41,12 @@ class DistinctHashesJob(NamedTuple):
     hashes: int
 
 
-@entry
+def _work(job: DistinctHashesJob) -> int:
+    size = load_native_long(job.offsets + 8 * job.total) - load_native_long(job.offsets)
+    return _VALUE_WORK * job.total + size
+
+
+@light_entry(_work)
 def hash_distinctly(job: DistinctHashesJob) -> tuple[int, int]:
     """Hashes all values.
 
@@ -58,20 +67,26 @@ def _hash(position: int, size: int) -> tuple[int, int]:
     low = high = 0
     end = position + size
     while end - position >= 16:
-        low ^= _rotated(load_native_long(position) * _FIRST, 31) * _SECOND
-        low = (_rotated(low, 27) + high) * 5 + 0x52DCE729
-        high ^= _rotated(load_native_long(position + 8) * _SECOND, 33) * _FIRST
-        high = (_rotated(high, 31) + low) * 5 + 0x38495AB5
+        low ^= _product(_rotated(_product(load_native_long(position), _FIRST), 31), _SECOND)
+        low = wrapped(_product(wrapped(_rotated(low, 27) + high), 5) + 0x52DCE729)
+        high ^= _product(_rotated(_product(load_native_long(position + 8), _SECOND), 33), _FIRST)
+        high = wrapped(_product(wrapped(_rotated(high, 31) + low), 5) + 0x38495AB5)
         position += 16
-    high ^= _rotated(_rest(position + 8, end) * _SECOND, 33) * _FIRST
-    low ^= _rotated(_rest(position, min(position + 8, end)) * _FIRST, 31) * _SECOND
+    high ^= _product(_rotated(_product(_rest(position + 8, end), _SECOND), 33), _FIRST)
+    first = _rest(position, min(position + 8, end))
+    low ^= _product(_rotated(_product(first, _FIRST), 31), _SECOND)
     low ^= size
     high ^= size
-    low += high
-    high += low
+    low = wrapped(low + high)
+    high = wrapped(high + low)
     low, high = _final(low), _final(high)
-    low += high
-    return low, high + low
+    low = wrapped(low + high)
+    return low, wrapped(high + low)
+
+
+@part
+def _product(number: int, factor: int) -> int:
+    return wrapped(number * factor)
 
 
 @part
@@ -80,13 +95,13 @@ def _rest(position: int, end: int) -> int:
     number = 0
     while end > position:
         end -= 1
-        number = number << 8 | load_byte(end)
+        number = wrapped(number << 8 | load_byte(end))
     return number
 
 
 @part
 def _rotated(number: int, bits: int) -> int:
-    return number << bits | _shifted(number, 64 - bits)
+    return wrapped(number << bits) | _shifted(number, 64 - bits)
 
 
 @part
@@ -97,6 +112,6 @@ def _shifted(number: int, bits: int) -> int:
 
 @part
 def _final(number: int) -> int:
-    number = (number ^ _shifted(number, 33)) * _THIRD
-    number = (number ^ _shifted(number, 33)) * _FOURTH
+    number = _product(number ^ _shifted(number, 33), _THIRD)
+    number = _product(number ^ _shifted(number, 33), _FOURTH)
     return number ^ _shifted(number, 33)

@@ -139,6 +139,7 @@ def test_keys_and_values_are_as_many_and_never_null() -> None:
         distinct_hashes(pa.array([None], pa.large_binary()))
 
 
+@pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize(
     ("key", "low", "high"),
     [
@@ -155,6 +156,7 @@ def test_the_hash_is_that_of_murmur(key: bytes, low: int, high: int) -> None:
     assert distinct_hashes(column([b"other", key])[1:]).tolist() == [[low, high]]
 
 
+@pytest.mark.usefixtures("both_ways")
 @OFTEN
 @given(st.lists(st.binary(max_size=40)))
 def test_keys_are_equal_where_their_hashes_are(keys: list[bytes]) -> None:

@@ -79,7 +79,7 @@ def test_machine_code_is_kept_for_other_processes(tmp_path: Path) -> None:
         "from savepoint_formats.entries.frames import FramesStart, frames\n"
         "from savepoint_formats.program.kernel import find_frames\n"
         "from savepoint_formats.program.kernel.machine_code import ALLOWANCE\n"
-        "ALLOWANCE.left = 0\n"
+        "ALLOWANCE.left = float('-inf')\n"
         "frames(Chunk(np.frombuffer(bytes(2) + bytes(4), np.uint8)), FramesStart(6), 1)\n"
         "print(sum(find_frames.machine.stats.cache_hits.values()))\n"
     )
@@ -118,3 +118,35 @@ def test_little_work_needs_no_machine_code_and_much_of_it_does() -> None:
         [sys.executable, "-c", script], env=environment, check=True, capture_output=True, text=True
     ).stdout
     assert printed.splitlines() == ["1 True False", "1 True True"]
+
+
+@pytest.mark.usefixtures("slow")
+def test_more_work_needs_none_where_it_would_have_to_be_compiled(tmp_path: Path) -> None:
+    script = (
+        "import sys\n"
+        "import numpy as np\n"
+        "from savepoint_formats.bytes.chunk import Chunk\n"
+        "from savepoint_formats.entries.frames import FramesStart, frames\n"
+        "from savepoint_formats.program.kernel import find_frames\n"
+        "from savepoint_formats.program.kernel.machine_code import SMALL_WORK, UNCOMPILED_WORK\n"
+        "for size in (SMALL_WORK, UNCOMPILED_WORK):\n"
+        "    section = bytes(2) + b'\\0\\0\\0\\1' + b'\\x80' + size.to_bytes(4, 'big')\n"
+        "    section += bytes(size) + b'\\xff\\xff'\n"
+        "    found = frames(Chunk(np.frombuffer(section, np.uint8)), FramesStart(0), 1)\n"
+        "    print(len(found), len(find_frames.machine.signatures))\n"
+    )
+    environment = os.environ | {
+        "NUMBA_CACHE_DIR": str(tmp_path),
+        "PYTHONPATH": str(ROOM.parents[1]),
+    }
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.splitlines()
+        for _ in range(2)
+    ]
+    assert printed == [["1 0", "1 1"], ["1 1", "1 1"]]
