@@ -114,7 +114,7 @@ def browse(path: str, **uids: Any) -> None:
     """
     if find_spec("textual") is None:
         raise MissingPackageError(
-            "browse needs textual: pip install 'savepoint-state-processor[browse]'"
+            "browse needs textual: pip install '.[browse]' in the project's folder"
         )
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError("browse needs a terminal; show, key and stats print to anything")

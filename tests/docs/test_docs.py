@@ -72,6 +72,22 @@ def test_the_tests_that_a_page_names_are_there() -> None:
         assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), test
 
 
+def test_nothing_is_to_be_installed_by_a_name_that_is_not_published() -> None:
+    sources = [
+        path
+        for room in ("formats", "state_processor", "cli")
+        for path in (ROOT / room).rglob("*.py")
+    ]
+    for path in [*PAGES, *sources, *(ROOT / "docs" / "notebooks").glob("*.ipynb")]:
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"pip\s+(install|wheel)[^\n]*\s+['\"]*savepoint-state", text), path
+
+
+def test_the_start_page_and_the_readme_put_the_command_on_the_path() -> None:
+    for page in (ROOT / "README.md", ROOT / "docs" / "index.md"):
+        assert "source .venv/bin/activate" in page.read_text(encoding="utf-8"), page
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_inside_the_documentation_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):

@@ -1,6 +1,6 @@
 """A client of an S3 store, for what pyarrow has no call for.
 
-boto3 is an extra (``pip install 'savepoint-state-processor[s3]'``). It is given what the file system of
+boto3 is an extra (``pip install '.[s3]'``). It is given what the file system of
 pyarrow was made with, and finds credentials where that finds them.
 """
 

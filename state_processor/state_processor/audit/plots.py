@@ -131,7 +131,7 @@ def _matplotlib() -> Any:
     try:
         import matplotlib.figure  # noqa: PLC0415  # of the extra "report"
     except ImportError as error:
-        message = "plots need matplotlib: pip install 'savepoint-state-processor[report]'"
+        message = "plots need matplotlib: pip install '.[report]' in the project's folder"
         raise MissingPackageError(message) from error
     return matplotlib
 

@@ -76,7 +76,7 @@ def java_parser() -> Parser:
     except ImportError as error:
         raise DescriptionError(
             "sources of Java are read by tree-sitter, which is not installed: pip install"
-            " 'savepoint-state-processor[java]', or give class files by --jar"
+            " '.[java]' in the project's folder, or give class files by --jar"
         ) from error
     return Parser(Language(tree_sitter_java.language()))
 
