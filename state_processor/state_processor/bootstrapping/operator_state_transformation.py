@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.metadata import DistributionMode
-from state_processor.functions.operator_function import in_structs, operator_rows
 from state_processor.writing.operator_plan import OperatorPlan
 from state_processor.writing.operator_rows import NewOperatorState, OperatorRows
 
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from savepoint_formats.metadata import OperatorState
-    from state_processor.functions.operator_function import OperatorFunction
     from state_processor.types.descriptors import ListStateDescriptor, MapStateDescriptor
     from state_processor.writing.operator_rows import ElementRows
     from state_processor.writing.write_context import WriteContext
@@ -55,14 +53,6 @@ class OperatorStateTransformation:
         mode, user_value = DistributionMode.BROADCAST, descriptor.user_value
         state = NewOperatorState(descriptor.name, mode, user_value, descriptor.user_key)
         return cls((OperatorRows.of(data, state, (key, value)),))
-
-    @classmethod
-    def of_function(
-        cls, data: DataFrame, timestamps: str | None, function: OperatorFunction
-    ) -> Self:
-        """See ``OneInputStateTransformation.transform``."""
-        rows = in_structs(data, timestamps)
-        return cls(operator_rows(rows, function))
 
     def write(self, context: WriteContext) -> OperatorState:
         """See ``StateTransformation``."""

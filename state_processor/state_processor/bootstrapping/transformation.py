@@ -13,13 +13,13 @@ from state_processor.bootstrapping.broadcast_transformation import (
     BroadcastRows,
     BroadcastTransformation,
 )
+from state_processor.bootstrapping.keyed_columns import key_of
 from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
 from state_processor.bootstrapping.local_aggregation import TABLE_SIZE, LocalKeyedTransformation
 from state_processor.bootstrapping.operator_state_transformation import OperatorStateTransformation
+from state_processor.functions.operator_function import in_structs, operator_rows
 from state_processor.functions.sorted_inputs import KeyedInput, milliseconds
-from state_processor.types.column_types import column_of, expect_frame, natural_type
-from state_processor.types.types import Types, expect_type
-from state_processor.writing.keyed_rows import Key
+from state_processor.types.column_types import expect_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,7 +115,7 @@ class OneInputStateTransformation:
         Example:
             >>> transformation.key_by("account", key_type=Types.INT())
         """
-        key = self._key(columns, key_type, key_groups, hash_code)
+        key = key_of(self.data, columns, key_type, key_groups, hash_code)
         return KeyedStateTransformation(self.data, key, timestamps=self.timestamps)
 
     def local_key_by(
@@ -142,23 +142,10 @@ class OneInputStateTransformation:
             >>> partial = rows.local_key_by("word").aggregate(count=Count(), total=Sum("amount"))
             >>> partial.key_by("word").rows().show()
         """
-        rows = KeyedInput(self.data, self._key(columns, key_type, None, hash_code), self.timestamps)
+        rows = KeyedInput(
+            self.data, key_of(self.data, columns, key_type, None, hash_code), self.timestamps
+        )
         return LocalKeyedTransformation(rows, table_size)
-
-    def _key(
-        self,
-        columns: tuple[str, ...],
-        key_type: TypeInformation | None,
-        key_groups: str | None,
-        hash_code: Callable[[pa.Array], NDArray[np.int32]] | None,
-    ) -> Key:
-        if not columns:
-            raise ValueError("keyed state needs the column of its key: key_by('account')")
-        if key_type is None:
-            types = [natural_type(name, column_of(self.data, name)[1]) for name in columns]
-            key_type = types[0] if len(types) == 1 else Types.TUPLE(types)
-        expect_type(key_type, "key_type")
-        return Key(columns, key_type.snapshot, key_groups, hash_code)
 
     def like(
         self, operator: Operator, *, ttl_times: Literal["now"] | None = None
@@ -223,7 +210,8 @@ class OneInputStateTransformation:
         Example:
             >>> OperatorTransformation.bootstrap_with(rows).transform(Elements())
         """
-        return OperatorStateTransformation.of_function(self.data, self.timestamps, function)
+        rows = operator_rows(in_structs(self.data, self.timestamps), function)
+        return OperatorStateTransformation(rows)
 
     def list_state(
         self, descriptor: ListStateDescriptor, column: str | None = None

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
     from savepoint_formats.metadata import OperatorState
-    from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
+    from state_processor.bootstrapping.keyed_columns import KeyedColumns
     from state_processor.types.descriptors import StateDescriptor
     from state_processor.types.types import TypeInformation
     from state_processor.writing.write_context import WriteContext
@@ -62,7 +62,7 @@ class WindowedStateTransformation:
         allowed_lateness_ms: How long after its end the job keeps a window.
     """
 
-    keyed: KeyedStateTransformation
+    keyed: KeyedColumns
     is_merging: bool
     is_processing_time: bool
     allowed_lateness_ms: int
@@ -73,7 +73,7 @@ class WindowedStateTransformation:
     @classmethod
     def of(
         cls,
-        keyed: KeyedStateTransformation,
+        keyed: KeyedColumns,
         column: str,
         *,
         is_merging: bool,

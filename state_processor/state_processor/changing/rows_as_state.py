@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from savepoint_formats.state_files.state import StateKind
-from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
+from state_processor.bootstrapping.keyed_columns import KeyedColumns
 from state_processor.changing.stored_elements import StoredElements
 from state_processor.types.column_types import column_of
 from state_processor.writing.operator_plan import OperatorPlan
@@ -32,7 +32,7 @@ def rows_as_state(
         column = operator.state_columns.get(name, name)
         columns = [column_of(data, name)[0] for name in (KEY, *others, *given, column)]
         rows = data.select(*columns)
-        return KeyedStateTransformation.like(rows, operator, ttl_times).plan()
+        return KeyedColumns.like(rows, operator, ttl_times).plan()
     stored = StoredElements.state_of(operator, name)
     names = (KEY, _VALUE) if state.kind is StateKind.BROADCAST else (_VALUE,)
     return OperatorPlan(operator_states=(OperatorRows.of(data, stored, names),))

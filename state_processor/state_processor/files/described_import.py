@@ -13,8 +13,8 @@ from savepoint_formats.errors import DescriptionError, SavepointError
 from savepoint_formats.layout import without_ttl
 from savepoint_formats.tables.tables import KEYED_STATE, WINDOW_STATE
 from savepoint_formats.values.arrow_types import arrow_type
+from state_processor.bootstrapping.keyed_columns import KeyedColumns, key_of
 from state_processor.bootstrapping.operator_state_transformation import OperatorStateTransformation
-from state_processor.bootstrapping.transformation import OneInputStateTransformation
 from state_processor.changing.stored_elements import StoredElements
 from state_processor.files.import_description import ImportDescription
 from state_processor.files.read_files import files_frame
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_formats.layout import Layout
-    from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
     from state_processor.files.import_description import (
         KeyedDescription,
         LikeDescription,
@@ -142,8 +141,7 @@ class DescribedImport:
                 scan = savepoint.scan(f"{operator.name}.{table.name}", with_times=with_times)
                 known.update({field.name: field.type for field in scan.schema})
         data = files_frame(spark, self.files, self.files.schema(known))
-        transformation = OneInputStateTransformation(data)
-        return transformation.like(operator, ttl_times=like.ttl_times)
+        return KeyedColumns.like(data, operator, like.ttl_times)
 
 
 def _column_types(description: ImportDescription) -> dict[str, pa.DataType | None]:
@@ -196,10 +194,8 @@ def _key_types(keyed: KeyedDescription) -> Iterator[tuple[str, pa.DataType | Non
 
 
 def _keyed(data: DataFrame, described: KeyedDescription) -> StateTransformation:
-    begun = OneInputStateTransformation(data)
-    keyed = begun.key_by(
-        *described.key, key_type=described.key_type, key_groups=described.key_groups
-    )
+    key = key_of(data, described.key, described.key_type, described.key_groups, None)
+    keyed = KeyedColumns(data, key)
     if described.window is not None:
         return _windowed(keyed, described)
     for state in described.states:
@@ -221,7 +217,7 @@ def _keyed(data: DataFrame, described: KeyedDescription) -> StateTransformation:
     return keyed
 
 
-def _windowed(keyed: KeyedStateTransformation, described: KeyedDescription) -> StateTransformation:
+def _windowed(keyed: KeyedColumns, described: KeyedDescription) -> StateTransformation:
     window = described.window
     assert window is not None  # the caller saw it
     name = window.columns[0]
@@ -243,12 +239,12 @@ def _windowed(keyed: KeyedStateTransformation, described: KeyedDescription) -> S
 
 
 def _operator_state(data: DataFrame, described: OperatorStateDescription) -> StateTransformation:
-    begun, descriptor = OneInputStateTransformation(data), described.descriptor
+    descriptor, is_union = described.descriptor, described.kind == "union"
     if isinstance(descriptor, ListStateDescriptor):
-        add = begun.union_state if described.kind == "union" else begun.list_state
-        return add(descriptor, described.columns[0])
+        (column,) = described.columns
+        return OperatorStateTransformation.of_list(data, descriptor, column, is_union=is_union)
     key, value = described.columns
-    return begun.broadcast_state(descriptor, key=key, value=value)
+    return OperatorStateTransformation.of_broadcast(data, descriptor, key, value)
 
 
 @contextmanager
