@@ -72,9 +72,9 @@ def test_flink_sees_the_objects_of_rows(
             (number, voucher(number), [voucher(number + 10)], {"x": voucher(number + 20)})
             for number in range(4)
         ],
-        f"id BIGINT, one {kryo.spark_type.simpleString()},"
-        f" many ARRAY<{kryo.spark_type.simpleString()}>,"
-        f" named MAP<STRING, {kryo.spark_type.simpleString()}>",
+        f"id BIGINT, one {kryo.spark_type},"
+        f" many ARRAY<{kryo.spark_type}>,"
+        f" named MAP<STRING, {kryo.spark_type}>",
     ).selectExpr("*", "one.code AS code")
     keyed = (
         OperatorTransformation.bootstrap_with(given)

@@ -41,7 +41,7 @@ from state_processor.types.descriptors import (
 )
 from state_processor.types.python_values import given, python_values
 from state_processor.types.schema import spark_arrow_type
-from state_processor.types.spark_types import arrow_type_of
+from state_processor.types.spark_types import arrow_type_of, spark_type_of
 from state_processor.types.types import Types, expect_type
 
 if TYPE_CHECKING:
@@ -342,7 +342,7 @@ def _results(function: AggregateFunction, wanted: TypeInformation) -> Any:
     results.__annotations__ = {"accumulators": pa.Array, "return": pa.Array}
     # Its stubs ask for the number of the kind of function, which the annotations say.
     column_function: Any = arrow_udf
-    return column_function(results, wanted.spark_type)
+    return column_function(results, spark_type_of(wanted.arrow_type))
 
 
 def _extreme(name: str, column: str, data: DataFrame, *, is_greatest: bool) -> BoundAggregate:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
-    from pyspark.sql.types import DataType
 
     from savepoint_formats.layout import KryoClass, Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
@@ -64,11 +63,9 @@ class TypeInformation:
         return arrow_type(self.layout)
 
     @property
-    def spark_type(self) -> DataType:
-        """The Spark type of a column of it."""
-        from state_processor.types.spark_types import spark_type_of  # noqa: PLC0415  # Spark is slow
-
-        return spark_type_of(self.arrow_type)
+    def spark_type(self) -> str:
+        """The type of a column of it in Spark's DDL: ``MAP<STRING, BIGINT>``."""
+        return spark_type_name(self.arrow_type)
 
 
 def _plain_type(name: str) -> TypeInformation:

@@ -47,47 +47,45 @@ def test_a_type_goes_to_an_executor(expression: str) -> None:
 @pytest.mark.parametrize(
     ("expression", "arrow", "spark"),
     [
-        ("Types.LONG()", pa.int64(), "bigint"),
-        ("Types.BIG_DEC()", pa.utf8(), "string"),
-        ("Types.INSTANT()", precise_type("UTC"), "timestamp"),
-        ("Types.LOCAL_DATE_TIME()", precise_type(), "timestamp_ntz"),
-        ("Types.PRIMITIVE_ARRAY(Types.BYTE())", pa.binary(), "binary"),
-        ("Types.PRIMITIVE_ARRAY(Types.INT())", pa.list_(pa.int32()), "array<int>"),
+        ("Types.LONG()", pa.int64(), "BIGINT"),
+        ("Types.BIG_DEC()", pa.utf8(), "STRING"),
+        ("Types.INSTANT()", precise_type("UTC"), "TIMESTAMP"),
+        ("Types.LOCAL_DATE_TIME()", precise_type(), "TIMESTAMP_NTZ"),
+        ("Types.PRIMITIVE_ARRAY(Types.BYTE())", pa.binary(), "BINARY"),
+        ("Types.PRIMITIVE_ARRAY(Types.INT())", pa.list_(pa.int32()), "ARRAY<INT>"),
         (
             "Types.MAP(Types.INT(), Types.FLOAT())",
             pa.map_(pa.int32(), pa.float32()),
-            "map<int,float>",
+            "MAP<INT, FLOAT>",
         ),
         (
             "Types.TUPLE([Types.LONG(), Types.BOOLEAN()])",
             pa.struct({"f0": pa.int64(), "f1": pa.bool_()}),
-            "struct<f0:bigint,f1:boolean>",
+            "STRUCT<f0: BIGINT, f1: BOOLEAN>",
         ),
         (
             "Types.POJO('a.P', {'z': Types.INT(), 'a': Types.STRING()})",
             pa.struct({"a": pa.utf8(), "z": pa.int32()}),
-            "struct<a:string,z:int>",
+            "STRUCT<a: STRING, z: INT>",
         ),
     ],
 )
 def test_a_type_is_a_column(expression: str, arrow: pa.DataType, spark: str) -> None:
     found = eval(expression)
     assert found.arrow_type == arrow
-    assert found.spark_type.simpleString() == spark
+    assert found.spark_type == spark
 
 
 def test_rows_with_names_are_structs_of_these_names() -> None:
     row = Types.ROW_NAMED(["id", "day"], [Types.LONG(), Types.LOCAL_DATE()])
-    struct = "struct<id:bigint,day:date,$row_kind:string>"
-    assert row.spark_type.simpleString() == struct
-    assert Types.LIST(row).spark_type.simpleString() == f"array<{struct}>"
+    struct = "STRUCT<id: BIGINT, day: DATE, `$row_kind`: STRING>"
+    assert row.spark_type == struct
+    assert Types.LIST(row).spark_type == f"ARRAY<{struct}>"
 
 
 def test_rows_of_sql_have_the_names_and_types_that_they_are_given() -> None:
     row = Types.ROW_DATA([("id", "BIGINT NOT NULL"), ("price", "DECIMAL(10, 2)")])
-    assert row.spark_type.simpleString() == (
-        "struct<id:bigint,price:decimal(10,2),$row_kind:string>"
-    )
+    assert row.spark_type == "STRUCT<id: BIGINT, price: DECIMAL(10, 2), `$row_kind`: STRING>"
 
 
 def test_the_layout_is_that_of_the_snapshot() -> None:
