@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import state_processor
 from savepoint_cli import completion
 from savepoint_cli.inspect import (
     columns_option,
@@ -20,7 +21,7 @@ from savepoint_cli.modify import destination, write_savepoint
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import command
 from savepoint_cli.terminal.output import output_option
-from state_processor import files, local_session
+from state_processor import files
 
 if TYPE_CHECKING:
     from savepoint_cli.terminal.output import Output
@@ -110,6 +111,6 @@ def import_table(
     \b
     savepoint import totals.csv s3://jobs/bootstrapped --description totals.yaml
     """
-    described = files.DescribedImport.of(data, description, form)
-    writer = described.writer(local_session())
+    described = state_processor.DescribedImport.of(data, description, form)
+    writer = described.writer(state_processor.local_session())
     write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)

@@ -97,6 +97,7 @@ from state_processor.types.types import TypeInformation, Types
 if TYPE_CHECKING:
     from state_processor.audit.history import history
     from state_processor.bootstrapping.transformation import OperatorTransformation
+    from state_processor.files.described_import import DescribedImport
     from state_processor.files.schema_texts import schema_text
     from state_processor.functions.key_batch import KeyBatch
     from state_processor.functions.side_outputs import OutputTag
@@ -114,6 +115,7 @@ __all__ = [
     "ConditionError",
     "ConversionError",
     "DamagedError",
+    "DescribedImport",
     "DescriptionError",
     "DuplicateKeyError",
     "EmptySavepointError",
@@ -202,6 +204,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
+        "DescribedImport": ".files.described_import",
         "KeyBatch": ".functions.key_batch",
         "OperatorTransformation": ".bootstrapping.transformation",
         "OutputTag": ".functions.side_outputs",

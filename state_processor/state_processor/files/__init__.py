@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING
 from state_processor.types.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from state_processor.files.described_import import DescribedImport
     from state_processor.files.exported_table import export_table
     from state_processor.files.new_table_file import write_table_file
     from state_processor.files.table_files import TableFiles
     from state_processor.files.table_format import FileSplit, TableFormat
 
 __all__ = [
-    "DescribedImport",
     "FileSplit",
     "TableFiles",
     "TableFormat",
@@ -23,7 +21,6 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "DescribedImport": ".described_import",
         "FileSplit": ".table_format",
         "TableFiles": ".table_files",
         "TableFormat": ".table_format",
