@@ -40,6 +40,10 @@ import word_count
 from pyspark import cloudpickle
 from pyspark.sql import functions as F
 
+from savepoint_functions.aggregating.aggregates import Count
+from savepoint_functions.transformations.keyed_aggregation import KeyedAggregation
+from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
+from savepoint_functions.transformations.local_aggregation import TABLE_SIZE
 from state_processor import (
     OperatorTransformation,
     ReducingStateDescriptor,
@@ -47,17 +51,13 @@ from state_processor import (
     Types,
     local_session,
 )
-from state_processor.aggregating.aggregates import Count
-from state_processor.bootstrapping.keyed_aggregation import KeyedAggregation
-from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
-from state_processor.bootstrapping.local_aggregation import TABLE_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from state_processor.writing.write_context import StateTransformation
+    from savepoint_spark.writing.write_context import StateTransformation
 
 CORES = 2
 PARTITIONS = 8

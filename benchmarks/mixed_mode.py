@@ -30,6 +30,13 @@ from typing import TYPE_CHECKING, Any
 
 from measure import CORES, cpu_seconds, descendants
 
+from savepoint_functions.mixed_mode import (
+    Backlog,
+    BacklogProgress,
+    BatchProgress,
+    MixedModeJob,
+    OperatorSettings,
+)
 from state_processor import (
     KeyedProcessFunction,
     OperatorTransformation,
@@ -38,18 +45,11 @@ from state_processor import (
     ValueStateDescriptor,
     local_session,
 )
-from state_processor.mixed_mode import (
-    Backlog,
-    BacklogProgress,
-    BatchProgress,
-    MixedModeJob,
-    OperatorSettings,
-)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
+    from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
 
 SCHEMA = "account BIGINT, count BIGINT"
 COLUMNS = "account BIGINT, at BIGINT"

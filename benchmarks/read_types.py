@@ -33,6 +33,7 @@ from measure import sizes_parser
 from rocksdb_scan import handle_of, options
 from rocksdict import Rdict, WriteBatch
 
+from savepoint_database.types.types import TypeInformation
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.entries.entry_spans import EntrySpans
 from savepoint_formats.key_groups.ranges import KeyGroupRange
@@ -52,15 +53,14 @@ from state_processor import (
     kryo_class,
     local_session,
 )
-from state_processor.types.types import TypeInformation
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
     from pathlib import Path
 
+    from savepoint_database.types.descriptors import StateDescriptor
     from savepoint_formats.sources.entry_source import EntrySource
-    from state_processor.types.descriptors import StateDescriptor
 
 BATCH = 50_000
 """Entries that are put into RocksDB at once."""

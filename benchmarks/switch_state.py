@@ -22,10 +22,10 @@ import pyarrow as pa
 from checks import UID, make
 
 from savepoint_formats.hashing.key_hash import hashed_key_groups
+from savepoint_functions.mixed_mode.initial_state import KeyRowsReading
+from savepoint_functions.mixed_mode.state_columns import encoded_keys
+from savepoint_functions.mixed_mode.switch_state import SwitchFile, SwitchState, SwitchWriting
 from state_processor import Savepoint, Types
-from state_processor.mixed_mode.initial_state import KeyRowsReading
-from state_processor.mixed_mode.state_columns import encoded_keys
-from state_processor.mixed_mode.switch_state import SwitchFile, SwitchState, SwitchWriting
 
 LOOKED_UP = 1000
 

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
+from savepoint_functions.functions.backends import STATE_BACKENDS, state_backend
 from state_processor import Types, ValueStateDescriptor
-from state_processor.functions.backends import STATE_BACKENDS, state_backend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from state_processor.functions.backends import KeyedStateBackend
-    from state_processor.reading.states import ValueState
+    from savepoint_functions.functions.backends import KeyedStateBackend
+    from savepoint_spark.reading.states import ValueState
 
     Span = tuple[int, bytes, range]
 

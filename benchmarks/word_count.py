@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from measure import CORES, cpu_seconds, descendants, is_worker, peak_memory
 from pyspark.sql import functions as F
 
+from savepoint_functions.functions.process_functions import KeyedProcessFunction
 from state_processor import (
     OperatorTransformation,
     Savepoint,
@@ -30,7 +31,6 @@ from state_processor import (
     ValueStateDescriptor,
     local_session,
 )
-from state_processor.functions.process_functions import KeyedProcessFunction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

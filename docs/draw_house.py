@@ -18,7 +18,9 @@ ROOT = Path(__file__).parents[1]
 PICTURE = Path(__file__).with_name("house.svg")
 SOURCES = {
     "savepoint_formats": "formats",
-    "state_processor": "state_processor",
+    "savepoint_database": "state_processor",
+    "savepoint_spark": "state_processor",
+    "savepoint_functions": "state_processor",
     "savepoint_cli": "cli",
 }
 

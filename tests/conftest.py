@@ -45,7 +45,7 @@ _SMOKE = ROOT / "tests" / "spark" / "test_smoke.py"
 _COMPILING = ("unit/formats/program", "unit/formats/state_files", "unit/formats/pass_through")
 _COMPILING_NOTHING = (
     *("unit/formats/metadata", "unit/formats/new_snapshot", "unit/formats/snapshots"),
-    *("unit/formats/test_two_writers", "unit/state_processor/functions/backends"),
+    *("unit/formats/test_two_writers", "unit/savepoint_functions/functions/backends"),
     *("unit/formats/java", "unit/formats/kafka", "unit/formats/layout"),
     *(
         "unit/formats/values/kryo/test_kryo_vectors",

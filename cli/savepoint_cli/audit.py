@@ -22,17 +22,17 @@ from savepoint_cli.inspect import (
 from savepoint_cli.read import times_option
 from savepoint_cli.terminal.help import Command, command
 from savepoint_cli.terminal.output import output_option
+from savepoint_database.audit.page import page
+from savepoint_database.audit.statistics_views import largest_tables, statistics_tables
+from savepoint_database.snapshot import retained
+from savepoint_database.types.flink_units import milliseconds
 from savepoint_formats.new_snapshot.whole_file import whole_file
 from savepoint_formats.printable import printable
-from state_processor.audit.page import page
-from state_processor.audit.statistics_views import largest_tables, statistics_tables
-from state_processor.snapshot import retained
-from state_processor.types.flink_units import milliseconds
 
 if TYPE_CHECKING:
     from savepoint_cli.terminal.output import Output
+    from savepoint_database.types.timer_dates import Times
     from savepoint_formats.scan.read_options import UndescribedSubclasses
-    from state_processor.types.timer_dates import Times
 
 _NEGATIVE = re.compile(r"-\d.*")
 

@@ -16,15 +16,15 @@ from savepoint_cli.engine import opened_for, work_options
 from savepoint_cli.inspect import inspection, open_savepoint
 from savepoint_cli.terminal.help import command
 from savepoint_cli.terminal.output import OutputFormat
+from savepoint_database import checks
+from savepoint_database.types.spark_values import printable_rows
 from savepoint_formats.errors import DamagedError, UnknownUidWarning
-from state_processor import checks
-from state_processor.types.spark_values import printable_rows
 
 if TYPE_CHECKING:
     from savepoint_cli.terminal.output import Output
+    from savepoint_database.checks.savepoint_diff import Difference, SavepointDiff, TableChanges
+    from savepoint_database.checks.verification import Depth, Verification
     from savepoint_formats.checks.faults import Fault
-    from state_processor.checks.savepoint_diff import Difference, SavepointDiff, TableChanges
-    from state_processor.checks.verification import Depth, Verification
 
 DAMAGED = 1
 DIFFERENT = 3

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from savepoint_cli.terminal.output import Output
+    from savepoint_database.checks.compatibility import Compatibility, OperatorCompatibility
     from savepoint_formats.compatibility.rules import Finding
-    from state_processor.checks.compatibility import Compatibility, OperatorCompatibility
 
 NOT_RESTORABLE = 3
 _SHOWN_PLACES = 3

@@ -10,8 +10,8 @@ import click
 from savepoint_cli import completion
 from savepoint_cli.terminal.help import command
 from savepoint_cli.terminal.output import output_option
+from savepoint_database.types.flink_units import milliseconds
 from state_processor import Garbage
-from state_processor.types.flink_units import milliseconds
 
 if TYPE_CHECKING:
     from savepoint_cli.terminal.output import Output

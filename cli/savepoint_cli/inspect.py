@@ -19,9 +19,9 @@ from state_processor import Savepoint
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from savepoint_database.files.schema_texts import SchemaForm
+    from savepoint_database.snapshot.description import OperatorDescription
     from savepoint_formats.layout import KryoClass
-    from state_processor.files.schema_texts import SchemaForm
-    from state_processor.snapshot.description import OperatorDescription
 
 
 def utf8_text(data: bytes, file: str) -> str:
@@ -44,7 +44,7 @@ def _classes(
 ) -> tuple[KryoClass, ...]:
     if path is None:
         return ()
-    from state_processor.types.class_descriptions import described_classes  # noqa: PLC0415  # YAML is slow
+    from savepoint_database.types.class_descriptions import described_classes  # noqa: PLC0415  # YAML is slow
 
     with click.open_file(path, "rb") as file:
         return described_classes(utf8_text(file.read(), file.name), file.name)

@@ -14,19 +14,19 @@ from savepoint_cli import completion
 from savepoint_cli.inspect import inspection, open_savepoint
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import command
+from savepoint_database.types.class_library import ClassLibrary
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from savepoint_spark.savepoint.changes import FlinkRelease
+from savepoint_spark.session.session import task_count
 from state_processor import local_session
-from state_processor.savepoint.changes import FlinkRelease
-from state_processor.snapshot.session import task_count
-from state_processor.types.class_library import ClassLibrary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint_cli.terminal.output import Output
+    from savepoint_spark.savepoint.changes import SnapshotFormat
     from state_processor import SavepointWriter
-    from state_processor.savepoint.changes import SnapshotFormat
 
 
 def destination(command: Callable[..., None]) -> Callable[..., None]:
@@ -282,7 +282,7 @@ def classes(
     savepoint classes s3://jobs/flink-1.20 --jar app.jar
     savepoint classes s3://jobs/flink-1.20 --source src/main/java
     """
-    from state_processor.types.class_descriptions import class_descriptions_text  # noqa: PLC0415  # YAML is slow
+    from savepoint_database.types.class_descriptions import class_descriptions_text  # noqa: PLC0415  # YAML is slow
 
     savepoint, reason = open_savepoint(path, **uids), None
     if jars or sources:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from prompt_toolkit.document import Document
     from prompt_toolkit.key_binding import KeyPressEvent
 
+    from savepoint_database.snapshot.sql_tables import SqlTable, SqlTables
     from state_processor import Savepoint
-    from state_processor.snapshot.sql_tables import SqlTable, SqlTables
 
 _MODES = {
     "line": OutputFormat.VERTICAL,

@@ -24,19 +24,20 @@ from savepoint_cli.local import usage_errors
 from savepoint_cli.read import row_limit, times_option
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import command
+from savepoint_database import files
+from savepoint_database import sql as embedded_sql
+from savepoint_database.rows.rows import result_rows
+from savepoint_database.snapshot.sql_tables import SqlTables
+from savepoint_database.sql.sql_text import expect_spark_query
 from savepoint_formats.scan.read_options import ReadOptions
-from state_processor import Savepoint, files
-from state_processor import sql as embedded_sql
-from state_processor.reading.rows import result_rows
-from state_processor.snapshot.sql_tables import SqlTables
-from state_processor.sql.sql_text import expect_spark_query
+from state_processor import Savepoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from savepoint_cli.terminal.output import Output
-    from state_processor.savepoint.spark_database import SparkDatabase
-    from state_processor.sql import SqlDatabase, SqlResult
+    from savepoint_database.sql import SqlDatabase, SqlResult
+    from savepoint_spark.savepoint.spark_database import SparkDatabase
 
     Engine = SqlDatabase | SparkDatabase
 
@@ -195,7 +196,7 @@ def _engine(
 def _spark(
     opened: Savepoint, options: Mapping[str, Any], where: Mapping[str, Any]
 ) -> SparkDatabase:
-    from state_processor.savepoint.spark_database import SparkDatabase  # noqa: PLC0415  # Spark
+    from savepoint_spark.savepoint.spark_database import SparkDatabase  # noqa: PLC0415  # Spark
 
     spark = started_session(options)
     names = tuple(operator.uid for operator in opened.operators() if operator.uid)

@@ -18,14 +18,14 @@ from savepoint_cli.inspect import (
 )
 from savepoint_cli.local import merge_option, usage_errors
 from savepoint_cli.terminal.help import command
+from savepoint_database.rows.rows import first_rows
 from savepoint_formats.errors import MissingPackageError
-from state_processor.reading.rows import first_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint_cli.terminal.output import Output
-    from state_processor.types.timer_dates import Times
+    from savepoint_database.types.timer_dates import Times
 
 
 def row_limit(default: int) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -21,7 +21,7 @@ from savepoint_cli.modify import destination, write_savepoint
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import command
 from savepoint_cli.terminal.output import output_option
-from state_processor import files
+from savepoint_database import files
 
 if TYPE_CHECKING:
     from savepoint_cli.terminal.output import Output

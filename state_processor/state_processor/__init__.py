@@ -2,6 +2,18 @@
 
 from typing import TYPE_CHECKING
 
+from savepoint_database.checks.garbage import Garbage
+from savepoint_database.snapshot.operator import Operator
+from savepoint_database.snapshot.retained import RetainedSnapshot, snapshots
+from savepoint_database.types.descriptors import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    ValueStateDescriptor,
+)
+from savepoint_database.types.lazy_names import lazy_names
+from savepoint_database.types.types import TypeInformation, Types
 from savepoint_formats.errors import (
     AmbiguousOperatorError,
     ClassNotNamedError,
@@ -66,41 +78,29 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.values.kryo.descriptions import kryo_class
 from savepoint_formats.values.kryo.dialect import KryoClass, KryoField
-from state_processor.checks.garbage import Garbage
-from state_processor.functions.broadcast_functions import (
+from savepoint_functions.functions.broadcast_functions import (
     BroadcastProcessFunction,
     KeyedBroadcastProcessFunction,
 )
-from state_processor.functions.process_functions import (
+from savepoint_functions.functions.process_functions import (
     BroadcastStateBootstrapFunction,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     KeyedStateBootstrapFunction,
     StateBootstrapFunction,
 )
-from state_processor.reading.functions import KeyedStateReaderFunction, WindowReaderFunction
-from state_processor.savepoint.savepoint import Savepoint
-from state_processor.savepoint.writer import SavepointWriter
-from state_processor.snapshot.operator import Operator
-from state_processor.snapshot.retained import RetainedSnapshot, snapshots
-from state_processor.snapshot.session import local_session
-from state_processor.types.descriptors import (
-    AggregatingStateDescriptor,
-    ListStateDescriptor,
-    MapStateDescriptor,
-    ReducingStateDescriptor,
-    ValueStateDescriptor,
-)
-from state_processor.types.lazy_names import lazy_names
-from state_processor.types.types import TypeInformation, Types
+from savepoint_spark.reading.functions import KeyedStateReaderFunction, WindowReaderFunction
+from savepoint_spark.savepoint.savepoint import Savepoint
+from savepoint_spark.savepoint.writer import SavepointWriter
+from savepoint_spark.session.session import local_session
 
 if TYPE_CHECKING:
-    from state_processor.audit.history import history
-    from state_processor.bootstrapping.transformation import OperatorTransformation
-    from state_processor.files.described_import import DescribedImport
-    from state_processor.files.schema_texts import schema_text
-    from state_processor.functions.key_batch import KeyBatch
-    from state_processor.functions.side_outputs import OutputTag
+    from savepoint_database.audit.history import history
+    from savepoint_database.files.schema_texts import schema_text
+    from savepoint_functions.functions.key_batch import KeyBatch
+    from savepoint_functions.functions.side_outputs import OutputTag
+    from savepoint_functions.transformations.transformation import OperatorTransformation
+    from savepoint_spark.importing.described_import import DescribedImport
 
 __version__ = "0.2.0.dev0"
 
@@ -204,11 +204,11 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "DescribedImport": ".files.described_import",
-        "KeyBatch": ".functions.key_batch",
-        "OperatorTransformation": ".bootstrapping.transformation",
-        "OutputTag": ".functions.side_outputs",
-        "history": ".audit.history",
-        "schema_text": ".files.schema_texts",
+        "DescribedImport": "savepoint_spark.importing.described_import",
+        "KeyBatch": "savepoint_functions.functions.key_batch",
+        "OperatorTransformation": "savepoint_functions.transformations.transformation",
+        "OutputTag": "savepoint_functions.functions.side_outputs",
+        "history": "savepoint_database.audit.history",
+        "schema_text": "savepoint_database.files.schema_texts",
     },
 )

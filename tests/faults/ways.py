@@ -12,18 +12,18 @@ from pyspark.sql import functions as F
 
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.locations.file_io import METADATA_FILE
+from savepoint_functions.mixed_mode import Backlog
+from savepoint_functions.mixed_mode.backlog_result import BacklogFiles
 from state_processor import KeyedProcessFunction, OperatorTransformation, Savepoint, Types
 from state_processor import ValueStateDescriptor as Value
-from state_processor.mixed_mode import Backlog
-from state_processor.mixed_mode.backlog_result import BacklogFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
-    from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
-    from state_processor.savepoint.spark_savepoint import SparkSavepoint
+    from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
+    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
 
 KEYS = 3_000
 UID = "operator"

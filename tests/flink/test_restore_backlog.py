@@ -8,9 +8,9 @@ import pytest
 from support.flink_restore import RELEASES, FlinkRestore, KeyedState, Operator, TimerService
 from support.sample_rows import in_order
 
+from savepoint_functions.functions.process_functions import KeyedProcessFunction
+from savepoint_functions.mixed_mode import Backlog
 from state_processor import ListStateDescriptor, OperatorTransformation, Types, ValueStateDescriptor
-from state_processor.functions.process_functions import KeyedProcessFunction
-from state_processor.mixed_mode import Backlog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

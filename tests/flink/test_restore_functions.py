@@ -23,6 +23,8 @@ from support.flink_restore import (
 )
 from support.sample_rows import Rows, Sample, in_order
 
+from savepoint_functions.functions.process_functions import KeyedStateBootstrapFunction
+from savepoint_spark.reading.functions import TimeWindow
 from state_processor import (
     ListStateDescriptor,
     MapStateDescriptor,
@@ -32,14 +34,12 @@ from state_processor import (
     Types,
     ValueStateDescriptor,
 )
-from state_processor.functions.process_functions import KeyedStateBootstrapFunction
-from state_processor.reading.functions import TimeWindow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from savepoint_functions.functions.key_batch import KeyBatchFunction
     from state_processor import KeyBatch
-    from state_processor.functions.key_batch import KeyBatchFunction
 
 NOON = 1_709_294_400_000
 WORDS = 41

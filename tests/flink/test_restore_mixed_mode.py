@@ -16,6 +16,7 @@ from support.flink_restore import (
 from support.sample_rows import Rows, in_order
 from support.streamed_rows import StreamedRows
 
+from savepoint_functions.mixed_mode import MixedModeJob, OperatorSettings
 from state_processor import (
     KeyedProcessFunction,
     ListStateDescriptor,
@@ -25,7 +26,6 @@ from state_processor import (
     Types,
     ValueStateDescriptor,
 )
-from state_processor.mixed_mode import MixedModeJob, OperatorSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,6 +17,7 @@ from support.flink_restore import (
 )
 from support.sample_rows import Rows, in_order, rows_of
 
+from savepoint_spark.reading.functions import TimeWindow
 from state_processor import (
     KeyedStateBootstrapFunction,
     OperatorTransformation,
@@ -24,7 +25,6 @@ from state_processor import (
     Savepoint,
     Types,
 )
-from state_processor.reading.functions import TimeWindow
 
 if TYPE_CHECKING:
     from pathlib import Path

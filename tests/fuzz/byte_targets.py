@@ -27,7 +27,7 @@ from savepoint_formats.snapshots.logical_type import logical_type
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kryo.graph import read_kryo
 from savepoint_formats.values.state_entries import EntryReader
-from state_processor.files.import_description import ImportDescription
+from savepoint_spark.importing.import_description import ImportDescription
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

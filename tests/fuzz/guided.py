@@ -30,7 +30,7 @@ def main() -> None:
     """Tries a target until libFuzzer ends, or an input breaks a promise, which it keeps."""
     name, *arguments = sys.argv[1:]
     with atheris.instrument_imports(
-        include=["savepoint_formats", "state_processor"], exclude=_KERNELS
+        include=["savepoint_formats", "savepoint_database", "savepoint_spark"], exclude=_KERNELS
     ):
         from fuzz.samples import Inputs  # noqa: PLC0415
         from fuzz.targets import TARGETS  # noqa: PLC0415

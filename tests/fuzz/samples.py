@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from savepoint_database.snapshot.operator import Operator
+from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.metadata import InlineStream
 from savepoint_formats.metadata.references import stream_references, with_streams
@@ -20,8 +22,6 @@ from savepoint_formats.sources.state_rows import _entry_value
 from savepoint_formats.sources.subtask_sources import keyed_handles, stored_source
 from savepoint_formats.state_files.state import StateKind, key_layout
 from state_processor import Savepoint
-from state_processor.snapshot.operator import Operator
-from state_processor.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

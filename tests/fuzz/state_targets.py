@@ -12,6 +12,9 @@ from fuzz.promises import BrokenPromiseError
 from fuzz.samples import InMemory, Inputs, rows
 from fuzz.structure import canonical_places, heap_places, metadata_places
 from fuzz.target import MEMORY_OF_ROCKSDB, Seed, Target
+from savepoint_database.checks.verification import Verification
+from savepoint_database.snapshot.operator import Operator
+from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.ranges import prefix_size
@@ -28,9 +31,6 @@ from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
 from savepoint_formats.state_files.rocksdb.checksum_kernel import NO_CHECKSUM, masked_crc32c
 from savepoint_formats.state_files.rocksdb.manifest import live_tables
 from savepoint_formats.tables.catalog import base_handles
-from state_processor.checks.verification import Verification
-from state_processor.snapshot.operator import Operator
-from state_processor.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from savepoint_database.snapshot.description import SavepointDescription
     from savepoint_formats.layout import Layout
     from savepoint_formats.state_files.state import State
-    from state_processor.savepoint.writer import SavepointWriter
-    from state_processor.snapshot.description import SavepointDescription
+    from savepoint_spark.savepoint.writer import SavepointWriter
 
 # What loses nothing: times with all their digits, and bytes where an object can't be decoded.
 _EXACT: dict[str, Any] = {"nanoseconds": "struct", "undescribed_subclasses": "bytes"}

@@ -9,8 +9,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
-from state_processor import AggregatingStateDescriptor, ReducingStateDescriptor, Types
-from state_processor.aggregating.aggregates import (
+from savepoint_functions.aggregating.aggregates import (
     Aggregate,
     Aggregating,
     Avg,
@@ -21,6 +20,7 @@ from state_processor.aggregating.aggregates import (
     Sum,
     TopN,
 )
+from state_processor import AggregatingStateDescriptor, ReducingStateDescriptor, Types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,7 +14,7 @@ from state_processor import (
 )
 
 if TYPE_CHECKING:
-    from state_processor.functions.backends import KeyedStateBackend
+    from savepoint_functions.functions.backends import KeyedStateBackend
 
 TOTAL = ValueStateDescriptor("total", Types.LONG())
 NAMES = ListStateDescriptor("names", Types.STRING())

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
+from savepoint_functions.mixed_mode import Backlog
 from state_processor import (
     KeyedProcessFunction,
     KeyedStateReaderFunction,
@@ -25,7 +26,6 @@ from state_processor import (
     Types,
     ValueStateDescriptor,
 )
-from state_processor.mixed_mode import Backlog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -20,11 +20,11 @@ from state_processor import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from state_processor.bootstrapping.broadcast_transformation import (
+    from savepoint_functions.transformations.broadcast_transformation import (
         BroadcastRows,
         BroadcastTransformation,
     )
-    from state_processor.bootstrapping.transformation import OneInputStateTransformation
+    from savepoint_functions.transformations.transformation import OneInputStateTransformation
 
 CONVERTED = "account_id INT, amount DOUBLE"
 RATES = MapStateDescriptor("rates", Types.INT(), Types.DOUBLE())

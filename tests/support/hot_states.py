@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from state_processor.bootstrapping.keyed_transformation import KeyedStateTransformation
+    from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
 
 UID = "hot"
 HOT_KEY = 7

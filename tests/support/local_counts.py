@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from savepoint_functions.transformations.local_state_transformation import LocalStateTransformation
+from savepoint_spark.writing.keyed_rows import Key
 from state_processor import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -13,15 +15,13 @@ from state_processor import (
     Types,
     ValueStateDescriptor,
 )
-from state_processor.bootstrapping.local_state_transformation import LocalStateTransformation
-from state_processor.writing.keyed_rows import Key
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from state_processor.savepoint.spark_savepoint import SparkSavepoint
+    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
 
 SUBTASKS, KEY_GROUPS, WORDS = 3, 12, 40
 MEAN = Types.TUPLE([Types.LONG(), Types.LONG()])

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from state_processor.reading.functions import ReaderFunction, RuntimeContext, WindowReaderFunction
-from state_processor.reading.keyed_reader import KeyedReaderJob
-from state_processor.reading.per_key import PerKeyJob, ReaderPlan
-from state_processor.reading.window_reader import WindowReaderJob
-from state_processor.types.descriptors import (
+from savepoint_database.types.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
+from savepoint_spark.reading.functions import ReaderFunction, RuntimeContext, WindowReaderFunction
+from savepoint_spark.reading.keyed_reader import KeyedReaderJob
+from savepoint_spark.reading.per_key import PerKeyJob, ReaderPlan
+from savepoint_spark.reading.window_reader import WindowReaderJob
 
 if TYPE_CHECKING:
     from support.sample_rows import Sample

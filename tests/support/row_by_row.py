@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from state_processor.functions.backends import state_backend
-from state_processor.functions.keyed_runtime_context import KeyedRuntimeContext
-from state_processor.functions.process_functions import KeyedContext, RecordAttributes
+from savepoint_functions.functions.backends import state_backend
+from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
+from savepoint_functions.functions.process_functions import KeyedContext, RecordAttributes
 
 if TYPE_CHECKING:
+    from savepoint_database.types.types import TypeInformation
     from state_processor import KeyedProcessFunction
-    from state_processor.types.types import TypeInformation
 
 EVENT, PROCESSING = "EVENT_TIME", "PROCESSING_TIME"
 MIN_WATERMARK = -(2**63)

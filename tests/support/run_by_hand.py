@@ -17,21 +17,21 @@ from savepoint_formats.pass_through.stored_states import StoredStates
 from savepoint_formats.snapshots import SerializerEntry
 from savepoint_formats.state_files.canonical_file import CanonicalFile
 from savepoint_formats.state_files.header import KeyedBackendHeader
+from savepoint_functions.functions.function_task import FunctionTask, registered
+from savepoint_functions.functions.initial_state import InitialState
+from savepoint_functions.functions.key_spans import RowTypes
+from savepoint_functions.functions.run_table import state_ids
+from savepoint_functions.functions.sorted_inputs import KEY, ORDER, KeyEncoding, order_of
+from savepoint_functions.functions.state_runs import FunctionState, StateRuns
+from savepoint_spark.writing.keyed_rows import Key
 from state_processor import Operator, Types
-from state_processor.functions.function_task import FunctionTask, registered
-from state_processor.functions.initial_state import InitialState
-from state_processor.functions.key_spans import RowTypes
-from state_processor.functions.run_table import state_ids
-from state_processor.functions.sorted_inputs import KEY, ORDER, KeyEncoding, order_of
-from state_processor.functions.state_runs import FunctionState, StateRuns
-from state_processor.writing.keyed_rows import Key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from state_processor.functions.execution_options import ExecutionOptions
-    from state_processor.functions.process_functions import KeyedFunction
+    from savepoint_functions.functions.execution_options import ExecutionOptions
+    from savepoint_functions.functions.process_functions import KeyedFunction
 
 MAX_PARALLELISM = 8
 SUBTASKS = 2

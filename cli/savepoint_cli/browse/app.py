@@ -22,12 +22,12 @@ from savepoint_cli.browse.places import OperatorPlace, PlacesTree, TablePlace
 from savepoint_cli.browse.records_table import RecordsTable
 from savepoint_cli.terminal.cells import shortened
 from savepoint_cli.terminal.progress import compiling
+from savepoint_database.audit.key_texts import key_texts
+from savepoint_database.rows.row_pages import PAGE_ROWS, RowPages
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.printable import printable
 from savepoint_formats.program.kernel.machine_code import watch_compilation
 from savepoint_formats.tables.tables import KEY
-from state_processor.audit.key_texts import key_texts
-from state_processor.reading.row_pages import PAGE_ROWS, RowPages
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.worker import Worker
 
+    from savepoint_database.audit.statistics import SavepointStatistics
+    from savepoint_database.rows.row_pages import Page
+    from savepoint_database.snapshot.description import SavepointDescription
     from state_processor import Savepoint
-    from state_processor.audit.statistics import SavepointStatistics
-    from state_processor.reading.row_pages import Page
-    from state_processor.snapshot.description import SavepointDescription
 
     T = TypeVar("T")
 

@@ -12,9 +12,9 @@ from textual.widgets import Footer, RichLog, Static
 
 from savepoint_cli.browse.lines import Line, bounded, row_lines
 from savepoint_cli.terminal.cells import is_of_records, person_field
+from savepoint_database.types.spark_values import to_printable
+from savepoint_database.types.timer_dates import for_people
 from savepoint_formats.printable import printable
-from state_processor.types.spark_values import to_printable
-from state_processor.types.timer_dates import for_people
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from textual.app import ComposeResult
 
-    from state_processor.audit.key_state import KeyRows, KeyState
+    from savepoint_database.audit.key_state import KeyRows, KeyState
 
 _MOST_ROWS = 100
 

@@ -13,9 +13,9 @@ from textual.widgets import Footer, Static, TabbedContent, TabPane
 
 from savepoint_cli.browse.records_table import RecordsTable
 from savepoint_cli.terminal.cells import shortened
+from savepoint_database.audit.statistics import KeyStatistics
+from savepoint_database.audit.statistics_views import statistics_tables
 from savepoint_formats.printable import printable
-from state_processor.audit.statistics import KeyStatistics
-from state_processor.audit.statistics_views import statistics_tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from textual.app import ComposeResult
 
-    from state_processor.audit.statistics import SavepointStatistics
+    from savepoint_database.audit.statistics import SavepointStatistics
 
 
 class Heavy(Screen[None]):

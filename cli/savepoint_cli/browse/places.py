@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from textual.widgets.tree import TreeNode
 
-    from state_processor.snapshot.description import (
+    from savepoint_database.snapshot.description import (
         OperatorDescription,
         SavepointDescription,
         TableDescription,

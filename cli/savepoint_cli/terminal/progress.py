@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from savepoint_formats.program.kernel.machine_code import Compilation
-    from state_processor.snapshot.session import TaskCount
+    from savepoint_spark.session.session import TaskCount
 
 _POLL_SECONDS = 0.25
 _PATIENCE_SECONDS = 2.0

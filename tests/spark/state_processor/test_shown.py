@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from support.sample_rows import Sample
 
+from savepoint_functions.aggregating.aggregates import Count
 from state_processor import (
     ListStateDescriptor,
     OperatorTransformation,
@@ -13,7 +14,6 @@ from state_processor import (
     Types,
     ValueStateDescriptor,
 )
-from state_processor.aggregating.aggregates import Count
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import state_processor
+from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
 from state_processor import Savepoint
-from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

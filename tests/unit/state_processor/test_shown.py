@@ -11,6 +11,7 @@ import pytest
 from support.sample_rows import SAMPLES, Sample, copy_of, file_of
 
 import state_processor
+from savepoint_database.types.state_ttl import StateTtlConfig
 from savepoint_formats.printable import call_text, html_table
 from savepoint_formats.scan.read_options import ReadOptions
 from state_processor import (
@@ -25,7 +26,6 @@ from state_processor import (
     kryo_class,
     snapshots,
 )
-from state_processor.types.state_ttl import StateTtlConfig
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from support.sample_rows import Sample
 
 from savepoint_cli.main import main
 from savepoint_cli.terminal import progress
-from state_processor.snapshot.session import TaskCount, task_count
+from savepoint_spark.session.session import TaskCount, task_count
 
 if TYPE_CHECKING:
     from pathlib import Path

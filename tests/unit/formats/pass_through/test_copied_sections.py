@@ -27,17 +27,17 @@ from savepoint_formats.pass_through.stored_states import StoredStates
 from savepoint_formats.snapshots import SerializerEntry
 from savepoint_formats.state_files.canonical_file import CanonicalFile
 from savepoint_formats.state_files.header import KeyedBackendHeader
+from savepoint_spark.writing.stored_types import StoredTypes
 from state_processor import Savepoint
-from state_processor.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from support.s3_server import S3Server
 
+    from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
-    from state_processor.snapshot.operator import Operator
 
 SAMPLES = [
     Sample("states-1.20.5-hashmap-canonical"),

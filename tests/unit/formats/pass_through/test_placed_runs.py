@@ -19,7 +19,7 @@ from savepoint_formats.pass_through.placed_runs import PlacedRuns
 from savepoint_formats.snapshots import SerializerEntry
 from savepoint_formats.state_files.canonical_file import CanonicalFile
 from savepoint_formats.state_files.header import KeyedBackendHeader
-from state_processor.writing.stored_types import StoredTypes
+from savepoint_spark.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

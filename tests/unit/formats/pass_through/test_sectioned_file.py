@@ -13,7 +13,7 @@ from savepoint_formats.new_snapshot.directory import NewSnapshot
 from savepoint_formats.pass_through.sectioned_file import SectionedFile, whole_sections
 from savepoint_formats.snapshots import SerializerEntry
 from savepoint_formats.state_files.header import KeyedBackendHeader
-from state_processor.writing.stored_types import StoredTypes
+from savepoint_spark.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

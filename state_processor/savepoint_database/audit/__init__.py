@@ -1,0 +1,13 @@
+"""What those ask who look after a job: what its state weighs, what a key has, what is retained."""
+
+from typing import TYPE_CHECKING
+
+from savepoint_database.types.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from savepoint_database.audit.key_state import KeyState
+    from savepoint_database.audit.weighing import statistics_of
+
+__all__ = ["KeyState", "statistics_of"]
+
+__getattr__ = lazy_names(__name__, {"KeyState": ".key_state", "statistics_of": ".weighing"})

@@ -1,0 +1,184 @@
+"""What a key had over the checkpoints and savepoints that are retained."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+import pyarrow as pa
+
+from savepoint_database.audit.key_state import html_rows, key_rows
+from savepoint_database.snapshot.retained import RetainedSnapshot, snapshots
+from savepoint_database.snapshot.snapshot import Snapshot
+from savepoint_formats.errors import (
+    OperatorNotFoundError,
+    SavepointError,
+    StateNotFoundError,
+    StateTypeError,
+    UnknownUidWarning,
+)
+from savepoint_formats.printable import html_printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from savepoint_database.audit.key_state import KeyRows
+    from savepoint_database.snapshot.key_types import GivenType
+    from savepoint_database.types.timer_dates import Times
+    from savepoint_formats.layout import KryoClass
+    from savepoint_formats.locations.location import PathText
+    from savepoint_formats.scan.read_options import UndescribedSubclasses
+
+
+class OpenArguments(TypedDict, total=False):
+    """How snapshots are opened, as ``Savepoint.open`` has it."""
+
+    uids: Iterable[str]
+    kryo_classes: Iterable[KryoClass]
+    allow_paths: Iterable[PathText]
+    strict_paths: bool
+    key_types: Mapping[str, GivenType] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyMoment:
+    """What a key had in one snapshot.
+
+    Attributes:
+        snapshot: The snapshot.
+        key_rows: Its rows in the table; None if it has none.
+        is_changed: Whether the rows differ from those of the snapshot before.
+        problem: Why they could not be read.
+    """
+
+    snapshot: RetainedSnapshot
+    key_rows: KeyRows | None
+    is_changed: bool
+    problem: str
+
+    @property
+    def rows(self) -> pa.Table | None:
+        """Its rows as a table; None if it has none."""
+        return None if self.key_rows is None else self.key_rows.rows
+
+    def printable(self, times: Times = "dates") -> list[dict[str, Any]]:
+        """The rows as plain values; see ``KeyRows.printable``."""
+        return [] if self.key_rows is None else self.key_rows.printable(times)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyHistory:
+    """What a key had in a table, snapshot by snapshot, the oldest first."""
+
+    directory: str
+    table: str
+    moments: tuple[KeyMoment, ...]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the rows that the key had in each snapshot."""
+        parts = (
+            html_rows(
+                f"{moment.snapshot.path}, {moment.snapshot.time or 'no time'}"
+                f"{': ' + moment.problem if moment.problem else ''}",
+                moment.printable(),
+            )
+            for moment in self.moments
+        )
+        return f"<p>{html_printable(self.table)}</p>{''.join(parts)}"
+
+    @property
+    def is_found(self) -> bool:
+        """Whether any snapshot has the key."""
+        return any(moment.rows is not None for moment in self.moments)
+
+    def to_arrow(self) -> pa.Table:
+        """All rows, with the columns ``snapshot``, ``checkpoint_id`` and ``time`` in front.
+
+        Raises:
+            StateTypeError: A column has another type in a later snapshot, and none holds both.
+        """
+        parts = [_placed(moment) for moment in self.moments if moment.rows is not None]
+        if not parts:
+            return _PLACE.empty_table()
+        try:
+            return pa.concat_tables(parts, promote_options="permissive")
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise StateTypeError(f"{self.table} has other types over time: {error}") from error
+
+
+_PLACE = pa.schema({"snapshot": pa.string(), "checkpoint_id": pa.int64(), "time": pa.string()})
+
+
+def _placed(moment: KeyMoment) -> pa.Table:
+    assert moment.rows is not None  # who asks has looked
+    rows, retained = moment.rows, moment.snapshot
+    values = (retained.path, retained.id, retained.time)
+    for place, field in enumerate(_PLACE):
+        column = pa.repeat(pa.scalar(values[place], field.type), len(rows))
+        rows = rows.add_column(place, field.name, column)
+    return rows
+
+
+def history(
+    directory: PathText,
+    table: str,
+    key: Any,
+    *,
+    undescribed_subclasses: UndescribedSubclasses = "refuse",
+    **options: Unpack[OpenArguments],
+) -> KeyHistory:
+    """What a key had in a table, over all complete snapshots below a directory.
+
+    Of each snapshot only the key group of the key is read.
+
+    Args:
+        directory: Where the snapshots are.
+        table: ``<operator>.<table>``.
+        key: As for ``Savepoint.key``.
+        undescribed_subclasses: As for ``Savepoint.key``.
+        options: As for ``Savepoint.open``; uids that a snapshot does not have are no matter.
+
+    Returns:
+        The rows of each snapshot, the oldest first.
+
+    Raises:
+        SavepointNotFoundError: There is no such directory.
+        OperatorNotFoundError: No snapshot has the operator; the message is that of the last.
+        StateNotFoundError: No snapshot has the table; the message is that of the last.
+
+    Example:
+        >>> history("s3://jobs/checkpoints", "summarize.keyed_state", 42).to_arrow().to_pandas()
+    """
+    paths = {"allow_paths": options.get("allow_paths", ())}
+    is_strict = options.get("strict_paths", False)
+    moments: list[KeyMoment] = []
+    missing: OperatorNotFoundError | StateNotFoundError | None = None
+    is_missing = True
+    for retained in reversed(snapshots(directory, **paths, strict_paths=is_strict)):
+        if not retained.is_complete:
+            continue
+        in_table, problem = None, ""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UnknownUidWarning)
+                opened = Snapshot.open(retained.path, **options)
+            in_table = key_rows(opened, table, key, undescribed_subclasses)
+            is_missing = False
+        except (OperatorNotFoundError, StateNotFoundError) as error:
+            missing = error
+        except SavepointError as error:
+            is_missing, problem = False, str(error)
+        before = moments[-1].rows if moments else None
+        is_changed = not _equal(before, None if in_table is None else in_table.rows)
+        moments.append(KeyMoment(retained, in_table, is_changed, problem))
+    if missing is not None and is_missing:
+        raise missing
+    return KeyHistory(os.fspath(directory), table, tuple(moments))
+
+
+def _equal(rows: pa.Table | None, other: pa.Table | None) -> bool:
+    if rows is None or other is None:
+        return rows is other
+    return bool(rows.schema == other.schema) and rows.to_pylist() == other.to_pylist()

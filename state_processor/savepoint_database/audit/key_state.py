@@ -1,0 +1,212 @@
+"""All that one key has: its states, windows and timers, across operators.
+
+Only the key group of the key is read. For numbers and texts it follows from the key. For other
+types a layout may be that of several classes, with hash codes that differ: the likely key group is
+read first, and if the key is in it, it is in no other. Else all are read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+
+from savepoint_database.audit.key_texts import key_texts
+from savepoint_database.types.spark_values import printable_rows
+from savepoint_database.types.timer_dates import dated_columns, for_people
+from savepoint_formats.errors import KeyTypeError, StateTypeError, UnstableHashError
+from savepoint_formats.hashing.java_hash import java_hash
+from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
+from savepoint_formats.printable import html_printable, html_table
+from savepoint_formats.scan.filter import keys_of
+from savepoint_formats.scan.read_options import ReadOptions, UndescribedSubclasses
+from savepoint_formats.state_files.state import key_layout
+from savepoint_formats.tables.tables import KEY, KEY_GROUP
+from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
+from savepoint_formats.values.plain_values import plain_values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_database.types.timer_dates import Times
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.tables.tables import Table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyRows:
+    """The rows that a key has in a table.
+
+    Attributes:
+        operator: Whose table it is.
+        table: Its name.
+        key_group: The key group of the key.
+        rows: The rows, with all columns of the table.
+        dated: The columns whose milliseconds are times.
+    """
+
+    operator: str
+    table: str
+    key_group: int
+    rows: pa.Table
+    dated: tuple[str, ...]
+
+    def printable(self, times: Times = "dates") -> list[dict[str, Any]]:
+        """The rows as plain values: times and dates are text, maps are lists of pairs.
+
+        Args:
+            times: ``numbers`` if times of timers and windows are to be milliseconds.
+        """
+        batches = self.rows.to_batches()
+        if times == "dates":
+            batches = [for_people(batch, self.dated) for batch in batches]
+        return [row for batch in batches for row in printable_rows(batch)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyState:
+    """All that a key has.
+
+    Attributes:
+        path: The savepoint.
+        key: The key, as text.
+        tables: The tables that have it.
+        other_operators: The operators whose keys are of another type, so that none can be it.
+    """
+
+    path: str
+    key: str
+    tables: tuple[KeyRows, ...]
+    other_operators: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        snapshot: Snapshot,
+        key: Any,
+        operator: str | None = None,
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
+    ) -> Self:
+        """All that a key has; ``Savepoint.key`` says all of it."""
+        operators = snapshot.operators() if operator is None else (snapshot.operator(operator),)
+        rows: list[KeyRows] = []
+        others: dict[str, KeyTypeError] = {}
+        text = ""
+        for candidate in operators:
+            tables = [table for table in candidate.tables if _has_keys(table)]
+            if not tables:
+                continue
+            try:
+                wanted = keys_of((key,), visible_key_type(arrow_type(_layout(tables))))
+            except KeyTypeError as error:
+                others[candidate.name] = error
+                continue
+            (text,) = key_texts(wanted)
+            rows += _rows_of(candidate, tables, wanted, key, undescribed_subclasses)
+        if others and not text:
+            raise next(iter(others.values()))
+        return cls(snapshot.path, text or str(key), tuple(rows), tuple(others))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the rows of each table."""
+        parts = [
+            html_rows(f"{rows.operator}.{rows.table}, key group {rows.key_group}", rows.printable())
+            for rows in self.tables
+        ]
+        title = f"{self.path}: key {self.key}{'' if parts else ', which no operator has'}"
+        return f"<p>{html_printable(title)}</p>{''.join(parts)}"
+
+    @property
+    def is_found(self) -> bool:
+        """Whether any table has the key."""
+        return bool(self.tables)
+
+    def table(self, name: str) -> pa.Table:
+        """The rows of a table by its full name, ``<operator>.<table>``.
+
+        Raises:
+            KeyError: It does not have the key.
+        """
+        by_name = {f"{table.operator}.{table.table}": table.rows for table in self.tables}
+        return by_name[name]
+
+
+def html_rows(title: str, rows: list[dict[str, Any]]) -> str:
+    """A few rows as a notebook shows them; a single one is shown column by column."""
+    match rows:
+        case []:
+            return f"<p>{html_printable(title)}: none</p>"
+        case [row]:
+            return html_table(title, ("column", "value"), ((name, str(row[name])) for name in row))
+        case _:
+            return html_table(title, list(rows[0]), (list(row.values()) for row in rows))
+
+
+def key_rows(
+    snapshot: Snapshot, table: str, key: Any, undescribed_subclasses: UndescribedSubclasses
+) -> KeyRows | None:
+    """The rows that a key has in one table; None if it has none.
+
+    Raises:
+        SavepointError: There is no such table, its keys are of another type, or it can't be read.
+    """
+    operator, shown = snapshot.table(table)
+    if not _has_keys(shown):
+        raise StateTypeError(f"table {table} is not keyed: no key has rows in it")
+    wanted = keys_of((key,), visible_key_type(arrow_type(_layout([shown]))))
+    rows = _rows_of(operator, [shown], wanted, key, undescribed_subclasses)
+    return rows[0] if rows else None
+
+
+def _has_keys(table: Table) -> bool:
+    columns = {column.name for column in table.columns}
+    return table.states[0].kind.is_keyed and KEY in columns
+
+
+def _layout(tables: list[Table]) -> Layout:
+    return key_layout(tables[0].states[0])
+
+
+def _rows_of(
+    operator: Operator,
+    tables: list[Table],
+    wanted: pa.Array,
+    key: Any,
+    undescribed_subclasses: UndescribedSubclasses,
+) -> list[KeyRows]:
+    """What a key has of an operator's tables."""
+
+    def rows(groups: KeyGroupRange | None) -> Iterator[KeyRows]:
+        options = ReadOptions(
+            keys=(key,),
+            key_groups=groups,
+            with_key_group=True,
+            undescribed_subclasses=undescribed_subclasses,
+        )
+        for table in tables:
+            scan = operator.scan(table, options)
+            batches = [batch for batch in scan.batches() if batch.num_rows]
+            if batches:
+                joined = pa.Table.from_batches(batches)
+                group = joined.column(KEY_GROUP)[0].as_py()
+                rows = joined.drop_columns([KEY_GROUP])
+                dated = dated_columns(table, "dates")
+                yield KeyRows(operator.name, table.name, group, rows, dated)
+
+    likely = _likely_key_group(_layout(tables), wanted, operator.record.max_parallelism)
+    of_group = [] if likely is None else list(rows(likely))
+    return of_group or list(rows(None))
+
+
+def _likely_key_group(
+    layout: Layout, wanted: pa.Array, max_parallelism: int
+) -> KeyGroupRange | None:
+    """The key group of the key, if its class is the one that such a layout mostly is of."""
+    try:
+        group = key_group(java_hash(layout, plain_values(wanted)[0]), max_parallelism)
+    except UnstableHashError:
+        return None
+    return KeyGroupRange(group, group)

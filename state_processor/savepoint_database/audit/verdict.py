@@ -1,0 +1,65 @@
+"""What of the answer of ``stats`` one should know first, in a line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats.quantities import ByteCount, Share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from savepoint_database.audit.statistics import (
+        KeyStatistics,
+        SkewStatistics,
+        StateStatistics,
+        TimerStatistics,
+    )
+
+_LARGE_KEY = 0.1
+_UNEVEN = 1.5
+_LONGEST_KEY = 40
+
+
+def verdict(
+    states: Sequence[StateStatistics],
+    timers: Sequence[TimerStatistics],
+    skew: Sequence[SkewStatistics],
+    largest_keys: Sequence[KeyStatistics],
+    problems: Sequence[str],
+) -> str:
+    """The largest state, and what else stands out: keys, subtasks, timers, expired values.
+
+    Arguments are parts of a report, the largest first.
+    """
+    total = sum(state.size for state in states)
+    parts = []
+    if total:
+        name = f"{states[0].operator}.{states[0].state}"
+        share = Share(states[0].size / total).text
+        parts.append(f"{name} has {share} of {ByteCount(total).text}")
+    parts += _of_keys(largest_keys)
+    parts += _of_subtasks(skew)
+    overdue = sum(service.overdue or 0 for service in timers)
+    if overdue:
+        parts.append(f"{overdue:,} timers of processing time are overdue")
+    expired = sum(state.expired or 0 for state in states)
+    if expired:
+        parts.append(f"{expired:,} values have expired")
+    if problems:
+        parts.append(f"not all could be counted: {problems[0]}")
+    return "; ".join(parts) or "there is no state"
+
+
+def _of_keys(largest_keys: Sequence[KeyStatistics]) -> Iterator[str]:
+    for key in largest_keys[:1]:
+        if key.share >= _LARGE_KEY:
+            text = key.key if len(key.key) <= _LONGEST_KEY else f"{key.key[:_LONGEST_KEY]}…"
+            yield f"key {text} has {Share(key.share).text} of operator {key.operator}"
+
+
+def _of_subtasks(skew: Sequence[SkewStatistics]) -> Iterator[str]:
+    for over in skew:
+        times = over.size_max_over_mean or 0
+        if over.over == "subtasks" and times >= _UNEVEN:
+            yield f"the fullest subtask of {over.operator} has {times:.1f} times the mean"

@@ -1,0 +1,21 @@
+"""Whether a snapshot is whole, which Flink restores it, and in what two differ; without Spark."""
+
+from typing import TYPE_CHECKING
+
+from savepoint_database.types.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from savepoint_database.checks.compatibility import Compatibility
+    from savepoint_database.checks.savepoint_diff import SavepointDiff
+    from savepoint_database.checks.verification import Verification
+
+__all__ = ["Compatibility", "SavepointDiff", "Verification"]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Compatibility": ".compatibility",
+        "SavepointDiff": ".savepoint_diff",
+        "Verification": ".verification",
+    },
+)

@@ -1,0 +1,210 @@
+"""Whether a release of Flink restores a snapshot: per operator and state, by the rules.
+
+``_metadata`` and the headers of files are read. From Flink 1 to 2, values of POJOs are looked at, too,
+for subclasses that no header describes, up to a number of bytes. What no rule speaks against is restorable, as
+far as anybody knows: neither the code of the job nor the connectors of the target are looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from savepoint_formats.compatibility.collected import operator_facts
+from savepoint_formats.compatibility.facts import SnapshotFacts
+from savepoint_formats.compatibility.operator_rules import BACKENDS, OPERATOR_RULES
+from savepoint_formats.compatibility.releases import (
+    Crossing,
+    from_1_to_2,
+    release,
+    release_text,
+    target_release,
+)
+from savepoint_formats.compatibility.rules import Finding, all_findings
+from savepoint_formats.compatibility.serializer_rules import SERIALIZER_RULES
+from savepoint_formats.compatibility.state_rules import SNAPSHOT_RULES, STATE_RULES
+from savepoint_formats.compatibility.subclasses import Glance
+from savepoint_formats.compatibility.verdicts import Verdict, worst
+from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
+from savepoint_formats.printable import html_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_formats.compatibility.facts import StateFacts
+
+_UNREAD = Finding(
+    Verdict.UNKNOWN,
+    "unread",
+    "",
+    "a file of the operator can't be read, so that states may be missing here",
+    "savepoint verify PATH --quick says what is wrong with the savepoint",
+    "",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StateCompatibility:
+    """What becomes of a state.
+
+    Attributes:
+        operator: The operator, by its uid, or its hash where that is not known.
+        state: The state.
+        kind: What it is to the job.
+        verdict: What becomes of it; what is said of its operator and of the snapshot not counted.
+        findings: What rules say of it.
+    """
+
+    operator: str
+    state: str
+    kind: str
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+
+    @classmethod
+    def of(cls, operator: str, state: StateFacts, crossing: Crossing) -> StateCompatibility:
+        """What the rules say of a state and of its serializers."""
+        collected = list(all_findings(STATE_RULES, state, crossing))
+        for use in state.serializers:
+            collected += all_findings(SERIALIZER_RULES, use, crossing)
+        findings = tuple(dict.fromkeys(collected))
+        return cls(operator, state.name, state.kind, _worst(findings), findings)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCompatibility:
+    """What becomes of an operator.
+
+    Attributes:
+        operator: Its uid, or its hash where that is not known.
+        hash: The hash of its uid.
+        verdict: What becomes of it, its states counted.
+        findings: What rules say of it as a whole.
+        states: What becomes of its states.
+    """
+
+    operator: str
+    hash: str
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    states: tuple[StateCompatibility, ...]
+
+    @classmethod
+    def of(
+        cls, operator: Operator, crossing: Crossing, glance: Glance | None
+    ) -> OperatorCompatibility:
+        """What the rules say of an operator and of its states."""
+        known = operator.record, operator.uid, operator.catalog, operator.kryo
+        facts, problems = operator_facts(operator.directory, *known, glance)
+        unread = (replace(_UNREAD, where=problem) for problem in problems)
+        findings = (*all_findings(OPERATOR_RULES, facts, crossing), *unread)
+        states = tuple(
+            StateCompatibility.of(operator.name, state, crossing) for state in facts.states
+        )
+        verdict = worst((_worst(findings), *(state.verdict for state in states)))
+        return cls(operator.name, operator.id, verdict, findings, states)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Compatibility:
+    """What becomes of a snapshot when a release of Flink restores it.
+
+    Attributes:
+        path: The snapshot.
+        written_by: The releases that may have written it, as ``1.16 to 1.20``.
+        target: The release that is to restore it.
+        backend: The state backend of the job that is to; empty if nobody has said.
+        verdict: What becomes of it: the worst of all that is found.
+        is_restorable: Whether nothing is known that is in the way.
+        findings: What rules say of it as a whole.
+        operators: What becomes of its operators.
+    """
+
+    path: str
+    written_by: str
+    target: str
+    backend: str
+    verdict: Verdict
+    is_restorable: bool
+    findings: tuple[Finding, ...]
+    operators: tuple[OperatorCompatibility, ...]
+
+    def __repr__(self) -> str:
+        return f"Compatibility({self.path!r}, {self.target}, {self.verdict})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict of each state, and the reasons."""
+        rows = (
+            (state.operator, state.state, state.verdict, ", ".join(_rules(state.findings)))
+            for state in self.states()
+        )
+        table = html_table(repr(self), ("operator", "state", "verdict", "rules"), rows)
+        everything = (
+            *self.findings,
+            *(finding for operator in self.operators for finding in operator.findings),
+            *(finding for state in self.states() for finding in state.findings),
+        )
+        said = dict.fromkeys(
+            (item.verdict, item.rule, item.reason, item.advice) for item in everything
+        )
+        worst_first = sorted(said, key=lambda row: list(Verdict).index(row[0]))
+        return table + html_table(
+            "Why, and what to do:", ("verdict", "rule", "why", "do"), worst_first
+        )
+
+    def states(self) -> tuple[StateCompatibility, ...]:
+        """What becomes of the states of all operators."""
+        return tuple(state for operator in self.operators for state in operator.states)
+
+    @classmethod
+    def of(
+        cls, snapshot: Snapshot, target: str, *, written_by: str = "", backend: str = ""
+    ) -> Compatibility:
+        """What the rules say of a snapshot; see ``Savepoint.compatibility``."""
+        crossing = _crossing(snapshot, target, written_by, backend)
+        findings = all_findings(SNAPSHOT_RULES, SnapshotFacts(snapshot.metadata), crossing)
+        glance = Glance() if from_1_to_2(crossing) else None
+        operators = tuple(
+            OperatorCompatibility.of(operator, crossing, glance)
+            for operator in snapshot.operators()
+        )
+        verdict = worst((_worst(findings), *(operator.verdict for operator in operators)))
+        return cls(
+            snapshot.path,
+            str(crossing.written),
+            release_text(crossing.target),
+            backend,
+            verdict,
+            verdict is Verdict.RESTORABLE,
+            findings,
+            operators,
+        )
+
+
+def _rules(findings: Iterable[Finding]) -> Iterable[str]:
+    """The names of the rules that findings are of, each once."""
+    return dict.fromkeys(finding.rule for finding in findings)
+
+
+def _worst(findings: Iterable[Finding]) -> Verdict:
+    return worst(finding.verdict for finding in findings)
+
+
+def _crossing(snapshot: Snapshot, target: str, written_by: str, backend: str) -> Crossing:
+    """Raises ``ValueError`` for releases that there are not, and backends that Flink has not."""
+    if backend and backend not in BACKENDS:
+        raise ValueError(f"backend is {backend!r}, expected one of {', '.join(BACKENDS)}")
+    written = FlinkVersionRange.of(snapshot.metadata)
+    if written_by:
+        writer = release(written_by)
+        if not written.oldest <= writer <= written.newest:
+            raise ValueError(
+                f"Flink {written_by} has not written {snapshot.path}, but Flink {written}"
+            )
+        written = FlinkVersionRange(writer, writer)
+    version = snapshot.metadata.version
+    names = (operator.name for operator in snapshot.metadata.operators)
+    is_nameless = version >= MetadataVersion.OPERATOR_NAMES and not any(names)
+    return Crossing(written, version, target_release(target), backend, is_nameless)

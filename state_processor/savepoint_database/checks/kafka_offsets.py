@@ -1,0 +1,159 @@
+"""A savepoint whose Kafka sources go on elsewhere."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from savepoint_database.checks.kafka_state import READER_STATE, STARTS, consumed, splits_of
+from savepoint_formats.errors import RefusedError, StateNotFoundError
+from savepoint_formats.kafka.consumer_state import LEGACY_STATE, stored_number
+from savepoint_formats.kafka.source_state import NO_STOPPING_OFFSET, KafkaSplit
+from savepoint_formats.metadata import InlineStream
+from savepoint_formats.state_files.header import OperatorBackendHeader
+from savepoint_formats.state_files.operator_state import read_elements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_formats.metadata import SubtaskState
+
+    _Offsets = Mapping[tuple[str, int], tuple[int, int | None]]
+
+_SIZE_SIZE = 4
+_NUMBER = struct.Struct(">q")
+
+_OFFSETS = {name: offset for offset, name in STARTS.items()}
+
+
+def with_offsets(
+    snapshot: Snapshot, rows: Iterable[Mapping[str, Any]], operator: str | None = None
+) -> tuple[Operator, ...]:
+    """The operators of a savepoint whose Kafka sources go on elsewhere.
+
+    An element has as many bytes as before, so that nothing else of a file changes; the files of
+    these sources, which are small, lie in ``_metadata`` then.
+
+    Args:
+        snapshot: The savepoint.
+        rows: Of each partition ``topic``, ``partition``, and ``offset``: that of the next record,
+            or ``earliest``, ``latest`` or ``committed``; and ``stopping_offset``, if it has one.
+        operator: The uid or hash of the source; by default all that have the partition.
+
+    Raises:
+        OperatorNotFoundError: There is no such operator.
+        StateNotFoundError: It is no Kafka source.
+        RefusedError: No source has a partition, or its state is compressed; or a
+            ``FlinkKafkaConsumer``, which never stops, is told where to.
+        ValueError: A row lacks something, or has something that is no offset.
+    """
+    wanted = dict(map(_wanted, rows))
+    chosen = snapshot.operators() if operator is None else (snapshot.operator(operator),)
+    sources = {source.name: source for source in map(_Source.of, chosen) if source.splits}
+    if not sources:
+        where = snapshot.path if operator is None else f"operator {operator}"
+        raise StateNotFoundError(f"{where} has no Kafka source that has partitions")
+    known = {
+        (split.topic, split.partition) for source in sources.values() for _, split in source.splits
+    }
+    if missing := sorted(f"{topic} {partition}" for topic, partition in set(wanted) - known):
+        raise RefusedError(
+            f"{snapshot.path} has no source that reads {', '.join(missing)}: a reader gets only"
+            " what the coordinator has assigned to it"
+        )
+    return tuple(
+        sources[existing.name].moved(wanted) if existing.name in sources else existing
+        for existing in snapshot.operators()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """An operator that may be a Kafka source.
+
+    Attributes:
+        operator: The operator.
+        state: The state that has its splits.
+        splits: These, by subtask, in the order of its elements.
+    """
+
+    operator: Operator
+    state: str
+    splits: list[tuple[int, KafkaSplit]]
+
+    @classmethod
+    def of(cls, operator: Operator) -> Self:
+        if splits := consumed(operator):
+            return cls(operator, LEGACY_STATE, splits)
+        return cls(operator, READER_STATE, splits_of(operator) or [])
+
+    @property
+    def name(self) -> str:
+        return self.operator.name
+
+    def moved(self, wanted: _Offsets) -> Operator:
+        """The operator, whose splits go on elsewhere."""
+        record = self.operator.record
+        subtasks = tuple(self._subtask(subtask, wanted) for subtask in record.subtasks)
+        return replace(self.operator, record=replace(record, subtasks=subtasks))
+
+    def _subtask(self, subtask: SubtaskState, wanted: _Offsets) -> SubtaskState:
+        handle, operator = subtask.managed_operator_state, self.operator
+        if handle is None or self.state not in {
+            state.name for state in handle.states if state.offsets
+        }:
+            return subtask
+        if OperatorBackendHeader.of_handle(operator.directory, handle).is_compressed:
+            raise RefusedError(
+                f"the state of {operator.name} is compressed, so that offsets in it can't be set:"
+                " take a savepoint with execution.checkpointing.snapshot-compression off"
+            )
+        file = operator.directory.file(handle.stream)
+        data = bytearray(file.read())
+        splits = iter([split for index, split in self.splits if index == subtask.index])
+        pieces = read_elements(file, handle, self.state, is_compressed=False, size=len(data))
+        for piece in pieces:
+            places = zip(piece.starts + piece.base, piece.ends + piece.base, strict=True)
+            for start, end in places:
+                self._write(data, start, end, _moved(next(splits), wanted))
+        stream = InlineStream(f"{operator.id}-{subtask.index}", bytes(data))
+        moved = replace(handle, stream=stream, directories=None)
+        return replace(subtask, managed_operator_state=moved)
+
+    def _write(self, data: bytearray, start: int, end: int, split: KafkaSplit) -> None:
+        if self.state == READER_STATE:
+            # The size of the bytes is in front of them.
+            data[start + _SIZE_SIZE : end] = split.to_bytes()
+            return
+        if split.stopping_offset != NO_STOPPING_OFFSET:
+            raise RefusedError(
+                f"{self.name} is a FlinkKafkaConsumer, which has no stopping offsets:"
+                f" {split.topic} {split.partition} can't have one"
+            )
+        # The number is the last of the element.
+        data[end - _NUMBER.size : end] = _NUMBER.pack(stored_number(split.offset))
+
+
+def _wanted(row: Mapping[str, Any]) -> tuple[tuple[str, int], tuple[int, int | None]]:
+    missing = [name for name in ("topic", "partition", "offset") if row.get(name) in (None, "")]
+    if missing:
+        raise ValueError(f"{dict(row)} lacks {', '.join(missing)}")
+    offset = row["offset"]
+    if isinstance(offset, str) and offset in _OFFSETS:
+        offset = _OFFSETS[offset]
+    elif int(offset) < 0:
+        raise ValueError(f"offset {offset} of {row['topic']}, expected 0 or more, or a word")
+    stopping = row.get("stopping_offset")
+    end = None if stopping in (None, "") else int(str(stopping))
+    return (str(row["topic"]), int(row["partition"])), (int(offset), end)
+
+
+def _moved(split: KafkaSplit, wanted: _Offsets) -> KafkaSplit:
+    if (split.topic, split.partition) not in wanted:
+        return split
+    offset, end = wanted[split.topic, split.partition]
+    moved = replace(split, offset=offset)
+    return moved if end is None else replace(moved, stopping_offset=end)

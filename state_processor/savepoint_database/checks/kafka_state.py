@@ -1,0 +1,280 @@
+"""The state of Kafka sources and sinks as tables: topics, partitions, offsets, transactions.
+
+To Flink it is bytes of the connector. An operator is taken for one of Kafka's if all elements of
+the state that such an operator has can be read as Kafka's connector wrote them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from savepoint_database.types.record_table import record_table
+from savepoint_formats.errors import FormatError
+from savepoint_formats.kafka.consumer_state import LEGACY_STATE, next_offset
+from savepoint_formats.kafka.sink_state import KafkaWriter, pending_transactions
+from savepoint_formats.kafka.source_state import (
+    COMMITTED,
+    EARLIEST,
+    LATEST,
+    NO_STOPPING_OFFSET,
+    KafkaEnumerator,
+    KafkaSplit,
+)
+from savepoint_formats.scan.read_options import ReadOptions
+from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.values.kryo.dialect import KryoClass, KryoField
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot.snapshot import Snapshot
+
+READER_STATE = "SourceReaderState"
+WRITER_STATE = "writer_raw_states"
+COMMITTER_STATE = "streaming_committer_raw_states"
+
+STARTS = {EARLIEST: "earliest", LATEST: "latest", COMMITTED: "committed"}
+"""Offset of a split that is none -> how it is told."""
+
+
+# Of a consumer that Flink has no more, and whose fields no savepoint knows.
+_TOPIC_PARTITION = KryoClass(
+    "org.apache.flink.streaming.connectors.kafka.internals.KafkaTopicPartition",
+    (
+        KryoField("cachedHash", "int"),
+        KryoField("partition", "int"),
+        KryoField("topic", "java.lang.String"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaOffset:
+    """Where a source goes on in a partition.
+
+    Attributes:
+        operator: The source, by its uid or hash.
+        subtask: The subtask that has the partition.
+        source: ``KafkaSource``, or ``FlinkKafkaConsumer`` for the one of before Flink 1.14.
+        topic: The topic.
+        partition: The partition.
+        offset: Of the next record; None where ``start`` says it.
+        start: ``earliest``, ``latest`` or ``committed``, of partitions of which nothing was read.
+        stopping_offset: Of the first record that is not read; None for none.
+    """
+
+    operator: str
+    subtask: int
+    source: str
+    topic: str
+    partition: int
+    offset: int | None
+    start: str
+    stopping_offset: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPartition:
+    """A partition that a source's coordinator knows.
+
+    Attributes:
+        operator: The source, by its uid or hash.
+        topic: The topic.
+        partition: The partition.
+        status: ``assigned`` to a reader, or ``unassigned`` yet.
+    """
+
+    operator: str
+    topic: str
+    partition: int
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaTransaction:
+    """What a sink has of transactions.
+
+    Attributes:
+        operator: The writer or committer, by its uid or hash.
+        subtask: The subtask.
+        kind: ``prefix``: of the ids that a writer may use; ``precommitted``: flushed for a
+            checkpoint; ``pending``: to be committed once the job is restored.
+        transactional_id: The id, or the prefix.
+        checkpoint_id: The checkpoint that it is of, if that is stored.
+        producer_id: That of a pending transaction.
+        epoch: That of a pending transaction.
+    """
+
+    operator: str
+    subtask: int
+    kind: str
+    transactional_id: str
+    checkpoint_id: int | None = None
+    producer_id: int | None = None
+    epoch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaState:
+    """What a savepoint has of Kafka.
+
+    Attributes:
+        path: The savepoint.
+        offsets: Where sources go on.
+        partitions: What their coordinators know.
+        transactions: What sinks have begun.
+    """
+
+    path: str
+    offsets: tuple[KafkaOffset, ...]
+    partitions: tuple[KnownPartition, ...]
+    transactions: tuple[KafkaTransaction, ...]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> KafkaState:
+        """Reads the state of all operators that are Kafka's.
+
+        Raises:
+            SavepointError: A file of such an operator is gone or damaged.
+        """
+        offsets: list[KafkaOffset] = []
+        partitions: list[KnownPartition] = []
+        transactions: list[KafkaTransaction] = []
+        for operator in snapshot.operators():
+            offsets += _offsets(operator)
+            partitions += _partitions(operator)
+            transactions += _transactions(operator)
+        return cls(snapshot.path, tuple(offsets), tuple(partitions), tuple(transactions))
+
+    def to_arrow(self) -> dict[str, pa.Table]:
+        """The tables ``offsets``, ``partitions`` and ``transactions``."""
+        records: dict[str, tuple[type, Sequence[Any]]] = {
+            "offsets": (KafkaOffset, self.offsets),
+            "partitions": (KnownPartition, self.partitions),
+            "transactions": (KafkaTransaction, self.transactions),
+        }
+        return {name: record_table(kind, rows) for name, (kind, rows) in records.items()}
+
+
+def _offsets(operator: Operator) -> Iterator[KafkaOffset]:
+    readers = {"KafkaSource": splits_of(operator) or (), "FlinkKafkaConsumer": consumed(operator)}
+    for source, splits in readers.items():
+        for subtask, split in splits:
+            yield KafkaOffset(
+                operator.name,
+                subtask,
+                source,
+                split.topic,
+                split.partition,
+                None if split.offset in STARTS else split.offset,
+                STARTS.get(split.offset, ""),
+                None if split.stopping_offset == NO_STOPPING_OFFSET else split.stopping_offset,
+            )
+
+
+def splits_of(operator: Operator) -> list[tuple[int, KafkaSplit]] | None:
+    """The splits of a source's readers, by subtask; None if it is no Kafka source."""
+    elements = _elements(operator, READER_STATE)
+    try:
+        return [(subtask, KafkaSplit.of(element, READER_STATE)) for subtask, element in elements]
+    except FormatError:
+        return None
+
+
+def consumed(operator: Operator) -> list[tuple[int, KafkaSplit]]:
+    """The same of a ``FlinkKafkaConsumer``, in the order of its elements; nothing of others.
+
+    Raises:
+        FormatError: It has something else than partitions and offsets.
+    """
+    if operator.kryo is None or not _has_state(operator, LEGACY_STATE):
+        return []
+    known = replace(operator.kryo, classes=(*operator.kryo.classes, _TOPIC_PARTITION))
+    offsets = []
+    for subtask, element in _values(replace(operator, kryo=known), LEGACY_STATE):
+        place, number = element["f0"], element["f1"]
+        if not isinstance(place, dict) or "topic" not in place:
+            reason = "an offset of a class that is not known"
+            raise FormatError(reason, LEGACY_STATE, -1).within(f"operator {operator.name}")
+        split = KafkaSplit(place["topic"], place["partition"], next_offset(number))
+        offsets.append((subtask, split))
+    return offsets
+
+
+def _partitions(operator: Operator) -> Iterator[KnownPartition]:
+    state = operator.record.coordinator_state
+    if state is None or splits_of(operator) is None:
+        return
+    try:
+        enumerator = KafkaEnumerator.of(state.data, state.name)
+    except FormatError:
+        return
+    for partition in enumerator.partitions:
+        yield KnownPartition(
+            operator.name, partition.topic, partition.partition, partition.status.name.lower()
+        )
+
+
+def _transactions(operator: Operator) -> Iterator[KafkaTransaction]:
+    try:
+        transactions = [*_of_writers(operator), *_of_committers(operator)]
+    except FormatError:
+        return  # another connector's
+    yield from transactions
+
+
+def _of_writers(operator: Operator) -> Iterator[KafkaTransaction]:
+    for subtask, element in _elements(operator, WRITER_STATE):
+        writer = KafkaWriter.of(element, WRITER_STATE)
+        yield KafkaTransaction(operator.name, subtask, "prefix", writer.prefix)
+        for transaction in writer.transactions:
+            yield KafkaTransaction(
+                operator.name,
+                subtask,
+                "precommitted",
+                transaction.transactional_id,
+                transaction.checkpoint_id,
+            )
+
+
+def _of_committers(operator: Operator) -> Iterator[KafkaTransaction]:
+    for subtask, element in _elements(operator, COMMITTER_STATE):
+        for pending in pending_transactions(element, COMMITTER_STATE):
+            committable = pending.committable
+            yield KafkaTransaction(
+                operator.name,
+                subtask,
+                "pending",
+                committable.transactional_id,
+                pending.checkpoint_id,
+                committable.producer_id,
+                committable.epoch,
+            )
+
+
+def _has_state(operator: Operator, name: str) -> bool:
+    kinds = (StateKind.OPERATOR_LIST, StateKind.UNION_LIST)
+    return any(state.name == name and state.kind in kinds for state in operator.catalog.states)
+
+
+def _elements(operator: Operator, state: str) -> Iterator[tuple[int, bytes]]:
+    for subtask, value in _values(operator, state):
+        if not isinstance(value, bytes):
+            raise FormatError("elements that are no bytes", state, -1)
+        yield subtask, value
+
+
+def _values(operator: Operator, state: str) -> Iterator[tuple[int, Any]]:
+    """The elements of a list state, by subtask; there are about as many as partitions."""
+    if not _has_state(operator, state):
+        return
+    table = next(table for table in operator.tables if table.states[0].name == state)
+    scan = operator.scan(table, ReadOptions(with_subtask=True))
+    for batch in scan.batches():
+        yield from zip(
+            batch.column("subtask").to_pylist(), batch.column("value").to_pylist(), strict=True
+        )

@@ -1,0 +1,340 @@
+"""In what two savepoints differ: operators, states, types and settings, and the rows of their tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from savepoint_database.checks.table_diff import (
+    BUCKET_SIZE,
+    ChangeCounts,
+    Side,
+    TableDiff,
+    compared_columns,
+    has_same_keys,
+)
+from savepoint_database.snapshot.description import StateDescription
+from savepoint_formats.errors import TableNotFoundError
+from savepoint_formats.printable import html_table
+from savepoint_formats.scan.read_options import ReadOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_formats.tables.tables import Table
+
+
+class DifferenceKind(StrEnum):
+    """What differs.
+
+    | value    | meaning                                                                    |
+    |----------|----------------------------------------------------------------------------|
+    | operator | an operator with state is in one savepoint only                            |
+    | state    | a state is in one savepoint only                                           |
+    | type     | a state is of another kind, or its keys, namespaces or values of another   |
+    |          | type                                                                       |
+    | setting  | the same state is kept in another way: this makes no savepoint different   |
+    """
+
+    OPERATOR = "operator"
+    STATE = "state"
+    TYPE = "type"
+    SETTING = "setting"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something other than rows that differs.
+
+    Attributes:
+        kind: What it is.
+        name: The operator, or ``<operator>.<state>``; empty for the savepoint as a whole.
+        what: What of it differs.
+        before: What the first savepoint has; empty if it has none.
+        after: What the second one has.
+    """
+
+    kind: DifferenceKind
+    name: str
+    what: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableChanges:
+    """How many rows of a table differ.
+
+    Attributes:
+        table: Its full name.
+        inserted: Rows that only the second savepoint has.
+        deleted: Rows that only the first one has.
+        updated: Rows of the same key with other values.
+        unchanged: Rows that are the same.
+        not_compared: Columns that are left out, as only one savepoint has them, or has them of
+            this type.
+    """
+
+    table: str
+    inserted: int
+    deleted: int
+    updated: int
+    unchanged: int
+    not_compared: tuple[str, ...] = ()
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether all rows are the same."""
+        return not (self.inserted or self.deleted or self.updated)
+
+
+@dataclass(frozen=True)
+class SavepointDiff:
+    """In what a savepoint differs from another one. Rows are read when they are asked for.
+
+    Attributes:
+        before: The first savepoint.
+        after: The second one.
+        table_name: The only table that is compared; None for all.
+        with_times: Whether the times of last access of state with TTL count.
+        bucket_size: Bytes of state that are compared at once.
+
+    Raises:
+        OperatorNotFoundError, StateNotFoundError: The first savepoint has no such table.
+    """
+
+    before: Snapshot
+    after: Snapshot
+    table_name: str | None = None
+    with_times: bool = False
+    bucket_size: int = BUCKET_SIZE
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether the state is the same. Settings do not count. Reads all tables, once."""
+        structure = all(
+            difference.kind is DifferenceKind.SETTING for difference in self.differences
+        )
+        return structure and all(table.is_equal for table in self.tables)
+
+    @cached_property
+    def differences(self) -> tuple[Difference, ...]:
+        """What differs besides rows."""
+        return (*self._settings(), *self._structure())
+
+    @cached_property
+    def tables(self) -> tuple[TableChanges, ...]:
+        """How many rows of each table differ. Reads all tables, once.
+
+        Raises:
+            SavepointError: A file is gone or damaged.
+        """
+        return tuple(self._counted(name) for name in self._pairs)
+
+    @property
+    def table_names(self) -> tuple[str, ...]:
+        """The full names of the tables whose rows can be compared."""
+        return tuple(self._pairs)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what differs, and how many rows of each table. Reads all tables."""
+        answer = "equal" if self.is_equal else "different"
+        title = f"{self.before.path} and {self.after.path}: {answer}"
+        parts = [_html_records(title, TableChanges, self.tables)]
+        if self.differences:
+            parts.append(_html_records("Besides rows:", Difference, self.differences))
+        return "".join(parts)
+
+    def changes(self, table: str | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows that differ, some at a time.
+
+        Args:
+            table: The full name of the table; not needed if but one is compared.
+
+        Returns:
+            Batches of ``change_type`` (``insert``, ``delete``, ``update_preimage`` and
+            ``update_postimage``, which follow each other) and the columns of the table.
+
+        Raises:
+            TableNotFoundError: No such table is in both savepoints.
+            SavepointError: A file is gone or damaged.
+
+        Example:
+            >>> for batch in savepoint.diff(other).changes("summarize.keyed_state"):
+            ...     print(batch.to_pylist())
+        """
+        return self._pair(table)[0].changes()
+
+    def to_arrow(self, table: str | None = None) -> pa.Table:
+        """All rows that differ as one table, in memory; as ``changes``."""
+        return pa.Table.from_batches(self.changes(table), self._pair(table)[0].schema)
+
+    def samples(self, table: str | None = None, rows: int = 10) -> pa.Table:
+        """The first rows that differ; as ``changes``."""
+        batches, left = [], rows
+        for batch in self.changes(table) if rows else ():
+            batches.append(batch.slice(0, left))
+            left -= len(batches[-1])
+            if not left:
+                break
+        return pa.Table.from_batches(batches, self._pair(table)[0].schema)
+
+    def _pair(self, table: str | None) -> tuple[TableDiff, tuple[str, ...]]:
+        if table is None and len(self._pairs) == 1:
+            return next(iter(self._pairs.values()))
+        if table in self._pairs:
+            return self._pairs[table]
+        known = ", ".join(self._pairs) or "none"
+        raise TableNotFoundError(f"no table {table!r} can be compared; these can: {known}")
+
+    def _counted(self, name: str) -> TableChanges:
+        pair, left_out = self._pairs[name]
+        counts = self._counts(pair)
+        return TableChanges(
+            name, counts.inserted, counts.deleted, counts.updated, counts.unchanged, left_out
+        )
+
+    def _counts(self, pair: TableDiff) -> ChangeCounts:
+        counts = ChangeCounts()
+        for _ in pair.changes(counts):
+            pass
+        return counts
+
+    @cached_property
+    def _pairs(self) -> dict[str, tuple[TableDiff, tuple[str, ...]]]:
+        """The tables that can be compared, and the columns of each that cannot."""
+        pairs = {}
+        wanted = None if self.table_name is None else self.before.table(self.table_name)
+        for operator, other in self._operators():
+            if wanted is not None and operator is not wanted[0]:
+                continue
+            others = {table.name: table for table in other.tables}
+            for table in operator.tables:
+                is_wanted = wanted is None or table.name == wanted[1].name
+                if is_wanted and table.name in others:
+                    sides = self._side(operator, table), self._side(other, others[table.name])
+                    if (pair := self._paired(*sides)) is not None:
+                        pairs[pair[0].name] = pair
+        return pairs
+
+    def _side(self, operator: Operator, table: Table) -> Side:
+        options = ReadOptions(with_times=self.with_times, undescribed_subclasses="bytes")
+        return Side(operator, table, options)
+
+    def _paired(self, before: Side, after: Side) -> tuple[TableDiff, tuple[str, ...]] | None:
+        keys, values = compared_columns(before, after)
+        if not has_same_keys(before, after, keys):
+            return None
+        names = dict.fromkeys((*before.schema.names, *after.schema.names))
+        left_out = tuple(name for name in names if name not in (*keys, *values))
+        return TableDiff(before, after, keys, values, self.bucket_size), left_out
+
+    def _operators(self) -> Iterator[tuple[Operator, Operator]]:
+        """The operators that both savepoints have."""
+        others = {operator.id: operator for operator in self.after.operators()}
+        for operator in self.before.operators():
+            if operator.id in others:
+                yield operator, others[operator.id]
+
+    def _settings(self) -> Iterator[Difference]:
+        descriptions = self.before.describe(), self.after.describe()
+        for what in ("kind", "keyed_formats", "flink"):
+            before, after = (_text(getattr(description, what)) for description in descriptions)
+            if before != after:
+                yield Difference(DifferenceKind.SETTING, "", what.replace("_", " "), before, after)
+        for operator, other in self._operators():
+            for what in ("parallelism", "max_parallelism"):
+                before, after = (_text(getattr(side.record, what)) for side in (operator, other))
+                if before != after:
+                    yield Difference(
+                        DifferenceKind.SETTING, operator.name, what.replace("_", " "), before, after
+                    )
+
+    def _structure(self) -> Iterator[Difference]:
+        wanted = None if self.table_name is None else self.before.table(self.table_name)
+        if wanted is None:
+            yield from self._lone_operators()
+        for operator, other in self._operators():
+            if wanted is None:
+                yield from _state_differences(operator, other, None)
+            elif operator is wanted[0]:
+                names = frozenset(state.name for state in wanted[1].states)
+                yield from _state_differences(operator, other, names)
+
+    def _lone_operators(self) -> Iterator[Difference]:
+        first = {operator.id: operator for operator in self.before.operators()}
+        second = {operator.id: operator for operator in self.after.operators()}
+        for operator in (*self.before.operators(), *self.after.operators()):
+            if operator.id in first and operator.id in second:
+                continue
+            count = len(operator.catalog.states) + len(operator.catalog.problems)
+            kind = DifferenceKind.OPERATOR if count else DifferenceKind.SETTING
+            there = f"{count} states"
+            before, after = (there, "") if operator.id in first else ("", there)
+            yield Difference(kind, operator.name, "operator", before, after)
+
+
+def _state_differences(
+    operator: Operator, other: Operator, names: frozenset[str] | None
+) -> Iterator[Difference]:
+    before, after = (_described(side, operator.name, names) for side in (operator, other))
+    for key in dict.fromkeys((*before, *after)):
+        first, second = before.get(key), after.get(key)
+        full = f"{operator.name}.{key[0]}"
+        if first is None or second is None:
+            there = first or second
+            assert there is not None
+            text = f"{there.kind} of {there.value}"
+            sides = (text, "") if second is None else ("", text)
+            yield Difference(DifferenceKind.STATE, full, "state", *sides)
+            continue
+        for field in fields(StateDescription):
+            pair = _text(getattr(first, field.name)), _text(getattr(second, field.name))
+            if pair[0] != pair[1]:
+                kind = DifferenceKind.TYPE if field.name in _TYPES else DifferenceKind.SETTING
+                yield Difference(kind, full, field.name.replace("_", " "), *pair)
+
+
+_TYPES = ("kind", "key", "namespace", "value")
+
+
+def _described(
+    operator: Operator, name: str, names: frozenset[str] | None
+) -> dict[tuple[str, bool], StateDescription]:
+    """The states of an operator; keyed and operator states may have the same names."""
+    return {
+        (state.name, state.kind.is_keyed): StateDescription.of(name, state)
+        for state in operator.catalog.states
+        if names is None or state.name in names
+    }
+
+
+def _html_records(title: str, kind: type, records: Sequence[object]) -> str:
+    """A table of records of a kind."""
+    names = [field.name for field in fields(kind)]
+    rows = ([_cell(getattr(record, name)) for name in names] for record in records)
+    return html_table(title, [name.replace("_", " ") for name in names], rows)
+
+
+def _cell(value: object) -> object:
+    """A value of a record, as a table takes it."""
+    return _text(value) if isinstance(value, tuple) else value
+
+
+def _text(value: object) -> str:
+    """A setting as text."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case tuple():
+            return ", ".join(map(str, value))
+        case _:
+            return str(value)

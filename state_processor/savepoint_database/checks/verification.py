@@ -1,0 +1,169 @@
+"""Whether a snapshot is whole: every file, header, offset, key and value of it.
+
+| what is looked at                                                         | quick | deep |
+|---------------------------------------------------------------------------|-------|------|
+| files are there, have their size, and begin as files of their kind do     | yes   | yes  |
+| headers can be read; offsets lie inside of their files, in their order    | yes   | yes  |
+| sections hold whole entries of their own key group, up to their end marks |       | yes  |
+| checksums of the blocks of RocksDB's tables and of its manifest           |       | yes  |
+| the tables of RocksDB are those that its manifest lists                   |       | yes  |
+| keys are there once, in the key group that their hash code says           |       | yes  |
+| keys and values can be decoded, to their last byte                        |       | yes  |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Literal
+
+from savepoint_database.checks.contents import OperatorContents, Part, looked_at
+from savepoint_formats.checks.faults import Check, Fault
+from savepoint_formats.checks.file_faults import checked_files
+from savepoint_formats.checks.header_faults import header_faults
+from savepoint_formats.errors import SavepointError
+from savepoint_formats.printable import html_printable, html_table
+from savepoint_formats.scan.subtasks import check_subtasks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_formats.checks.entry_faults import CheckedEntries
+
+    Look = Callable[[Iterable[Part]], Iterable[CheckedEntries]]
+
+Depth = Literal["quick", "deep"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What was found.
+
+    Attributes:
+        path: The savepoint.
+        depth: ``quick`` or ``deep``.
+        result: ``whole`` or ``damaged``.
+        is_whole: Whether nothing is damaged; what could not be checked is no damage.
+        operators: How many operators there are.
+        files: How many files were looked at.
+        file_size: Their bytes; of a piece of a file its own.
+        entries: How many entries and elements were decoded.
+        faults: What is wrong, or could not be checked.
+    """
+
+    path: str
+    depth: str
+    result: str
+    is_whole: bool
+    operators: int
+    files: int
+    file_size: int
+    entries: int
+    faults: tuple[Fault, ...]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the answer, and what is wrong."""
+        names = ("severity", "check", "operator", "state", "file", "problem", "cost")
+        rows = ([getattr(fault, name) for name in names] for fault in self.faults)
+        title = (
+            f"{self.path}: {self.result} ({self.depth}: {self.operators:,} operators,"
+            f" {self.files:,} files, {self.entries:,} entries)"
+        )
+        return html_table(title, names, rows) if self.faults else f"<p>{html_printable(title)}</p>"
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, depth: Depth = "deep", look: Look = looked_at) -> Verification:
+        """Looks at a snapshot; see the table of this module.
+
+        ``look`` looks at the contents of operators, here or elsewhere.
+
+        Raises:
+            ValueError: There is no such depth.
+        """
+        if depth not in ("quick", "deep"):
+            raise ValueError(f"depth is {depth!r}, expected 'quick' or 'deep'")
+        checked = [_OperatorChecks.of(operator) for operator in snapshot.operators()]
+        files = {place: size for checks in checked for place, size in checks.files.items()}
+        entries = 0
+        if depth == "deep":
+            contents = [checks.contents() for checks in checked]
+            parts = [list(whole.parts()) for whole in contents]
+            seen = iter(look(chain.from_iterable(parts)))
+            for checks, own, whole in zip(checked, parts, contents, strict=True):
+                count, content_faults = whole.faults(islice(seen, len(own)))
+                checks.faults += content_faults
+                entries += count
+        faults = tuple(
+            dict.fromkeys(
+                replace(fault, operator=checks.operator.name)
+                for checks in checked
+                for fault in checks.faults
+            )
+        )
+        is_damaged = any(fault.is_damage for fault in faults)
+        return cls(
+            path=snapshot.path,
+            depth=depth,
+            result="damaged" if is_damaged else "whole",
+            is_whole=not is_damaged,
+            operators=len(snapshot.operators()),
+            files=len(files),
+            file_size=sum(files.values()),
+            entries=entries,
+            faults=faults,
+        )
+
+    @classmethod
+    def of_unreadable(cls, path: str, depth: Depth, error: SavepointError) -> Verification:
+        """What is left to say of a savepoint whose ``_metadata`` can't be read."""
+        fault = Fault.of(Check.METADATA, error, cost="all state: nothing else says where it is")
+        return cls(path, depth, "damaged", False, 0, 0, 0, 0, (fault,))
+
+
+@dataclass(slots=True)
+class _OperatorChecks:
+    """What was seen of one operator.
+
+    Attributes:
+        operator: The operator.
+        files: Path, first byte and size of each file of it, or piece of one -> its bytes.
+        unreadable: The files that can't be read.
+        faults: What is wrong.
+    """
+
+    operator: Operator
+    files: dict[tuple[str, int, int | None], int] = field(default_factory=dict)
+    unreadable: set[str] = field(default_factory=set)
+    faults: list[Fault] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, operator: Operator) -> _OperatorChecks:
+        """Looks at files and headers, not at what lies behind them."""
+        record, directory = operator.record, operator.directory
+        seen = cls(operator)
+        try:
+            check_subtasks(record, directory.metadata_path)
+        except SavepointError as error:
+            seen.faults.append(Fault.of(Check.METADATA, error, cost="rows of its key groups"))
+        for checked_file in checked_files(directory, record):
+            seen.files[checked_file.file.path, checked_file.file.start, checked_file.file.size] = (
+                checked_file.size
+            )
+            if not checked_file.is_readable:
+                seen.unreadable.add(checked_file.file.path)
+            if checked_file.fault is not None:
+                seen.faults.append(checked_file.fault)
+        for subtask in record.subtasks:
+            seen.faults += header_faults(directory, subtask, frozenset(seen.unreadable))
+        return seen
+
+    def contents(self) -> OperatorContents:
+        """What was not looked at yet."""
+        operator = self.operator
+        states = tuple(operator.catalog.states)
+        unreadable = frozenset(self.unreadable)
+        return OperatorContents(
+            operator.directory, operator.record, states, operator.kryo, unreadable
+        )

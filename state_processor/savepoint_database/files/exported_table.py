@@ -1,0 +1,94 @@
+"""A table of a savepoint as a file that other programs read, without Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from savepoint_database.files import TableFormat, write_table_file
+from savepoint_database.types.schema import exported_schema
+from savepoint_database.types.spark_values import to_exported
+from savepoint_formats.locations.location import path_text
+from savepoint_formats.new_snapshot.whole_file import expect_free
+from savepoint_formats.values.kinds.nanoseconds import checked_nanoseconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+
+    from savepoint_formats.locations.location import PathText
+    from savepoint_formats.scan.scan import TableScan
+    from savepoint_formats.scan.splits import Split
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedTable:
+    """A file that was written.
+
+    Attributes:
+        path: Where it is.
+        format: Its format.
+        columns: The names of its columns.
+        rows: The number of its rows.
+        size: Its bytes.
+        seconds: How long it took.
+    """
+
+    path: str
+    format: str
+    columns: tuple[str, ...]
+    rows: int
+    size: int
+    seconds: float
+
+
+def export_table(
+    scan: TableScan,
+    path: PathText,
+    table_format: TableFormat | str,
+    *,
+    overwrite: bool = False,
+    on_split: Callable[[], None] = lambda: None,
+) -> ExportedTable:
+    """Writes a table to a file; holds no more of it than a few batches at a time.
+
+    Args:
+        scan: The table, and what of it is wanted; see ``Savepoint.scan``.
+        path: The file: a local path, or a URI of a file system that pyarrow knows. It is there
+            when it is whole, or not at all.
+        table_format: ``parquet``, ``avro``, ``csv`` or ``jsonl``.
+        overwrite: Whether a file that lies there is replaced.
+        on_split: Is called after each split of the scan.
+
+    Raises:
+        TableFileError: Something lies there that is not to be replaced, or a value can't be written.
+        InexactTimeError: A time has nanoseconds, which neither a column of Parquet or Avro nor
+            ``nanoseconds`` of the scan's options has room for.
+        SavepointError: The table can't be read, or the file system does not take the file.
+
+    Example:
+        >>> export_table(savepoint.scan("summarize.keyed_state"), "totals.parquet", "parquet")
+    """
+    start, path = perf_counter(), path_text(path)
+    table_format = TableFormat(table_format)
+    # Texts have all digits anyway.
+    asked = checked_nanoseconds(scan.options.nanoseconds)
+    nanoseconds = asked if table_format.has_types else "text"
+    rows = 0
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        nonlocal rows
+        for split in splits:
+            for batch in scan.read(split):
+                rows += batch.num_rows
+                yield to_exported(batch, nanoseconds)
+            on_split()
+
+    expect_free(path, is_overwritten=overwrite)
+    splits: tuple[Split, ...] = tuple(scan.splits())
+    schema = exported_schema(scan.schema, nanoseconds)
+    size = write_table_file(path, table_format, schema, batches(), is_overwritten=overwrite)
+    seconds = round(perf_counter() - start, 3)
+    return ExportedTable(path, table_format, tuple(scan.schema.names), rows, size, seconds)

@@ -1,0 +1,126 @@
+"""Arrow arrays as JSON texts, and back, in bulk: DuckDB writes and reads the JSON.
+
+| Arrow                      | JSON                                                       |
+|----------------------------|------------------------------------------------------------|
+| bool, integers, float      | true, 1, 1.5; ``"NaN"``, ``"Infinity"``, ``"-Infinity"``   |
+| list, struct               | array, object                                              |
+| map                        | object; the key is the text of a scalar                    |
+| map whose keys are nested  | array of objects with ``key`` and ``value``                |
+| other scalars              | string, see ``text_values``                                |
+
+What is read may be a string or a number: a text that its scalar can be read from.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_database.files.nested_arrays import converted, entries_type, is_nested
+from savepoint_database.files.text_values import read_type, texts_of, values_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def json_texts(array: pa.Array) -> pa.Array:
+    """Each value as a JSON text; null where the value is."""
+    form = converted(array, _shape(array.type, _written_leaf), _written)
+    texts = _projected(form, 'CAST(to_json("value") AS VARCHAR)')
+    return pc.if_else(array.is_null(), pa.scalar(None, pa.utf8()), texts.cast(pa.utf8()))
+
+
+def from_json_texts(texts: pa.Array, wanted: pa.DataType, field: str | None = None) -> pa.Array:
+    """The values of JSON texts; null where the text is, or is ``null``.
+
+    Args:
+        texts: The texts.
+        wanted: Their type; ``read_types`` says what is made of times of day.
+        field: The field of an object that is wanted; null where it has none. The whole by default.
+
+    Raises:
+        duckdb.Error: A text is no JSON, or its parts are not those of the type.
+        pa.ArrowInvalid: A scalar is none of its type.
+    """
+    shape = _shape(wanted, lambda _: pa.utf8())
+    part = '"value"::JSON'
+    if field is not None:
+        pointer = field.replace("~", "~0").replace("/", "~1").replace("'", "''")
+        part = f"json_extract({part}, '/{pointer}')"
+    # A string is cast to its text only as a part of something else.
+    row = f"CAST(CASE WHEN {part} IS NOT NULL THEN json_array({part}) END AS {_duckdb_type(pa.list_(shape))})"
+    values = _projected(texts, f"({row})[1]")
+    return converted(values, read_types(wanted), values_of)
+
+
+def read_types(data_type: pa.DataType) -> pa.DataType:
+    """The type of what ``from_json_texts`` gives: times of day are texts."""
+    if pa.types.is_map(data_type):
+        return pa.map_(read_types(data_type.key_type), read_types(data_type.item_type))
+    return _shape(data_type, read_type)
+
+
+def _projected(array: pa.Array, expression: str) -> pa.Array:
+    table = pa.table({"value": array})
+    projected = duckdb.from_arrow(table).project(f'{expression} AS "value"').to_arrow_table()
+    return projected.column("value").combine_chunks()
+
+
+def _shape(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """The type as JSON has it: its maps are of texts, or lists of entries."""
+
+    def shaped(inner: pa.DataType) -> pa.DataType:
+        return _shape(inner, leaf)
+
+    if pa.types.is_list(data_type):
+        return pa.list_(shaped(data_type.value_type))
+    if pa.types.is_map(data_type) and is_nested(data_type.key_type):
+        return entries_type(shaped(data_type.key_type), shaped(data_type.item_type))
+    if pa.types.is_map(data_type):
+        return pa.map_(pa.utf8(), shaped(data_type.item_type))
+    if pa.types.is_struct(data_type):
+        return pa.struct([field.with_type(shaped(field.type)) for field in data_type])
+    return leaf(data_type)
+
+
+def _written_leaf(data_type: pa.DataType) -> pa.DataType:
+    is_json = pa.types.is_boolean(data_type) or pa.types.is_integer(data_type)
+    if is_json:
+        return data_type
+    return pa.json_() if pa.types.is_floating(data_type) else pa.utf8()
+
+
+def _written(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Scalars as JSON takes them: a float is its own JSON text, since some are no numbers of JSON."""
+    if isinstance(wanted, pa.JsonType):
+        texts = values.cast(pa.utf8())
+        # JSON's -0 is an integer, which has no sign of its own.
+        texts = pc.if_else(pc.equal(texts, "-0"), "-0.0", texts)
+        numbers = values.to_numpy(zero_copy_only=False)
+        if not np.isfinite(numbers).all():
+            for value, name in ((np.nan, "NaN"), (np.inf, "Infinity"), (-np.inf, "-Infinity")):
+                is_value = np.isnan(numbers) if name == "NaN" else numbers == value
+                texts = pc.if_else(pa.array(is_value), f'"{name}"', texts)
+            texts = pc.if_else(values.is_null(), pa.scalar(None, pa.utf8()), texts)
+        return pa.ExtensionArray.from_storage(wanted, texts)
+    return values if values.type == wanted else texts_of(values)
+
+
+def _duckdb_type(data_type: pa.DataType) -> str:
+    """What DuckDB calls a type whose scalars are texts."""
+    if pa.types.is_list(data_type):
+        return f"{_duckdb_type(data_type.value_type)}[]"
+    if pa.types.is_map(data_type):
+        return f"MAP(VARCHAR, {_duckdb_type(data_type.item_type)})"
+    if pa.types.is_struct(data_type):
+        fields = (f"{_quoted(field.name)} {_duckdb_type(field.type)}" for field in data_type)
+        return f"STRUCT({', '.join(fields)})"
+    return "VARCHAR"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

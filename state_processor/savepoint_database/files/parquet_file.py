@@ -1,0 +1,71 @@
+"""Parquet files: every Arrow type as it is."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from savepoint_database.files.table_format import FileSplit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+_SPLIT_SIZE = 64 << 20
+
+
+def write_parquet(file: pa.NativeFile, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
+    """Writes tables, a row group each."""
+    with parquet.ParquetWriter(file, schema) as writer:
+        for table in tables:
+            writer.write_table(table)
+
+
+def parquet_schema(split: FileSplit, _columns: Mapping[str, pa.DataType | None]) -> pa.Schema:
+    """The columns that the file has.
+
+    Raises:
+        TableFileError: It is no Parquet file.
+    """
+    with _opened(split) as file:
+        return file.schema_arrow
+
+
+def parquet_splits(split: FileSplit) -> Iterator[FileSplit]:
+    """Pieces of the file: row groups next to each other, of so many bytes at most."""
+    with _opened(split) as file:
+        sizes = [
+            file.metadata.row_group(index).total_byte_size for index in range(file.num_row_groups)
+        ]
+    groups: list[int] = []
+    for index, size in enumerate(sizes):
+        if groups and size + sum(sizes[group] for group in groups) > _SPLIT_SIZE:
+            yield FileSplit(split.location, tuple(groups))
+            groups = []
+        groups.append(index)
+    if groups:
+        yield FileSplit(split.location, tuple(groups))
+
+
+def read_parquet(split: FileSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of these columns.
+
+    Raises:
+        TableFileError: It is no Parquet file, or damaged.
+    """
+    with _opened(split) as file:
+        groups = range(file.num_row_groups) if split.row_groups is None else split.row_groups
+        yield from file.iter_batches(row_groups=list(groups), columns=schema.names)
+
+
+@contextmanager
+def _opened(split: FileSplit) -> Iterator[parquet.ParquetFile]:
+    location = split.location
+    try:
+        with parquet.ParquetFile(location.path, filesystem=location.filesystem) as file:
+            yield file
+    except (OSError, pa.ArrowException) as error:
+        raise split.error(f"it can't be read as Parquet: {error}") from error

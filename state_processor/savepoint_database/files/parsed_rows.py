@@ -1,0 +1,48 @@
+"""Texts that are parsed in bulk, and the row of the first that is wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from savepoint_database.files.table_format import FileSplit
+
+_LONGEST_SHOWN = 100
+
+
+def parsed(
+    split: FileSplit,
+    field: pa.Field,
+    texts: pa.Array,
+    row: int,
+    parse: Callable[[pa.Array], pa.Array],
+) -> pa.Array:
+    """The values of texts.
+
+    Args:
+        split: Where the texts are from.
+        field: The column that they become.
+        texts: The texts.
+        row: The row of the first one.
+        parse: Gives the values; raises an error of Arrow or DuckDB if one is wrong.
+
+    Raises:
+        TableFileError: A text is wrong; says where.
+    """
+    try:
+        return parse(texts)
+    except (pa.ArrowException, duckdb.Error) as error:
+        if len(texts) > 1:
+            # Both halves are tried, for the first wrong one; the whole of them was wrong already.
+            half = len(texts) // 2
+            parsed(split, field, texts[:half], row, parse)
+            parsed(split, field, texts[half:], row + half, parse)
+        shown = texts[0].as_py()[:_LONGEST_SHOWN]
+        reason = " ".join(str(error).partition("LINE ")[0].split())
+        message = f"column {field.name!r} takes {field.type}, found {shown!r} ({reason})"
+        raise split.error(message, row) from error

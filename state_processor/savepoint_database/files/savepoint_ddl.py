@@ -1,0 +1,170 @@
+"""``CREATE TABLE`` for the connector ``savepoint`` of Flink 2.3, which reads keyed state.
+
+The connector takes serializers out of the savepoint. It shows POJOs as rows, and in a column ``STRING``
+what ``toString`` makes of an object; the classes of the job have to be there. It has no words for
+reducing and aggregating state, and reads no state with a time to live, no changelogs, and no files
+of RocksDB's own.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from savepoint_database.types.sql_names import unused
+from savepoint_formats import layout as layouts
+from savepoint_formats.errors import StateTypeError
+from savepoint_formats.layout import Layout, MapOf, Nullable, Pojo, Repeated
+from savepoint_formats.metadata import KeyGroupsHandle
+from savepoint_formats.state_files.state import StateKind, key_layout
+from savepoint_formats.tables.tables import KEYED_STATE
+
+if TYPE_CHECKING:
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.state_files.state import State
+    from savepoint_formats.tables.tables import Table
+
+_SQL_TYPES: dict[type[Layout], str] = {
+    layouts.Boolean: "BOOLEAN",
+    layouts.Byte: "TINYINT",
+    layouts.Short: "SMALLINT",
+    layouts.Int: "INTEGER",
+    layouts.Long: "BIGINT",
+    layouts.Float: "FLOAT",
+    layouts.Double: "DOUBLE",
+    layouts.Text: "STRING",
+}
+_SHOWN_AS_TEXT = (
+    *(layouts.BigInteger, layouts.BigDecimal, layouts.Char, layouts.Enum, layouts.Kryo),
+    *(layouts.Instant, layouts.LocalDate, layouts.LocalTime, layouts.LocalDateTime),
+    *(layouts.SqlTimestamp, layouts.JavaDate),
+)
+_KINDS = {StateKind.VALUE: "value", StateKind.LIST: "list", StateKind.MAP: "map"}
+
+
+def create_table(path: str, operator: Operator, table: Table) -> str:
+    """The statement for a table of keyed state.
+
+    Args:
+        path: Where the savepoint is.
+        operator: Its operator.
+        table: The table.
+
+    Raises:
+        StateTypeError: It is another table, a key that SQL has no type for, or in files that the
+            connector does not read.
+    """
+    if table.name != KEYED_STATE:
+        message = (
+            f"table {table.name} is no keyed_state, of which alone Flink's connector has tables"
+        )
+        raise StateTypeError(message)
+    key = _SQL_TYPES.get(type(key_layout(table.states[0])))
+    if key is None:
+        layout = type(key_layout(table.states[0])).__name__
+        raise StateTypeError(f"keys are {layout}, expected a number or text as the connector has")
+    _check_handles(operator)
+    columns = [f"  `k` {key}"]
+    options: dict[str, str] = {}
+    comments: list[str] = []
+    taken = ["k"]
+    for state in table.states:
+        reason = _reason_against(state)
+        if reason:
+            comments.append(f"-- {state.name} is left out: {reason}")
+            continue
+        name = unused(re.sub(r"\W", "_", state.name), taken)
+        taken.append(name)
+        columns.append(f"  `{name}` {_column_type(state)}")
+        options[f"fields.{name}.state-type"] = _KINDS[state.kind]
+        if name != state.name:
+            options[f"fields.{name}.state-name"] = state.name
+    named = {"operator.uid": operator.uid} if operator.uid else {"operator.uid.hash": operator.id}
+    general = {
+        "connector": "savepoint",
+        "state.backend.type": "hashmap",
+        "state.path": path,
+        **{option: str(value) for option, value in named.items()},
+    }
+    listed = ",\n".join(
+        f"  {_text(name)} = {_text(value)}" for name, value in (general | options).items()
+    )
+    columns.append("  PRIMARY KEY (`k`) NOT ENFORCED")
+    lines = [*comments, "CREATE TABLE state_table (", ",\n".join(columns), ") WITH (", listed, ");"]
+    return "\n".join(lines)
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _check_handles(operator: Operator) -> None:
+    """Raises ``StateTypeError`` for files that the connector does not read."""
+    handles = [subtask.managed_keyed_state for subtask in operator.record.subtasks]
+    if any(handle is not None and not isinstance(handle, KeyGroupsHandle) for handle in handles):
+        raise StateTypeError(
+            "Flink's connector reads canonical savepoints and files of the heap, no changelogs and"
+            " no files of RocksDB's own: `savepoint convert` makes a canonical one"
+        )
+
+
+def _reason_against(state: State) -> str:
+    """Why the connector cannot read a state; empty if it can."""
+    if state.kind not in _KINDS:
+        return f"the connector has no {state.kind.value} state"
+    if state.has_ttl:
+        return "its values have a time to live"
+    unnamed = [type(part).__name__ for part in _parts(state) if _sql_type(part) is None]
+    return f"the connector has no type for {unnamed[0]}" if unnamed else ""
+
+
+def _parts(state: State) -> tuple[Layout, ...]:
+    """The layouts of a value, of an element, or of a user key and its value."""
+    match state.kind, state.stored:
+        case StateKind.LIST, Repeated(element):
+            return (element,)
+        case StateKind.MAP, MapOf(key, value):
+            return key, value
+        case _:
+            return (state.stored,)
+
+
+def _column_type(state: State) -> str:
+    types = ", ".join(_sql_type(part) or "" for part in _parts(state))
+    match state.kind:
+        case StateKind.LIST:
+            return f"ARRAY<{types}>"
+        case StateKind.MAP:
+            return f"MAP<{types}>"
+        case _:
+            return types
+
+
+def _sql_type(layout: Layout) -> str | None:
+    """The type of a column, an element or a user key; None if there is none."""
+    match layout:
+        case Nullable(inner):
+            return _sql_type(inner)
+        case Pojo():
+            types = [_field_type(field) for field in layout.fields]
+            fields = zip(layout.names, types, strict=True)
+            named = ", ".join(f"`{name}` {type_}" for name, type_ in fields)
+            return None if None in types else f"ROW<{named}>"
+        case _ if isinstance(layout, _SHOWN_AS_TEXT):
+            return "STRING"
+        case _:
+            return _SQL_TYPES.get(type(layout))
+
+
+def _field_type(layout: Layout) -> str | None:
+    match layout:
+        case Nullable(inner):
+            return _field_type(inner)
+        case Repeated(element):
+            type_ = _field_type(element)
+            return type_ and f"ARRAY<{type_}>"
+        case MapOf(key, value):
+            types = _field_type(key), _field_type(value)
+            return None if None in types else f"MAP<{types[0]}, {types[1]}>"
+        case _:
+            return _sql_type(layout)

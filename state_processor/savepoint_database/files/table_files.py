@@ -1,0 +1,151 @@
+"""Files of rows that are read as one table: a file, or all of a directory."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import pyarrow as pa
+from pyarrow import fs
+
+from savepoint_database.files.avro_file import avro_file_schema, read_avro
+from savepoint_database.files.csv_file import csv_schema, read_csv
+from savepoint_database.files.json_lines_file import json_lines_schema, read_json_lines
+from savepoint_database.files.parquet_file import (
+    parquet_schema,
+    parquet_splits,
+    read_parquet,
+)
+from savepoint_database.files.table_format import FileSplit, TableFormat
+from savepoint_database.types.schema import with_time_texts
+from savepoint_database.types.spark_values import to_spark
+from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, TableFileError
+from savepoint_formats.locations.location import Location
+from savepoint_formats.printable import alternatives
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    ColumnTypes = Mapping[str, pa.DataType | None]
+
+_SCHEMAS: dict[TableFormat, Callable[[FileSplit, ColumnTypes], pa.Schema]] = {
+    TableFormat.PARQUET: parquet_schema,
+    TableFormat.AVRO: avro_file_schema,
+    TableFormat.CSV: csv_schema,
+    TableFormat.JSONL: json_lines_schema,
+}
+_READERS: dict[TableFormat, Callable[[FileSplit, pa.Schema], Iterator[pa.RecordBatch]]] = {
+    TableFormat.PARQUET: read_parquet,
+    TableFormat.AVRO: read_avro,
+    TableFormat.CSV: read_csv,
+    TableFormat.JSONL: read_json_lines,
+}
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """Files of the same columns; small and picklable.
+
+    Attributes:
+        path: What the user called them.
+        format: Their format.
+        files: The files.
+    """
+
+    path: str
+    format: TableFormat
+    files: tuple[FileSplit, ...]
+
+    @classmethod
+    def at(cls, path: str, table_format: TableFormat | None = None) -> Self:
+        """The file at ``path``, or the files of one format in the directory there.
+
+        Args:
+            path: A local path, or a URI of a file system that pyarrow knows.
+            table_format: The format; by default that which names of files say.
+
+        Raises:
+            TableFileError: Nothing is there, or the format is not known.
+        """
+        location = Location.of(path)
+        names = _files(location)
+        if not names:
+            raise TableFileError(f"{path} does not exist, or has no files in it")
+        formats = {TableFormat.of_name(name) for name in names}
+        file_format = table_format or next(iter(formats))
+        if file_format is None or (table_format is None and len(formats) > 1):
+            known = ", ".join(TableFormat)
+            raise TableFileError(f"{path}: names of files do not say one format; name it: {known}")
+        files = tuple(FileSplit(Location(location.filesystem, name)) for name in names)
+        return cls(path, file_format, files)
+
+    def schema(self, columns: ColumnTypes) -> pa.Schema:
+        """All columns, and the types that they have or, where files don't say any, are to have.
+
+        Raises:
+            TableFileError: The first file is none of the format.
+        """
+        types = {
+            name: data_type and with_time_texts(data_type) for name, data_type in columns.items()
+        }
+        return _SCHEMAS[self.format](self.files[0], types)
+
+    def chosen(self, columns: ColumnTypes) -> pa.Schema:
+        """The columns of these names, and their types as ``schema`` has them.
+
+        Raises:
+            TableFileError: The first file is none of the format.
+            ColumnNotFoundError: It lacks a column; the message lists those there are.
+            ColumnTypeError: It does not say types, and neither do ``columns``.
+        """
+        schema = self.schema(columns)
+        for name, wanted in columns.items():
+            if name not in schema.names:
+                known = alternatives(name, schema.names)
+                raise ColumnNotFoundError(f"{self.path} has no column {name!r}; {known}")
+            if wanted is None and not self.format.has_types:
+                raise ColumnTypeError(
+                    f"{self.path}: {self.format} does not say the type of column {name!r}:"
+                    " the description must"
+                )
+        return pa.schema([schema.field(name) for name in columns])
+
+    def splits(self) -> tuple[FileSplit, ...]:
+        """Pieces that can be read independently of each other.
+
+        Raises:
+            TableFileError: A file is none of the format.
+        """
+        if self.format is not TableFormat.PARQUET:
+            return self.files
+        return tuple(split for file in self.files for split in parquet_splits(file))
+
+    def read(self, split: FileSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """The rows of a piece, as Spark takes them.
+
+        Raises:
+            TableFileError: A file is damaged, or has other types than the first.
+        """
+        for batch in _READERS[self.format](split, schema):
+            if batch.schema.types != schema.types:
+                actual = ", ".join(map(str, batch.schema.types))
+                expected = ", ".join(map(str, schema.types))
+                raise split.error(f"its columns are {actual}, but those of others {expected}")
+            yield to_spark(batch)
+
+
+def _files(location: Location) -> list[str]:
+    """The file, or the files in the directory that are not hidden, as Spark's markers are."""
+    info = location.filesystem.get_file_info(location.path)
+    if info.type == fs.FileType.File:
+        return [location.path]
+    if info.type != fs.FileType.Directory:
+        return []
+    infos = location.filesystem.get_file_info(fs.FileSelector(location.path))
+    return sorted(
+        info.path
+        for info in infos
+        if info.type == fs.FileType.File
+        and not posixpath.basename(info.path).startswith(("_", "."))
+    )

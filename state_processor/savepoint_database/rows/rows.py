@@ -1,0 +1,106 @@
+"""Rows of a table for people: the first few, those of some keys, or those of a condition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_database.rows.row_condition import RowCondition
+from savepoint_database.types.access_times import with_raw_times
+from savepoint_database.types.spark_values import printable_rows
+from savepoint_database.types.sql_names import distinct
+from savepoint_database.types.timer_dates import dated_columns, with_dates
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from savepoint_database.types.timer_dates import Times
+    from savepoint_formats.scan.scan import TableScan
+
+Rows = list[dict[str, Any]]
+
+
+def first_rows(
+    scan: TableScan, limit: int, where: str | None = None, times: Times = "numbers"
+) -> Rows:
+    """The first rows of a table, as plain values; reads no further than it must.
+
+    Args:
+        scan: The table, and what of it is read.
+        limit: How many rows at most.
+        where: A condition in SQL, e.g. ``total > 100 AND key LIKE 'a%'``; may be about columns
+            that are not wanted.
+        times: What the times of timers, and those of access to state with TTL, are; also to the
+            condition.
+
+    Returns:
+        Dicts of column to value. Times and dates are text, maps are lists of pairs.
+
+    Raises:
+        ConditionError: ``where`` can't be understood.
+        SavepointError: The table can't be read.
+    """
+    names = scan.schema.names
+    if where is not None:
+        scan = replace(scan, options=replace(scan.options, columns=None))
+    batches = scan.batches()
+    dated = dated_columns(scan.table, times)
+    batches = (with_dates(batch, dated) for batch in batches)
+    if scan.options.with_times and times == "numbers":
+        batches = map(with_raw_times, batches)
+    if where is not None:
+        batches = _filtered(batches, where)
+    return list(islice(_rows(batch.select(names) for batch in batches), limit))
+
+
+def _filtered(batches: Iterator[pa.RecordBatch], where: str) -> Iterator[pa.RecordBatch]:
+    condition = None
+    for batch in batches:
+        condition = condition or RowCondition.of(where, batch.schema)
+        yield condition.filtered(batch)
+
+
+def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        yield from printable_rows(_with_plain_types(batch))
+
+
+def _with_plain_types(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch without integers of 128 bits, which sums of DuckDB are, where 64 are enough."""
+    columns = [
+        column.cast(pa.int64()) if column.type.equals(_HUGE) and _fits(column) else column
+        for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+_HUGE = pa.decimal128(38, 0)
+
+
+def _fits(column: pa.Array) -> bool:
+    """Whether numbers of 128 bits have but 64."""
+    extremes = pc.min_max(column)
+    bounds = [extremes[name].as_py() for name in ("min", "max")]
+    return all(bound is None or -(1 << 63) <= bound < 1 << 63 for bound in bounds)
+
+
+def result_rows(
+    schema: pa.Schema, batches: Iterator[pa.RecordBatch]
+) -> tuple[list[str], Iterator[dict[str, Any]]]:
+    """The rows of a query's result, as plain values; no more are read than are taken.
+
+    Args:
+        schema: The columns; several may have one name.
+        batches: The rows.
+
+    Returns:
+        The names of the columns, each with a number behind it that was there before; dicts of
+        column to value, as ``first_rows`` has them.
+    """
+    names = distinct(schema.names)
+    renamed = (pa.RecordBatch.from_arrays(batch.columns, names=names) for batch in batches)
+    return names, _rows(renamed)

@@ -1,0 +1,303 @@
+"""What a savepoint tells of itself: the answers of ``describe``, ``tables``, ``schema``, ``files``.
+
+Each answer is a frozen record of plain values, ready to be shown as a table or as JSON. Types are
+those of the DataFrame that a table becomes, in Spark's words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from savepoint_formats.locations.file_io import METADATA_FILE
+from savepoint_formats.metadata import FlinkVersionRange, KeyedHandleType
+from savepoint_formats.metadata.references import COORDINATOR, stream_references
+from savepoint_formats.printable import html_table
+from savepoint_formats.tables.remarks import column_remarks, state_remarks
+from savepoint_formats.tables.tables import column_type
+from savepoint_formats.values.arrow_types import arrow_type, spark_type_name, visible_key_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.locations.state_file import StateFile
+    from savepoint_formats.metadata import CheckpointMetadata
+    from savepoint_formats.metadata.references import StreamReference
+    from savepoint_formats.state_files.state import State, StateKind
+    from savepoint_formats.tables.tables import Table
+
+_KEYED_FORMATS = {
+    KeyedHandleType.KEY_GROUPS_V1: "key groups",
+    KeyedHandleType.KEY_GROUPS: "key groups",
+    KeyedHandleType.CANONICAL_SAVEPOINT: "canonical",
+    KeyedHandleType.INCREMENTAL_V1: "rocksdb",
+    KeyedHandleType.INCREMENTAL: "rocksdb",
+    KeyedHandleType.CHANGELOG_V1: "changelog",
+    KeyedHandleType.CHANGELOG: "changelog",
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StateDescription:
+    """A state: its kind, and the types of its key, namespace and values.
+
+    ``notes`` say what of it can be shown as bytes only, and why, and which numbers are times.
+    """
+
+    operator: str
+    state: str
+    kind: str
+    key: str | None
+    namespace: str | None
+    value: str
+    has_ttl: bool
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"StateDescription({f'{self.operator}.{self.state}'!r}, {self.kind})"
+
+    @classmethod
+    def of(cls, operator: str, state: State) -> StateDescription:
+        return cls(
+            operator,
+            state.name,
+            _kind_name(state),
+            None if state.key is None else _key_type_name(state.key, state.kind),
+            None if state.namespace is None else type_name(state.namespace),
+            type_name(state.value),
+            state.has_ttl,
+            tuple(dict.fromkeys(state_remarks(state))),
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OperatorDescription:
+    """An operator: what it is called, how it runs, which states it has. Sizes are in bytes."""
+
+    uid: str | None
+    hash: str
+    name: str | None
+    parallelism: int
+    max_parallelism: int
+    is_finished: bool
+    keyed_size: int
+    operator_size: int
+    states: tuple[StateDescription, ...]
+    problems: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"OperatorDescription({self.uid or self.hash!r}, {len(self.states)} states)"
+
+    @classmethod
+    def of(cls, operator: Operator) -> OperatorDescription:
+        record, catalog = operator.record, operator.catalog
+        return cls(
+            operator.uid,
+            operator.id,
+            record.name or None,
+            record.parallelism,
+            record.max_parallelism,
+            record.is_finished,
+            catalog.keyed_size,
+            catalog.operator_size,
+            tuple(StateDescription.of(operator.name, state) for state in catalog.states),
+            tuple(map(str, catalog.problems)),
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SavepointDescription:
+    """A savepoint on one page. ``size`` is in bytes, with every file and inline state."""
+
+    path: str
+    kind: str
+    keyed_formats: tuple[str, ...]
+    metadata_version: int
+    flink: str
+    checkpoint_id: int
+    size: int
+    operators: tuple[OperatorDescription, ...]
+
+    def __repr__(self) -> str:
+        count = len(self.operators)
+        return f"SavepointDescription({self.path!r}, {self.kind}, Flink {self.flink}, {count} operators)"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        names = ("operator", "state", "kind", "key", "namespace", "value")
+        rows = ([getattr(state, name) or "" for name in names] for state in self.states())
+        return html_table(repr(self), names, rows)
+
+    def states(self) -> tuple[StateDescription, ...]:
+        """The states of all operators."""
+        return tuple(state for operator in self.operators for state in operator.states)
+
+    @classmethod
+    def of(
+        cls, path: str, metadata: CheckpointMetadata, operators: Iterable[Operator]
+    ) -> SavepointDescription:
+        described = tuple(OperatorDescription.of(operator) for operator in operators)
+        return cls(
+            path,
+            kind_of(metadata),
+            _keyed_formats(metadata),
+            metadata.version,
+            str(FlinkVersionRange.of(metadata)),
+            metadata.checkpoint_id,
+            sum(operator.keyed_size + operator.operator_size for operator in described),
+            described,
+        )
+
+
+def kind_of(metadata: CheckpointMetadata) -> str:
+    """What the snapshot says it is; before Flink 1.16 it does not say."""
+    if metadata.properties is None or not metadata.properties.kind:
+        return "savepoint or checkpoint"
+    kind = metadata.properties.kind.lower()
+    return f"{metadata.properties.format_type.lower()} {kind}".strip()
+
+
+def _keyed_formats(metadata: CheckpointMetadata) -> tuple[str, ...]:
+    handles = (
+        subtask.managed_keyed_state
+        for operator in metadata.operators
+        for subtask in operator.subtasks
+    )
+    return tuple(sorted({_KEYED_FORMATS[handle.type] for handle in handles if handle is not None}))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TableDescription:
+    """A table, by its full name and by its name in SQL, and what it shows.
+
+    ``problems`` say which files of it are missing or damaged: its rows can't be read then. A table
+    of which no file can be read has no columns here.
+    """
+
+    table: str
+    sql: str
+    columns: tuple[str, ...]
+    states: tuple[str, ...]
+    kinds: tuple[str, ...]
+    problems: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"TableDescription({self.table!r}, {len(self.columns)} columns)"
+
+    @classmethod
+    def of_operator(cls, operator: Operator, names: Mapping[str, str]) -> Iterator[Self]:
+        """The tables of an operator; ``names`` are those in SQL, by the full ones."""
+        problems = {name: tuple(map(str, in_table)) for name, in_table in operator.problems.items()}
+        for table in operator.tables:
+            full = f"{operator.name}.{table.name}"
+            yield cls(
+                full,
+                names[full],
+                tuple(column.name for column in table.columns),
+                tuple(state.name for state in table.states),
+                tuple(sorted({_kind_name(state) for state in table.states})),
+                problems.get(table.name, ()),
+            )
+        for name in operator.unread_tables:
+            full = f"{operator.name}.{name}"
+            yield cls(full, names[full], (), (), (), problems[name])
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ColumnDescription:
+    """A column of a table; ``notes`` say what of it are bytes, and why, and which numbers are times."""
+
+    table: str
+    column: str
+    type: str
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"ColumnDescription({f'{self.table}.{self.column}'!r}, {self.type})"
+
+    @classmethod
+    def of_table(cls, operator: Operator, table: Table) -> Iterator[ColumnDescription]:
+        for column in table.columns:
+            yield cls(
+                f"{operator.name}.{table.name}",
+                column.name,
+                spark_type_name(column_type(table, column)),
+                tuple(dict.fromkeys(column_remarks(table, column))),
+            )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FileDescription:
+    """A file, and who refers to it.
+
+    Attributes:
+        path: As the handle says it; below the savepoint's directory if it is relative.
+        location: Where it was found, if that is somewhere else.
+        size: In bytes; None if it is missing.
+        is_missing: Whether it is neither where the handle says nor beside ``_metadata``.
+        references: ``operator subtask: what for``; empty if nobody refers to the file.
+        problem: Why it was not looked for where the handle says, if it is missing for that.
+    """
+
+    path: str
+    location: str | None
+    size: int | None
+    is_missing: bool
+    references: tuple[str, ...]
+    problem: str = ""
+
+    def __repr__(self) -> str:
+        what = "missing" if self.is_missing else f"{self.size} bytes"
+        return f"FileDescription({self.path!r}, {what})"
+
+
+def describe_files(
+    directory: SnapshotDirectory, operators: Iterable[Operator]
+) -> Iterator[FileDescription]:
+    """``_metadata``, every file that an operator refers to, then those that nobody refers to."""
+    referenced: dict[str, tuple[StateFile, list[str]]] = {}
+    for operator in operators:
+        for reference in stream_references(operator.record):
+            file = directory.file(reference.stream)
+            if file.data is None:
+                _, users = referenced.setdefault(file.path, (file, []))
+                users.append(_user(operator, reference))
+    sizes = directory.list_files()
+    yield FileDescription(METADATA_FILE, None, sizes.pop(METADATA_FILE), False, ("savepoint",))
+    for file, users in referenced.values():
+        if file.location is None:
+            yield FileDescription(file.path, None, None, True, tuple(users), file.problem)
+            continue
+        where = directory.relative(file.location)
+        listed = sizes.pop(where, None)
+        size = file.location.file_size() if listed is None else listed
+        location = None if file.path.endswith(where) else where
+        yield FileDescription(file.path, location, size, False, tuple(users))
+    for path, size in sorted(sizes.items()):
+        yield FileDescription(path, None, size, False, ())
+
+
+def _user(operator: Operator, reference: StreamReference) -> str:
+    if reference.subtask == COORDINATOR:
+        return f"{operator.name}: {reference.role}"
+    return f"{operator.name} {reference.subtask}: {reference.role}"
+
+
+def _kind_name(state: State) -> str:
+    """The kind of a state to the job, and whether each subtask has an instance of its own."""
+    return (
+        f"{state.scope.value} {state.job_kind.value}" if state.scope.is_local else state.kind.value
+    )
+
+
+def type_name(layout: Layout) -> str:
+    """The type of a column of this layout, in Spark's words."""
+    return spark_type_name(arrow_type(layout))
+
+
+def _key_type_name(key: Layout, kind: StateKind) -> str:
+    data_type = arrow_type(key)
+    return spark_type_name(visible_key_type(data_type) if kind.is_keyed else data_type)

@@ -1,0 +1,351 @@
+"""The checkpoints and savepoints below a directory: which there are, and which of them are complete.
+
+| what lies there                     | it is                                                       |
+|-------------------------------------|-------------------------------------------------------------|
+| a directory with ``_metadata``      | a snapshot; complete if every file is there that it needs   |
+| ``chk-7``, ``savepoint-…`` without  | one that was never completed, or is under way               |
+| ``shared``, ``taskowned``           | files of several checkpoints; no snapshot is in them        |
+
+The newest snapshot of a job is the one with the highest id, as copies have other times. Of several
+jobs it is the one that was written last.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter, deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from pyarrow import fs
+
+from savepoint_database.snapshot.description import kind_of
+from savepoint_database.types.record_table import record_table
+from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.errors import SavepointError, SavepointNotFoundError
+from savepoint_formats.locations.file_io import METADATA_FILE, SnapshotDirectory
+from savepoint_formats.locations.location import Location, is_local, path_text
+from savepoint_formats.locations.path_rules import PathRules
+from savepoint_formats.locations.stores import path_in_store, path_of, reading_errors, store_of
+from savepoint_formats.metadata import CheckpointMetadata
+from savepoint_formats.metadata.references import stream_references
+from savepoint_formats.metadata.stream_handles import FileStream, RelativeFile, SegmentStream
+from savepoint_formats.printable import html_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from savepoint_formats.locations.location import PathText
+    from savepoint_formats.metadata.stream_handles import StreamHandle
+
+_SHARED = ("shared", "taskowned")
+_UNFINISHED = re.compile(r"chk-\d+|savepoint-[0-9a-f]{6}-[0-9a-f]{12}")
+_OF_JOB = re.compile(r"(chk)-\d+|(savepoint-[0-9a-f]{6})-[0-9a-f]{12}")
+
+_JOBS_DEPTH = 2
+
+_MOST_PLACES = 3
+_MOST_FOLDERS = 100
+
+DEPTH = 8
+"""How many levels of directories are looked into."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetainedSnapshot:
+    """A checkpoint or savepoint below a directory.
+
+    Attributes:
+        path: What opens it.
+        id: Its checkpoint id; None if it has no ``_metadata`` that can be read.
+        time: When its ``_metadata`` was written, in UTC; None if there is none.
+        kind: As ``describe`` tells it.
+        size: Bytes of all state that it refers to, shared files included.
+        own_size: Bytes of the files in its own directory.
+        operators: How many operators it has.
+        is_complete: Whether its ``_metadata`` can be read, and all its files are there.
+        problem: Why it is not complete.
+    """
+
+    path: str
+    id: int | None
+    time: str | None
+    kind: str
+    size: int
+    own_size: int
+    operators: int
+    is_complete: bool
+    problem: str
+
+    def __repr__(self) -> str:
+        return f"RetainedSnapshot({self.path!r}, {self.kind}, {self.size} bytes)"
+
+
+class RetainedSnapshots(tuple[RetainedSnapshot, ...]):
+    """Checkpoints and savepoints below a directory, the newest first."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a row per snapshot."""
+        names = ("path", "id", "time", "kind", "size", "own_size", "operators", "problem")
+        rows = ([getattr(snapshot, name) for name in names] for snapshot in self)
+        headings = [name.replace("_", " ") for name in names]
+        return html_table(f"Snapshots: {len(self):,}, the newest first", headings, rows)
+
+    def to_arrow(self) -> pa.Table:
+        """A row per snapshot, with the attributes of ``RetainedSnapshot`` as columns.
+
+        Example:
+            >>> spark.createDataFrame(snapshots("s3://jobs/checkpoints").to_arrow()).show()
+        """
+        return record_table(RetainedSnapshot, self)
+
+
+def snapshots(
+    path: PathText, *, allow_paths: Iterable[PathText] = (), strict_paths: bool = False
+) -> RetainedSnapshots:
+    """All checkpoints and savepoints below a directory, the newest first.
+
+    Args:
+        path: A directory: a local path, or a URI of a file system.
+        allow_paths: As for ``Savepoint.open``.
+        strict_paths: As for ``Savepoint.open``.
+
+    Returns:
+        A record each, those that are not complete among them; nothing if there are none.
+        ``to_arrow`` makes a table of them. Data files are not read.
+
+    Raises:
+        SavepointNotFoundError: There is no such directory.
+        UnreachableError: Its file system is not known, refuses, or does not answer.
+
+    Example:
+        >>> [one.id for one in snapshots("s3://jobs/checkpoints") if one.is_complete]
+    """
+    rules = PathRules.of(allow_paths, is_strict=strict_paths)
+    return RetainedSnapshots(_newest_first(_Directory.of(path, rules).retained(DEPTH)))
+
+
+def newest_complete(path: str, rules: PathRules) -> tuple[RetainedSnapshot | None, int]:
+    """The newest snapshot below a job's directory that is complete, and how many there are.
+
+    That is looked for where Flink makes checkpoints: in the directory, or in those of jobs in it.
+    """
+    snapshots = _newest_first(_Directory.of(path, rules).retained(_JOBS_DEPTH))
+    return next((snapshot for snapshot in snapshots if snapshot.is_complete), None), len(snapshots)
+
+
+def first_places(path: str, rules: PathRules) -> list[str]:
+    """Paths of a few snapshots below a directory, the uppermost; looks at few folders.
+
+    None if the directory itself is a snapshot that did not complete.
+    """
+    directory = _Directory.of(path, rules)
+    folders, places = deque([""]), list[str]()
+    for _ in range(_MOST_FOLDERS):
+        if not folders or len(places) == _MOST_PLACES:
+            break
+        below = folders.popleft()
+        with suppress(SavepointError):
+            inner = directory.folders(below)
+            if not below and directory.is_snapshot(below):
+                break
+            if directory.is_snapshot(below):
+                places.append(directory.uri_of(below))
+            else:
+                folders.extend(
+                    folder for folder in inner if posixpath.basename(folder) not in _SHARED
+                )
+    return places
+
+
+def _newest_first(snapshots: Sequence[RetainedSnapshot]) -> tuple[RetainedSnapshot, ...]:
+    newest: dict[str, tuple[str, int]] = {}
+    for snapshot in snapshots:
+        rank = (snapshot.time or "", snapshot.id or 0)
+        job = _job_of(snapshot)
+        newest[job] = max(newest.get(job, ("", 0)), rank)
+
+    def order(snapshot: RetainedSnapshot) -> tuple[tuple[str, int], str, int, str]:
+        job = _job_of(snapshot)
+        return newest[job], job, snapshot.id or 0, snapshot.time or ""
+
+    return tuple(sorted(snapshots, key=order, reverse=True))
+
+
+def _job_of(snapshot: RetainedSnapshot) -> str:
+    """What the snapshots of one job have in common, as far as their paths tell."""
+    parent, name = posixpath.split(snapshot.path.partition("?")[0])
+    named = _OF_JOB.fullmatch(name)
+    return f"{parent}/{named[1] or named[2]}" if named else f"{parent}/{name}"
+
+
+@dataclass(slots=True)
+class _Directory:
+    """A directory that is looked through, and all files that were seen on the way."""
+
+    location: Location
+    uri: str
+    rules: PathRules
+    sizes: dict[str, int] = field(default_factory=dict)
+    times: dict[str, datetime] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, path: PathText, rules: PathRules) -> _Directory:
+        path = path_text(path)
+        uri = path.rstrip("/") or "/"
+        location = Location.of(uri)
+        with reading_errors(path):
+            info = location.filesystem.get_file_info(location.path)
+        if info.type != fs.FileType.Directory:
+            raise SavepointNotFoundError(f"{path} is no directory, expected one with snapshots")
+        return cls(location, uri, rules)
+
+    def retained(self, depth: int) -> list[RetainedSnapshot]:
+        """The snapshots in it."""
+        places = list(self._places("", depth))
+        own_sizes = _sizes_of_folders(self.sizes)
+        return [self._snapshot(place, own_sizes[self._path(place)]) for place in places]
+
+    def _places(self, below: str, depth: int) -> Iterator[str]:
+        """Where snapshots are, completed or not, as paths below the directory."""
+        folders = self.folders(below)
+        if self.is_snapshot(below):
+            for folder in folders:
+                self.folders(folder, recursive=True)
+            yield below
+            return
+        for folder in folders:
+            if posixpath.basename(folder) in _SHARED:
+                self.folders(folder, recursive=True)
+            elif depth > 0:
+                yield from self._places(folder, depth - 1)
+
+    def is_snapshot(self, below: str) -> bool:
+        """Whether a folder whose files were noted is a snapshot, completed or not."""
+        name = posixpath.basename(below or self.location.path)
+        is_completed = self._path(below, METADATA_FILE) in self.sizes
+        return is_completed or _UNFINISHED.fullmatch(name) is not None
+
+    def folders(self, below: str, *, recursive: bool = False) -> list[str]:
+        """The folders in a folder; notes its files."""
+        selector = fs.FileSelector(self._path(below), allow_not_found=True, recursive=recursive)
+        with reading_errors(self.uri):
+            infos = self.location.filesystem.get_file_info(selector)
+        for info in infos:
+            if info.type == fs.FileType.File:
+                self.sizes[info.path] = info.size
+                self.times[info.path] = info.mtime
+        return [
+            posixpath.join(below, info.base_name)
+            for info in sorted(infos, key=lambda info: info.path)
+            if info.type == fs.FileType.Directory
+        ]
+
+    def _path(self, *below: str) -> str:
+        return posixpath.join(self.location.path, *filter(None, below))
+
+    def uri_of(self, below: str) -> str:
+        """The path of a folder, as the user calls the directory."""
+        if not below:
+            return self.uri
+        if is_local(self.uri):
+            return posixpath.join(self.uri, below)
+        base, mark, options = self.uri.partition("?")
+        return f"{base.rstrip('/')}/{below}{mark}{options}"
+
+    def _snapshot(self, below: str, own_size: int) -> RetainedSnapshot:
+        path = self.uri_of(below)
+        written = self.times.get(self._path(below, METADATA_FILE))
+        if written is None:
+            problem = f"no {METADATA_FILE}: it was not completed, or is under way"
+            return RetainedSnapshot(path, None, None, "", 0, own_size, 0, False, problem)
+        time = written.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + "Z"
+        try:
+            directory = SnapshotDirectory.of(path, self.rules)
+            view = DataInputView(directory.read_metadata(), directory.metadata_path)
+            metadata = CheckpointMetadata.read(view)
+        except SavepointError as error:
+            return RetainedSnapshot(path, None, time, "", 0, own_size, 0, False, str(error))
+        streams = [
+            reference.stream
+            for operator in metadata.operators
+            for reference in stream_references(operator)
+        ]
+        problem = self._missing(directory, streams)
+        return RetainedSnapshot(
+            path,
+            metadata.checkpoint_id,
+            time,
+            kind_of(metadata),
+            sum(max(stream.size, 0) for stream in streams),
+            own_size,
+            len(metadata.operators),
+            not problem,
+            problem,
+        )
+
+    def _missing(self, directory: SnapshotDirectory, streams: Iterable[StreamHandle]) -> str:
+        """What is not there of the files that a snapshot refers to."""
+        missing = []
+        for stream in streams:
+            size = self._listed_size(directory, stream)
+            if size is None:
+                file = directory.file(stream)
+                if file.data is not None:
+                    continue
+                if file.location is None:
+                    missing.append(f"{file.path}: {file.problem}" if file.problem else file.path)
+                    continue
+                size = file.location.file_size()
+            if isinstance(stream, FileStream | RelativeFile) and (size or 0) < stream.size:
+                missing.append(f"{stream.path}: {size} bytes of {stream.size}")
+        missing = list(dict.fromkeys(missing))
+        return (
+            f"files are missing or cut: {len(missing)}, the first {missing[0]}" if missing else ""
+        )
+
+    def _listed_size(self, directory: SnapshotDirectory, stream: StreamHandle) -> int | None:
+        """The size of a file that was listed, so that nobody has to be asked; None of others."""
+        match stream:
+            case _ if self.rules.is_strict:
+                return None
+            case FileStream(_, path) | SegmentStream(_, _, _, path):
+                return self._size_of(directory, path)
+            case RelativeFile(path, _):
+                return self.sizes.get(posixpath.join(directory.location.path, path))
+            case _:
+                return None
+
+    def _size_of(self, directory: SnapshotDirectory, path: str) -> int | None:
+        """The size of a listed file of an absolute path, be it that its directory was moved."""
+        there = path_in_store(path)
+        if there in self.sizes and store_of(path) == store_of(self.uri):
+            return self.sizes[there]
+        parts = [part for part in path_of(path).split("/") if part]
+        ancestor = directory.location.path
+        while True:
+            for start in range(len(parts)):
+                size = self.sizes.get(posixpath.join(ancestor, *parts[start:]))
+                if size is not None:
+                    return size
+            if ancestor in (self.location.path, posixpath.dirname(ancestor)):
+                return None
+            ancestor = posixpath.dirname(ancestor)
+
+
+def _sizes_of_folders(sizes: Mapping[str, int]) -> Counter[str]:
+    """The bytes below each folder, of files with these paths and sizes."""
+    folders: Counter[str] = Counter()
+    for file, size in sizes.items():
+        end = file.rfind("/")
+        while end > 0:
+            folders[file[:end]] += size
+            end = file.rfind("/", 0, end)
+    return folders

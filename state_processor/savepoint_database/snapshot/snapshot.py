@@ -1,0 +1,339 @@
+"""A snapshot as a database: its operators, their tables, and the files that hold them.
+
+``Savepoint``, which users meet, is one that can be written anew besides.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self, Unpack
+
+from savepoint_database.snapshot.description import (
+    ColumnDescription,
+    FileDescription,
+    SavepointDescription,
+    TableDescription,
+    describe_files,
+)
+from savepoint_database.snapshot.key_types import key_serializers
+from savepoint_database.snapshot.operator import Operator
+from savepoint_database.snapshot.operator_names import id_called, short_ids
+from savepoint_database.snapshot.retained import first_places, newest_complete
+from savepoint_database.snapshot.sql_tables import SqlTables
+from savepoint_database.types.listed_options import lists
+from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.errors import (
+    NewestSnapshotWarning,
+    OperatorNotFoundError,
+    SavepointNotFoundError,
+    UnknownUidWarning,
+    UnreadTableWarning,
+)
+from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.locations.file_io import SnapshotDirectory
+from savepoint_formats.locations.location import path_text
+from savepoint_formats.locations.path_rules import PathRules
+from savepoint_formats.metadata import CheckpointMetadata
+from savepoint_formats.metadata.flink_versions import is_of_flink_2
+from savepoint_formats.printable import did_you_mean, html_table
+from savepoint_formats.scan.read_options import ReadOptions, ScanArguments
+from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from savepoint_database.snapshot.key_types import GivenType
+    from savepoint_database.types.described_classes import DescribedClasses
+    from savepoint_formats.layout import KryoClass
+    from savepoint_formats.locations.location import PathText
+    from savepoint_formats.scan.scan import TableScan
+    from savepoint_formats.tables.tables import Table
+
+
+@dataclass(frozen=True, repr=False)
+class Snapshot:
+    """A savepoint or checkpoint; holds no data, and needs no Spark.
+
+    Attributes:
+        path: What the user called it.
+        metadata: The content of its ``_metadata`` file.
+        directory: Where its files are.
+        kryo: How Kryo's bytes are to be read: its version, and the classes that the user described.
+    """
+
+    path: str
+    metadata: CheckpointMetadata
+    directory: SnapshotDirectory
+    kryo: KryoDialect
+    _operators: tuple[Operator, ...]
+
+    @classmethod
+    def open(
+        cls,
+        path: PathText,
+        *,
+        uids: Iterable[str] = (),
+        kryo_classes: DescribedClasses = (),
+        allow_paths: Iterable[PathText] = (),
+        strict_paths: bool = False,
+        key_types: Mapping[str, GivenType] | None = None,
+    ) -> Self:
+        """Opens a savepoint or checkpoint of any Flink release from 1.8 on.
+
+        Args:
+            path: Its directory or ``_metadata`` file: a local path as text or ``Path``, or a URI of a file system
+                that pyarrow knows (``file:``, ``s3:``, ``gs:``, ``hdfs:``...). Of a directory of
+                checkpoints or savepoints, the newest that is complete.
+            uids: Uids of operators. Flink 1.x stores only their hashes; an operator whose uid
+                is given here is called by it. They may be all uids of a job, of which the
+                savepoint need not have each.
+            kryo_classes: Classes of the job that Kryo wrote, as no savepoint knows their fields;
+                see ``kryo_class``. State of such a class is then a struct. Or a file of YAML or
+                JSON that describes them.
+            allow_paths: Local directories and URIs. Files of the savepoint that lie on another
+                store (scheme and host, or bucket) are followed only below these.
+            strict_paths: Follow nothing else out of the directories of the savepoint and of its
+                checkpoint, not even on its own store.
+            key_types: Uid or hash of an operator -> the type of its keys, as ``Types.STRING()`` or
+                as the text ``"STRING"``. It counts where no file of the operator tells it: in
+                checkpoints of a changelog that was never materialized and has no timers.
+
+        Raises:
+            SavepointNotFoundError: Nothing is there, or a directory without ``_metadata``.
+            NotASavepointError: A file of another kind is there.
+            FormatError: The ``_metadata`` file is damaged, or of a version that is not known.
+            TypeError: The path or a uid is no text, or ``uids`` is no list.
+            ValueError: A uid is empty.
+
+        Warns:
+            NewestSnapshotWarning: The path holds several snapshots; the message tells which of
+                them was taken, as the attribute ``path`` does.
+            UnknownUidWarning: No operator has one of the uids.
+
+        Example:
+            >>> Savepoint.open("sample_savepoints/currency-1.20.5-hashmap-canonical")
+        """
+        path = path_text(path)
+        rules = PathRules.of(allow_paths, is_strict=strict_paths)
+        directory = SnapshotDirectory.of(path, rules)
+        try:
+            data = directory.read_metadata()
+        except SavepointNotFoundError as error:
+            newest, count = newest_complete(path, rules)
+            if newest is None:
+                places = first_places(path, rules)
+                if not places:
+                    raise
+                message = (
+                    f"{error}; below it lie, for instance, {', '.join(places)}: name one of them,"
+                    " or list all by savepoint snapshots"
+                )
+                raise SavepointNotFoundError(message) from None
+            message = f"{path}: {newest.path} is read, the newest complete snapshot of {count}"
+            warnings.warn(message, NewestSnapshotWarning, stacklevel=2)
+            path = newest.path
+            directory = SnapshotDirectory.of(path, rules)
+            data = directory.read_metadata()
+        metadata = CheckpointMetadata.read(DataInputView(data, directory.metadata_path))
+        names = _names_by_id(metadata, uids, path)
+        kryo = _kryo(metadata, _described(kryo_classes))
+        keys = key_serializers(key_types or {}, metadata.operators, path)
+        operators = tuple(
+            Operator(
+                record,
+                names.get(record.operator_id) or record.uid or None,
+                directory,
+                kryo,
+                keys.get(record.operator_id),
+            )
+            for record in metadata.operators
+        )
+        return cls(path, metadata, directory, kryo, operators)
+
+    def operators(self) -> tuple[Operator, ...]:
+        """The operators, in the order of the file."""
+        return self._operators
+
+    def operator(self, uid: str) -> Operator:
+        """The operator with this uid, this hash of a uid, or a hash that begins so.
+
+        Args:
+            uid: The uid, the hash, or four or more of the first digits of the hash.
+
+        Raises:
+            OperatorNotFoundError: There is none; the message lists those there are.
+            AmbiguousOperatorError: Several hashes begin so; the message lists them.
+        """
+        operator_id = id_called(uid, self._uids, self.path)
+        return next(operator for operator in self._operators if operator.id == operator_id)
+
+    def short_ids(self) -> dict[str, str]:
+        """The hash of each operator -> its first digits that stand for no other, 8 or more."""
+        return short_ids(self._uids)
+
+    @property
+    def _uids(self) -> dict[str, str | None]:
+        return {operator.id: operator.uid for operator in self._operators}
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.path!r}, checkpoint {self.metadata.checkpoint_id},"
+            f" {len(self._operators)} operators)"
+        )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the tables, operator by operator."""
+        names = ("table", "columns", "kind of state")
+        rows = (
+            (
+                table.table,
+                ", ".join(table.columns),
+                ", ".join(table.kinds) or "; ".join(table.problems),
+            )
+            for table in self.tables()
+        )
+        return html_table(repr(self), names, rows)
+
+    def describe(self) -> SavepointDescription:
+        """What is in the savepoint, on one page. Reads the headers of all state files."""
+        return SavepointDescription.of(self.path, self.metadata, self._operators)
+
+    def tables(self) -> list[TableDescription]:
+        """All tables, operator by operator. Reads the headers of all state files.
+
+        A table whose files are missing or damaged is among them, with its problems.
+        """
+        names = {table.full_name: table.sql for table in SqlTables(self._operators)}
+        return [
+            described
+            for operator in self._operators
+            for described in TableDescription.of_operator(operator, names)
+        ]
+
+    def schema(self, table: str | None = None) -> list[ColumnDescription]:
+        """The columns of one table, or of all.
+
+        Args:
+            table: ``<operator>.<table>``, the operator by its uid or hash.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            StateNotFoundError: The operator has no such table; the message lists its tables.
+
+        Warns:
+            UnreadTableWarning: Of all tables, one is left out, as its files can't be read.
+        """
+        if table is not None:
+            operator, shown = self.table(table)
+            return list(ColumnDescription.of_table(operator, shown))
+        self.warn_of_unread_tables()
+        return [
+            column
+            for operator in self._operators
+            for shown in operator.tables
+            for column in ColumnDescription.of_table(operator, shown)
+        ]
+
+    def warn_of_unread_tables(self) -> None:
+        """Warns of each table that is left out, as its files are missing or damaged."""
+        for described in self.tables():
+            if not described.columns:
+                others = len(described.problems) - 1
+                more = f" (and {others} more)" if others else ""
+                message = (
+                    f"table {described.table} could not be read: {described.problems[0]}{more}"
+                )
+                warnings.warn(message, UnreadTableWarning, stacklevel=3)
+
+    def table(self, name: str) -> tuple[Operator, Table]:
+        """The operator and the table of a full name, ``<operator>.<table>``.
+
+        A uid may hold dots, and so may the name of a state: the longest uid that fits decides.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            StateNotFoundError: The operator has no such table; the message lists its tables.
+        """
+        operator, shown = self._named(name)
+        return operator, operator.table(shown)
+
+    def _named(self, name: str) -> tuple[Operator, str]:
+        """The operator of a full name, and the name of a table that it may have."""
+        if not isinstance(name, str):
+            raise TypeError(f"a table is {name!r}, expected a text such as 'summarize.keyed_state'")
+        dots = [position for position, letter in enumerate(name) if letter == "."]
+        for dot in filter(None, reversed(dots)):
+            with suppress(OperatorNotFoundError):
+                return self.operator(name[:dot]), name[dot + 1 :]
+        with suppress(OperatorNotFoundError):
+            raise self.operator(name).without_table()
+        raise OperatorNotFoundError.among(self.path, name.partition(".")[0], self._names())
+
+    @lists(ScanArguments)
+    def scan(self, table: str, **options: Unpack[ScanArguments]) -> TableScan:
+        """How a table is read, as Arrow and without Spark.
+
+        Args:
+            table: Its full name, ``<operator>.<table>``.
+            options: What of it is read, by the names of ``ReadOptions``; all by default.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            StateNotFoundError: The operator has no such table; the message lists its tables. Or a
+                flat view is wanted of what is no list or map.
+            ColumnNotFoundError: A column is wanted that there is not.
+            KeyTypeError: A key is none of the table's.
+            TypeError: There is no such option, or it has a wrong type.
+            ValueError: An option has a value that it can't have.
+
+        Example:
+            >>> scan = savepoint.scan("summarize.keyed_state", columns=["key", "total"])
+            >>> for batch in scan.batches():
+            ...     print(batch.num_rows)
+        """
+        operator, name = self._named(table)
+        return operator.look_up(name, ReadOptions.of(options))
+
+    def files(self) -> list[FileDescription]:
+        """Every file of the savepoint, who refers to it, and whether it is missing."""
+        return list(describe_files(self.directory, self._operators))
+
+    def _names(self) -> Iterable[str]:
+        return (operator.name for operator in self._operators)
+
+
+def _kryo(metadata: CheckpointMetadata, classes: tuple[KryoClass, ...]) -> KryoDialect:
+    """The Kryo of the Flink that wrote the savepoint: 2.x has another one than 1.x."""
+    is_kryo_5 = is_of_flink_2(metadata.version)
+    return KryoDialect(KryoVersion.V5_6 if is_kryo_5 else KryoVersion.V2_24, classes)
+
+
+def _described(classes: DescribedClasses) -> tuple[KryoClass, ...]:
+    """The classes, or those that a file describes."""
+    if isinstance(classes, str | os.PathLike):
+        from savepoint_database.types.class_descriptions import class_descriptions  # noqa: PLC0415  # YAML is slow
+
+        return class_descriptions(classes)
+    return tuple(classes)
+
+
+def _names_by_id(metadata: CheckpointMetadata, uids: Iterable[str], path: str) -> dict[bytes, str]:
+    """Operator id -> uid; warns of uids that fit no operator."""
+    if isinstance(uids, str | bytes):
+        raise TypeError(f"uids is {uids!r}, expected a list: uids=[{uids!r}]")
+    given = {OperatorId.from_uid(uid): uid for uid in uids}
+    known = {record.operator_id for record in metadata.operators}
+    if unknown := [uid for operator_id, uid in given.items() if operator_id not in known]:
+        names = sorted(
+            record.uid or given.get(record.operator_id) or str(record.operator_id)
+            for record in metadata.operators
+        )
+        message = (
+            f"{path} has no operator {', '.join(map(repr, unknown))}; it has: {', '.join(names)}"
+            f"{''.join(did_you_mean(uid, names) for uid in unknown)}"
+        )
+        warnings.warn(message, UnknownUidWarning, stacklevel=3)
+    return {operator_id: uid for operator_id, uid in given.items() if operator_id in known}

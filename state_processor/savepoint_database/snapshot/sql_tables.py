@@ -1,0 +1,194 @@
+"""What SQL calls the tables of a savepoint; the same names for DuckDB and for Spark.
+
+An operator is a database. Names of Spark's catalog consist of letters, digits and ``_``; what else
+a uid or the name of a state has becomes ``_``. What would be the same then, in any case, is told apart
+by ``told_apart``. In quotes, a uid and a table may be written as they are:
+``"session-window".window_state``. A name that fits several is an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from savepoint_database.snapshot.operator_names import ids_beginning
+from savepoint_database.types.sql_names import double_quoted, plain_name, quoted, unquoted
+from savepoint_formats.errors import TableNotFoundError
+from savepoint_formats.printable import did_you_mean
+from savepoint_formats.tables.folded_names import told_apart
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.tables.catalog_problem import CatalogProblem
+
+
+@dataclass(frozen=True, slots=True)
+class SqlTable:
+    """A table, and what SQL calls it.
+
+    Attributes:
+        database: The name of the operator in SQL.
+        name: The name of the table in SQL.
+        operator: The operator.
+        table: The name of the table as the operator has it.
+        problem: Why the table can't be read; None if it can.
+    """
+
+    database: str
+    name: str
+    operator: Operator
+    table: str
+    problem: CatalogProblem | None = None
+
+    @property
+    def full_name(self) -> str:
+        """``<operator>.<table>``."""
+        return f"{self.operator.name}.{self.table}"
+
+    @property
+    def sql(self) -> str:
+        """What a query calls it; in quotes where a name begins with a digit."""
+        parts = (self.database, self.name)
+        return ".".join(part if part.isidentifier() else double_quoted(part) for part in parts)
+
+    @property
+    def exact_sql(self) -> str:
+        """What a query calls it by its own names, in quotes."""
+        return f"{double_quoted(self.operator.name)}.{double_quoted(self.table)}"
+
+    @property
+    def spark_sql(self) -> str:
+        """What Spark calls it."""
+        parts = (self.database, self.name)
+        return ".".join(part if part.isidentifier() else quoted(part) for part in parts)
+
+
+class SqlTables:
+    """The tables of a savepoint by their names in SQL.
+
+    The headers of an operator's files are read when one of its tables is asked for.
+    """
+
+    def __init__(self, operators: Iterable[Operator]) -> None:
+        self._operators = tuple(operators)
+        self._tables: dict[str, tuple[SqlTable, ...]] = {}
+
+    @cached_property
+    def databases(self) -> dict[str, str]:
+        """Name of an operator -> name of its database."""
+        return told_apart((operator.name for operator in self._operators), plain_name)
+
+    def __iter__(self) -> Iterator[SqlTable]:
+        """All tables, operator by operator. Reads the headers of all state files."""
+        for operator in self._operators:
+            yield from self.of_operator(operator)
+
+    def of_operator(self, operator: Operator) -> tuple[SqlTable, ...]:
+        """The tables of an operator."""
+        if operator.id not in self._tables:
+            unread = operator.unread_tables
+            names = told_apart((*(table.name for table in operator.tables), *unread), plain_name)
+            self._tables[operator.id] = tuple(
+                SqlTable(
+                    self.databases[operator.name],
+                    name,
+                    operator,
+                    table,
+                    unread[table][0] if table in unread else None,
+                )
+                for table, name in names.items()
+            )
+        return self._tables[operator.id]
+
+    def operators(self, name: str) -> list[Operator]:
+        """The operators that a query may mean by a name: uid, hash or its first digits, or database.
+
+        Args:
+            name: As it is written. In quotes, or if it is no name without, a uid is itself alone.
+        """
+        plain = unquoted(name)
+        exact = [operator for operator in self._operators if plain in (operator.uid, operator.id)]
+        if exact and _is_exact(name):
+            return exact
+        named = [
+            operator
+            for operator in self._operators
+            if _fits(plain, operator.id)
+            or _fits(plain, operator.name, self.databases[operator.name])
+        ]
+        meant = [] if named else ids_beginning(plain, {one.id: one.uid for one in self._operators})
+        return named or [operator for operator in self._operators if operator.id in meant]
+
+    def one(self, name: str) -> Operator:
+        """The operator that a query means by a name; raises ``TableNotFoundError`` for any other."""
+        found = self.operators(name)
+        if len(found) != 1:
+            raise self.unknown(name, "*")
+        return found[0]
+
+    def tables(self, operator: str, table: str) -> list[SqlTable]:
+        """The tables that a query may mean by these names, each as it is written."""
+        tables = [one for owner in self.operators(operator) for one in self.of_operator(owner)]
+        plain = unquoted(table)
+        exact = [one for one in tables if one.table == plain]
+        if exact and _is_exact(table):
+            return exact
+        return [one for one in tables if _fits(plain, one.table, one.name)]
+
+    def find(self, operator: str, table: str) -> SqlTable | None:
+        """The table that a query means by these names; None if it is none, or one of several."""
+        if len(self.operators(operator)) != 1:
+            return None
+        tables = self.tables(operator, table)
+        return tables[0] if len(tables) == 1 else None
+
+    def without_table(self) -> set[tuple[str, str]]:
+        """The names, database and table, that would be those of several tables, and so of none."""
+        plain = ((plain_name(one.operator.name), plain_name(one.table), one) for one in self)
+        return {
+            (database.casefold(), name.casefold())
+            for database, name, table in plain
+            if (database, name) != (table.database, table.name)
+        }
+
+    def unknown(self, operator: str, table: str) -> TableNotFoundError:
+        """The error for names of no table, or of several. May read the headers of all files."""
+        if len(owners := self.operators(operator)) > 1:
+            meant = (f"{double_quoted(one.name)} ({self.databases[one.name]})" for one in owners)
+            return _ambiguous("operator", operator, meant)
+        if not operator and (named := self.operators(table)):
+            own = sorted(one.sql for owner in named for one in self.of_operator(owner))
+            return TableNotFoundError(
+                f"{table} is an operator, not a table; its tables: {', '.join(own) or 'none'}"
+            )
+        name = f"{operator}.{table}" if operator else table
+        if len(tables := self.tables(operator, table)) > 1:
+            meant = (f"{one.exact_sql} ({one.sql})" for one in tables)
+            return _ambiguous("table", name, meant)
+        known = sorted(table.sql for table in self)
+        return TableNotFoundError(
+            f"there is no table {name}; there are: {', '.join(known) or 'none'}"
+            f"{did_you_mean(name, known)}"
+        )
+
+
+def _ambiguous(what: str, name: str, meant: Iterable[str]) -> TableNotFoundError:
+    return TableNotFoundError(
+        f"the name {name} fits several {what}s; write one of these, or its name in parentheses:"
+        f" {', '.join(sorted(meant))}"
+    )
+
+
+def _is_exact(name: str) -> bool:
+    """Whether a name is written as SQL takes it for itself alone."""
+    return unquoted(name) != name or plain_name(name) != name
+
+
+def _fits(name: str, *names: str) -> bool:
+    """Whether a name is one of these in any case, or what the first of them becomes in SQL."""
+    wanted = name.casefold()
+    folded = {*(other.casefold() for other in names), plain_name(names[0]).casefold()}
+    return wanted in folded

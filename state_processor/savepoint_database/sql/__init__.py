@@ -1,0 +1,12 @@
+"""SQL over the tables of a savepoint without Spark: DuckDB asks, our scans answer in Arrow."""
+
+from typing import TYPE_CHECKING
+
+from savepoint_database.types.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from savepoint_database.sql.sql_database import SqlDatabase, SqlResult
+
+__all__ = ["SqlDatabase", "SqlResult"]
+
+__getattr__ = lazy_names(__name__, {"SqlDatabase": ".sql_database", "SqlResult": ".sql_database"})

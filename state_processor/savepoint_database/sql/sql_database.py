@@ -1,0 +1,291 @@
+"""A savepoint as a database of DuckDB: a query plans and reads the tables that it names, no others."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+from uuid import uuid4
+
+import duckdb
+import pyarrow as pa
+
+from savepoint_database.snapshot.sql_tables import SqlTable, SqlTables
+from savepoint_database.sql.listing import listing
+from savepoint_database.sql.scan_dataset import ScanDataset, SqlRows
+from savepoint_database.sql.sql_text import Dialect, rewritten
+from savepoint_database.types.sql_names import distinct, double_quoted
+from savepoint_formats.errors import QueryError, SavepointError, UnreadTableWarning
+from savepoint_formats.printable import did_you_mean
+from savepoint_formats.scan.read_options import ReadOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_database.types.timer_dates import Times
+
+_BATCH_ROWS = 1 << 16
+_QUERIES = {"SELECT", "EXPLAIN"}
+_OWN_DATABASES = {"information_schema", "pg_catalog", "main", "temp", "system"}
+_EXPLAIN = re.compile(r"^\s*EXPLAIN(\s+ANALYZE)?\b", re.IGNORECASE)
+_NO_TABLE = re.compile(r"Table with name (\S+) does not exist")
+_NO_COLUMN = re.compile(r'(?:Referenced column "|does not have a column named ")([^"]+)"')
+
+
+@dataclass(frozen=True, slots=True)
+class SqlResult:
+    """The rows of a query, which are read as they are asked for."""
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+
+    def read_all(self) -> pa.Table:
+        """All rows."""
+        return pa.Table.from_batches(self.batches, self.schema)
+
+    def with_distinct_names(self) -> SqlResult:
+        """The same rows; behind a name that an earlier column has, there is a number."""
+        names = distinct(self.schema.names)
+        schema = pa.schema(
+            [field.with_name(name) for field, name in zip(self.schema, names, strict=True)]
+        )
+        batches = (
+            pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in self.batches
+        )
+        return SqlResult(schema, batches)
+
+
+class SqlDatabase:
+    """Answers queries about a savepoint, and opens nothing else unless files are allowed.
+
+    Args:
+        snapshot: The savepoint.
+        options: How all tables are read: ``nanoseconds``, ``undescribed_subclasses``.
+        times: What the times of timers are.
+        allow_files: Whether a query may read files of this machine, as by ``read_csv``.
+        memory_limit: How much memory DuckDB takes before it uses the disk: ``4GB``, ``50%``.
+
+    Raises:
+        ValueError: ``memory_limit`` is none.
+
+    Example:
+        >>> with SqlDatabase(savepoint) as database:
+        ...     database.query("SELECT count(*) FROM summarize.keyed_state").read_all()
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        options: ReadOptions | None = None,
+        *,
+        times: Times = "numbers",
+        allow_files: bool = False,
+        memory_limit: str = "50%",
+    ) -> None:
+        self.tables = SqlTables(snapshot.operators())
+        self._options, self._times = options or ReadOptions(), times
+        self._datasets: dict[tuple[str, str], ScanDataset] = {}
+        self._connection = _connected(memory_limit, allow_files=allow_files)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._connection.close()
+
+    def query(self, sql: str) -> SqlResult:
+        """The result of a query. What is wrong with it is an error before any rows are read.
+
+        Args:
+            sql: One query in DuckDB's SQL.
+
+        Raises:
+            QueryError: It is no query, or can't be understood.
+            TableNotFoundError: It names a table that there is not.
+            SavepointError: The files of a table that it names are missing or damaged.
+        """
+        if (listed := listing(sql, self.tables)) is not None:
+            return SqlResult(listed.schema, iter(listed.to_batches()))
+        text = rewritten(sql, self.tables, Dialect.DUCKDB)
+        with self._query_errors():
+            self._expect_query(text)
+            tree = self._tree(text)
+            if _lists_tables(tree):
+                self._register_all()
+            for database, name in set(_base_tables(tree)):
+                self._register(database, name)
+            relation = self._connection.sql(text)
+            if any(str(kind) == "INTERVAL" for kind in relation.types):
+                relation = _with_interval_texts(relation)
+            reader = relation.to_arrow_reader(_BATCH_ROWS)
+        return SqlResult(reader.schema, self._batches(reader))
+
+    def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        try:
+            with self._query_errors():
+                yield from reader
+        finally:
+            reader.close()
+
+    def _expect_query(self, text: str) -> None:
+        statements = [
+            statement.type.name for statement in self._connection.extract_statements(text)
+        ]
+        if len(statements) != 1:
+            raise QueryError(f"{len(statements)} statements, expected one query")
+        if statements[0] not in _QUERIES:
+            raise QueryError(f"a statement of type {statements[0]}, expected a query: SELECT ...")
+
+    def _tree(self, text: str) -> Any:
+        """A query as DuckDB's parser has it."""
+        # Its own function that lists tables binds them, which fails for tables to come.
+        query = _EXPLAIN.sub("", text)
+        ((row,),) = self._connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
+        tree = json.loads(row)
+        if tree.get("error_type") == "not implemented":
+            # EXPLAIN ANALYZE runs what it explains.
+            raise QueryError("EXPLAIN of what is no query, expected EXPLAIN SELECT ...")
+        return tree
+
+    def _register_all(self) -> None:
+        """Makes each table that can be read known to the engine; warns of the others."""
+        for table in self.tables:
+            try:
+                self._register(table.database, table.name)
+            except SavepointError as error:
+                message = f"table {table.sql} could not be read: {error}"
+                warnings.warn(message, UnreadTableWarning, stacklevel=4)
+
+    def _register(self, database: str, name: str) -> None:
+        table = self.tables.find(database, name)
+        if table is None:
+            if database and database.casefold() not in _OWN_DATABASES:
+                raise self.tables.unknown(database, name)
+            return
+        if table.problem is not None:
+            table.operator.table(table.table)
+        place = (table.database, table.name)
+        if place not in self._datasets:
+            self._datasets[place] = self._new_view(table)
+
+    def _new_view(self, table: SqlTable) -> ScanDataset:
+        scan = table.operator.scan(table.operator.table(table.table), self._options)
+        scan.check()
+        dataset = ScanDataset(SqlRows(scan, self._times))
+        source = double_quoted(f"savepoint {table.sql}")
+        database = double_quoted(table.database)
+        self._connection.register(f"savepoint {table.sql}", dataset)
+        self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {database}")
+        view = f"{database}.{double_quoted(table.name)}"
+        self._connection.execute(f"CREATE VIEW {view} AS FROM {source}")
+        return dataset
+
+    @contextmanager
+    def _query_errors(self) -> Iterator[None]:
+        """Raises what was wrong with the savepoint, or with the query, instead of DuckDB's errors."""
+        for dataset in self._datasets.values():
+            dataset.errors.clear()
+        try:
+            yield
+        except (duckdb.Error, pa.ArrowException) as error:
+            ours = [error for dataset in self._datasets.values() for error in dataset.errors]
+            raise ours[0] if ours else QueryError(self._reason(error)) from error
+
+    def _reason(self, error: Exception) -> str:
+        # Behind it comes the place in a text that is not quite the user's.
+        reason = " ".join(str(error).partition("\n\nLINE ")[0].split())
+        if isinstance(error, duckdb.PermissionException):
+            return f"{reason}; a query reads files with --allow-files, allow_files=True"
+        if isinstance(error, duckdb.OutOfMemoryException):
+            # Behind it comes what no query may set.
+            reason = reason.partition(" Possible solutions:")[0]
+            return f"{reason}; more memory is given by --memory-limit, memory_limit"
+        if unknown := _NO_TABLE.search(reason):
+            return str(self.tables.unknown("", unknown[1]))
+        unknown = _NO_COLUMN.search(reason)
+        if unknown is None:
+            return reason
+        known = sorted(
+            {name for dataset in self._datasets.values() for name in dataset.schema.names}
+        )
+        hint = did_you_mean(unknown[1], known)
+        columns = f"; the tables of the query have: {', '.join(known)}" if known else ""
+        return f"there is no column {unknown[1]!r}{columns}{hint}"
+
+
+def _connected(memory_limit: str, *, allow_files: bool) -> duckdb.DuckDBPyConnection:
+    """A database of this process whose settings no query changes."""
+    spilled = Path(tempfile.gettempdir(), f"savepoint-query-{uuid4().hex}")
+    try:
+        connection = duckdb.connect(
+            config={
+                "temp_directory": str(spilled),
+                "memory_limit": memory_limit,
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+                "allow_community_extensions": False,
+                # Variables of the program are no tables.
+                "python_enable_replacements": False,
+            }
+        )
+    except duckdb.Error as error:
+        raise ValueError(f"memory_limit {memory_limit!r}, expected such as 4GB or 50%") from error
+    # That of a Spark session for savepoints, so that texts of times are the same.
+    connection.execute("SET TimeZone = 'UTC'")
+    if not allow_files:
+        # One that is connected without takes no directory for what does not fit into memory.
+        connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def _with_interval_texts(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """The rows with intervals of months, days and microseconds, which no file has, as texts."""
+    names = (double_quoted(name) for name in relation.columns)
+    shown = (
+        f"CAST({name} AS VARCHAR) AS {name}" if str(kind) == "INTERVAL" else name
+        for name, kind in zip(names, relation.types, strict=True)
+    )
+    return relation.project(", ".join(shown))
+
+
+def _lists_tables(tree: Any) -> bool:
+    """Whether a query asks the engine which tables there are."""
+    match tree:
+        case {"type": "SHOW_REF", "query": None} | {
+            "type": "BASE_TABLE",
+            "schema_name": "information_schema" | "pg_catalog",
+        }:
+            return True
+        case {"class": "FUNCTION", "function_name": str(name)} if name.startswith("duckdb_"):
+            return True
+        case dict():
+            return any(map(_lists_tables, tree.values()))
+        case list():
+            return any(map(_lists_tables, tree))
+        case _:
+            return False
+
+
+def _base_tables(tree: Any) -> Iterator[tuple[str, str]]:
+    match tree:
+        case {"type": "BASE_TABLE", "schema_name": str(database), "table_name": str(name)}:
+            yield database, name
+        case dict():
+            for child in tree.values():
+                yield from _base_tables(child)
+        case list():
+            for child in tree:
+                yield from _base_tables(child)

@@ -1,0 +1,160 @@
+"""Class files in archives and directories, or sources, and the descriptions that they make.
+
+Nothing is loaded, compiled or run.
+
+A class is looked for where Java does: ``com/acme/Order.class``, in Spring's archives below
+``BOOT-INF/classes``.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from savepoint_database.types.java_sources import JavaSources
+from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.errors import DescriptionError
+from savepoint_formats.java.class_file import ClassFile
+from savepoint_formats.java.pojo_rules import extended, is_pojo
+from savepoint_formats.values.kryo.class_files import UndescribableError, described_class
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator
+
+    from savepoint_formats.layout import KryoClass, KryoField, TypeArgument
+
+_FOLDERS = ("", "BOOT-INF/classes/")
+_OF_OTHERS = ("java.", "javax.", "scala.", "org.apache.flink.")
+"""What the names of classes begin with that are known, or no job's own."""
+
+_LARGEST = 16 << 20
+"""Of a class file, in bytes; Java itself allows 65,535 of everything in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassLibrary:
+    """Where class files are, or sources of them.
+
+    Attributes:
+        places: Archives, and directories of class files.
+        sources: Source files, for classes that are in none of the places.
+    """
+
+    places: tuple[Path, ...]
+    sources: JavaSources | None = None
+
+    @classmethod
+    def of(
+        cls,
+        places: Iterable[str | os.PathLike[str]],
+        sources: Iterable[str | os.PathLike[str]] = (),
+    ) -> ClassLibrary:
+        """Those in some places.
+
+        Args:
+            places: Archives, and directories of class files.
+            sources: Directories with source files somewhere below them.
+
+        Raises:
+            DescriptionError: A place is neither an archive nor a directory, or one of sources is no
+                directory; or nothing is installed that parses sources.
+        """
+        paths, folders = tuple(map(Path, places)), tuple(map(Path, sources))
+        for folder in folders:
+            if not folder.is_dir():
+                raise DescriptionError(f"{folder} is no directory of source files")
+        for path in paths:
+            if not path.is_dir() and not zipfile.is_zipfile(path):
+                raise DescriptionError(f"{path} is neither a jar nor a directory of class files")
+        return cls(paths, JavaSources(folders) if folders else None)
+
+    def class_file(self, name: str) -> ClassFile | None:
+        """The class of a name with slashes; None if there is none.
+
+        Raises:
+            UndescribableError: Its source does not tell what a type in it is.
+            FormatError: It is damaged.
+            DescriptionError: It is too large, or its archive is damaged.
+        """
+        for place in self.places:
+            for folder in _FOLDERS:
+                data = _bytes(place, f"{folder}{name}.class")
+                if data is not None:
+                    return ClassFile.read(DataInputView(data, f"{place}/{name}.class"))
+        return None if self.sources is None else self.sources.class_file(name)
+
+    def described(self, class_names: Iterable[str]) -> tuple[KryoClass, ...]:
+        """The classes that can be described, and those of their fields, by name.
+
+        Whether Flink takes a class as a POJO is told where that is certain. An object says less of
+        that than the type of a field: what it extends may be what its collection is declared of.
+        """
+        seen, declared, pending = set[str](), set[str](), list(class_names)
+        described: dict[str, KryoClass] = {}
+        while pending:
+            name = pending.pop()
+            if name in seen or name.startswith(_OF_OTHERS):
+                continue
+            seen.add(name)
+            with suppress(UndescribableError):
+                described[name] = described_class(name, self.class_file)
+                fields = described[name].fields
+                named = [inner for field in fields for inner in _named(field)]
+                declared.update(named)
+                pending += named
+        return tuple(
+            self._with_pojo(described[name], is_declared=name in declared)
+            for name in sorted(described)
+        )
+
+    def _with_pojo(self, described: KryoClass, *, is_declared: bool) -> KryoClass:
+        name = described.class_name.replace(".", "/")
+        taken = None if described.constants else is_pojo(name, self.class_file)
+        above = extended(name, self.class_file)
+        if not taken or above is None or is_declared:
+            return replace(described, is_pojo=taken)
+        if is_pojo(above, self.class_file):
+            return replace(described, is_pojo=True, superclass=above.replace("/", "."))
+        return described
+
+    def reason(self, class_name: str) -> str | None:
+        """Why a class can't be described; None if it can."""
+        try:
+            described_class(class_name, self.class_file)
+        except UndescribableError as error:
+            return str(error)
+        return None
+
+
+def _named(declared: KryoField | TypeArgument) -> Iterator[str]:
+    """The classes that a declared type names."""
+    name = declared.type.lstrip("[")
+    yield name[1:-1] if name.endswith(";") else name
+    for argument in declared.arguments:
+        yield from _named(argument)
+
+
+def _bytes(place: Path, name: str) -> bytes | None:
+    if place.is_dir():
+        path = place / name
+        if not path.is_file():
+            return None
+        _expect_small(path.stat().st_size, str(path))
+        return path.read_bytes()
+    try:
+        with zipfile.ZipFile(place) as archive:
+            if name not in archive.NameToInfo:
+                return None
+            _expect_small(archive.getinfo(name).file_size, f"{place}/{name}")
+            return archive.read(name)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError) as error:
+        raise DescriptionError(f"{place} can't be read: {error}") from error
+
+
+def _expect_small(size: int, name: str) -> None:
+    if size > _LARGEST:
+        raise DescriptionError(f"{name} has {size} bytes, too many for a class file")

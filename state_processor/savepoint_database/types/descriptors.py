@@ -1,0 +1,250 @@
+"""Descriptors of state: what a function asks for, and what new state is written by.
+
+They are named as in Flink. To read, a name is enough: the savepoint knows the type of every state.
+To write new state, the descriptor has its types, which are those of the job's own descriptor.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+from savepoint_database.types.types import expect_type
+from savepoint_formats.printable import call_text
+from savepoint_formats.snapshots import constructed
+from savepoint_formats.state_files.state import StateKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from savepoint_database.types.state_ttl import StateTtlConfig
+    from savepoint_database.types.types import TypeInformation
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StateDescriptor(ABC):
+    """A state.
+
+    Attributes:
+        name: The name that the job gives it.
+        has_ttl: Whether its values carry the time of their last access.
+        ttl: How long they live after it, where a function runs; None for ever.
+        kind: What keyed state of this descriptor is to the job.
+    """
+
+    name: str
+    has_ttl: bool = field(default=False, kw_only=True)
+    ttl: StateTtlConfig | None = field(default=None, kw_only=True)
+
+    kind: ClassVar[StateKind]
+
+    def __post_init__(self) -> None:
+        """Raises ``TypeError`` or ``ValueError`` for a name that is none, or a type that is none."""
+        if not isinstance(self.name, str):
+            raise TypeError(f"the name of a state is {self.name!r}, expected a text")
+        if not self.name:
+            raise ValueError("the name of a state is empty, expected a text such as 'total'")
+        for attribute in fields(self):
+            given = getattr(self, attribute.name)
+            if attribute.name.endswith("_type") and given is not None:
+                expect_type(given, f"{attribute.name} of state {self.name!r}")
+
+    def __repr__(self) -> str:
+        return call_text(self)
+
+    @property
+    @abstractmethod
+    def stored(self) -> TypeSerializerSnapshot:
+        """The serializer of what a key has in keyed state.
+
+        Raises:
+            ValueError: The descriptor has no type.
+        """
+
+    def with_ttl(self, ttl: StateTtlConfig | None = None) -> Self:
+        """The descriptor of the same state in a job that gives it a time to live.
+
+        Args:
+            ttl: How long values live while a function runs; for ever by default.
+
+        Example:
+            >>> ValueStateDescriptor("last_seen", Types.LONG()).with_ttl()
+            >>> ValueStateDescriptor("last_seen", Types.LONG()).with_ttl(StateTtlConfig(60_000))
+        """
+        return replace(self, has_ttl=True, ttl=ttl)
+
+    def _snapshot(
+        self, what: str, type_information: TypeInformation | None
+    ) -> TypeSerializerSnapshot:
+        """The serializer of a type that the descriptor must have."""
+        if type_information is None:
+            raise ValueError(
+                f"the descriptor of state {self.name!r} has no {what}, which writing needs;"
+                f" e.g. {what}=Types.LONG()"
+            )
+        return type_information.snapshot
+
+    def _timed(self, snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
+        return constructed.ttl(snapshot) if self.has_ttl else snapshot
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ValueStateDescriptor(StateDescriptor):
+    """A state of one value.
+
+    Attributes:
+        value_type: The type of the values.
+        merge_function: The value of two, for local state whose instances are merged.
+
+    Example:
+        >>> runtime_context.get_state(ValueStateDescriptor("total"))
+        >>> ValueStateDescriptor("total", Types.DOUBLE())  # to write it
+        >>> ValueStateDescriptor("highest", merge_function=max)  # to read local state
+    """
+
+    value_type: TypeInformation | None = None
+    merge_function: Callable[[Any, Any], Any] | None = field(default=None, kw_only=True)
+
+    kind = StateKind.VALUE
+
+    @property
+    def stored(self) -> TypeSerializerSnapshot:
+        return self._timed(self._snapshot("value_type", self.value_type))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ListStateDescriptor(StateDescriptor):
+    """A state of a list; as operator state, the list or union list of a subtask.
+
+    Example:
+        >>> runtime_context.get_list_state(ListStateDescriptor("memos"))
+        >>> ListStateDescriptor("memos", Types.STRING())  # to write it
+    """
+
+    element_type: TypeInformation | None = None
+
+    kind = StateKind.LIST
+
+    @property
+    def element(self) -> TypeSerializerSnapshot:
+        """The serializer of an element. Raises ``ValueError`` if the descriptor has no type."""
+        return self._timed(self._snapshot("element_type", self.element_type))
+
+    @property
+    def stored(self) -> TypeSerializerSnapshot:
+        return constructed.list_of(self.element)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MapStateDescriptor(StateDescriptor):
+    """A state of a map; as operator state, broadcast state.
+
+    Attributes:
+        key_type: The type of the user keys.
+        value_type: The type of their values.
+        merge_function: The value of two of a user key, for local state whose instances are merged.
+
+    Example:
+        >>> runtime_context.get_map_state(MapStateDescriptor("by_currency"))
+        >>> MapStateDescriptor("by_currency", Types.STRING(), Types.LONG())  # to write it
+    """
+
+    key_type: TypeInformation | None = None
+    value_type: TypeInformation | None = None
+    merge_function: Callable[[Any, Any], Any] | None = field(default=None, kw_only=True)
+
+    kind = StateKind.MAP
+
+    @property
+    def user_key(self) -> TypeSerializerSnapshot:
+        """The serializer of the map's keys. Raises ``ValueError`` if there is no type."""
+        return self._snapshot("key_type", self.key_type)
+
+    @property
+    def user_value(self) -> TypeSerializerSnapshot:
+        """The serializer of the map's values. Raises ``ValueError`` if there is no type."""
+        return self._timed(self._snapshot("value_type", self.value_type))
+
+    @property
+    def stored(self) -> TypeSerializerSnapshot:
+        return constructed.map_of(self.user_key, self.user_value)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ReducingStateDescriptor(StateDescriptor):
+    """A state of one value, to which the job's function has reduced all that was added.
+
+    Attributes:
+        value_type: The type of the values.
+        reduce_function: The value of two; for functions that add to the state.
+
+    Example:
+        >>> runtime_context.get_reducing_state(ReducingStateDescriptor("cents_sum"))
+        >>> ReducingStateDescriptor("cents_sum", Types.LONG())  # to write it
+        >>> ReducingStateDescriptor("most", Types.LONG(), max)  # to add to it
+    """
+
+    value_type: TypeInformation | None = None
+    reduce_function: Callable[[Any, Any], Any] | None = None
+
+    kind = StateKind.REDUCING
+
+    @property
+    def stored(self) -> TypeSerializerSnapshot:
+        return self._timed(self._snapshot("value_type", self.value_type))
+
+
+class AggregateFunction(Protocol):
+    """What an aggregating state does with the values that are added to it.
+
+    Example:
+        >>> class Average:
+        ...     def create_accumulator(self):
+        ...         return {"f0": 0, "f1": 0}
+        ...
+        ...     def add(self, value, accumulator):
+        ...         return {"f0": accumulator["f0"] + value, "f1": accumulator["f1"] + 1}
+        ...
+        ...     def get_result(self, accumulator):
+        ...         return accumulator["f0"] / accumulator["f1"]
+        ...
+        ...     def merge(self, one, other):
+        ...         return {name: one[name] + other[name] for name in one}
+    """
+
+    def create_accumulator(self) -> Any:
+        """The accumulator of nothing."""
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        """The accumulator with a value."""
+
+    def get_result(self, accumulator: Any) -> Any:
+        """What an accumulator amounts to."""
+
+    def merge(self, accumulator: Any, other: Any) -> Any:
+        """The accumulator of all that two have."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AggregatingStateDescriptor(StateDescriptor):
+    """A state of an accumulator, in which the job's function has gathered all that was added.
+
+    Attributes:
+        accumulator_type: The type of the accumulators.
+        aggregate_function: What gathers in them; for functions that add to the state.
+
+    Example:
+        >>> runtime_context.get_aggregating_state(AggregatingStateDescriptor("average"))
+        >>> AggregatingStateDescriptor("average", Types.TUPLE([Types.LONG(), Types.LONG()]))
+    """
+
+    accumulator_type: TypeInformation | None = None
+    aggregate_function: AggregateFunction | None = None
+
+    kind = StateKind.AGGREGATING
+
+    @property
+    def stored(self) -> TypeSerializerSnapshot:
+        return self._timed(self._snapshot("accumulator_type", self.accumulator_type))

@@ -1,0 +1,312 @@
+"""Values on their way to Spark and back, and to files and people: batches with other types.
+
+What becomes of a type, ``schema`` says. No digit is lost without a word: a value that is not the same
+in microseconds raises ``InexactTimeError``, unless the user has said ``truncate``.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_database.types.schema import (
+    PARTS,
+    exported_schema,
+    has_nanoseconds,
+    mapped_schema,
+    printable_leaf,
+    python_leaf,
+    spark_leaf,
+)
+from savepoint_formats.errors import (
+    InexactTimeError,
+    UnencodableError,
+    ValueOutOfRangeError,
+    within,
+)
+from savepoint_formats.values.kinds.precise_times import (
+    as_precise,
+    from_texts,
+    is_precise,
+    mapped,
+    parts,
+    precise_times,
+    precise_type,
+    texts_of,
+    timestamps_of,
+    zone_of,
+)
+from savepoint_formats.values.kinds.times import NANOS_PER_SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+
+    CastLeaf = Callable[[pa.Array, pa.DataType], pa.Array]
+
+_MICROS_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_LIMITS = np.iinfo(np.int64)
+
+
+def to_spark(batch: pa.RecordBatch, nanoseconds: Nanoseconds = "refuse") -> pa.RecordBatch:
+    """The batch with Spark's types.
+
+    Raises:
+        InexactTimeError: A time is not the same in microseconds, and nobody said what to do.
+    """
+    leaf = partial(spark_leaf, nanoseconds=nanoseconds)
+    values = partial(_spark_values, nanoseconds=nanoseconds)
+    return _cast(batch, mapped_schema(batch.schema, leaf), values)
+
+
+def to_python(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch as ``python_values`` takes it: as Spark has it, but times with nanoseconds stay."""
+    return _cast(batch, mapped_schema(batch.schema, python_leaf), _spark_values)
+
+
+def to_comparable(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with times that conditions compare.
+
+    They are nanoseconds; microseconds in a column with a time that is too far away for these.
+    """
+    fields = []
+    for field, array in zip(batch.schema, batch.columns, strict=True):
+        unit = "ns" if _fits_nanoseconds(array) else "us"
+        fields.append(field.with_type(mapped(field.type, partial(_counted_leaf, unit=unit))))
+    return _cast(batch, pa.schema(fields), _counted)
+
+
+def _counted_leaf(data_type: pa.DataType, unit: str) -> pa.DataType:
+    return pa.timestamp(unit, zone_of(data_type)) if is_precise(data_type) else data_type
+
+
+def _counted(values: pa.StructArray, wanted: pa.DataType) -> pa.Array:
+    return timestamps_of(values, wanted.unit)[0]
+
+
+def _fits_nanoseconds(array: pa.Array) -> bool:
+    if is_precise(array.type):
+        return not timestamps_of(array, "ns")[1].any()
+    if pa.types.is_map(array.type):
+        return all(map(_fits_nanoseconds, flat_map(array)))
+    if pa.types.is_list(array.type):
+        return _fits_nanoseconds(array.flatten())
+    if pa.types.is_struct(array.type):
+        return all(map(_fits_nanoseconds, array.flatten()))
+    return True
+
+
+def flat_map(array: pa.MapArray) -> tuple[pa.Array, pa.Array]:
+    """The keys and the values of all entries, without what lies under nulls."""
+    offsets = bounds(array)
+    keys, items = (
+        pa.ListArray.from_arrays(offsets, part).flatten() for part in (array.keys, array.items)
+    )
+    return keys, items
+
+
+def to_exported(batch: pa.RecordBatch, nanoseconds: Nanoseconds) -> pa.RecordBatch:
+    """The batch as files have it: times with nanoseconds as in Spark, all else as it is.
+
+    Raises:
+        InexactTimeError: As ``to_spark``.
+    """
+    values = partial(_spark_values, nanoseconds=nanoseconds)
+    return _cast(batch, exported_schema(batch.schema, nanoseconds), values)
+
+
+def from_spark(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """An array as Spark gives it, as the type that ``savepoint_formats`` has: see ``to_spark``.
+
+    Raises:
+        ValueOutOfRangeError: A time lies beyond what the type holds, or a text is no time.
+        UnencodableError: A text is no UTF-8, which Spark does not look at.
+    """
+    expect_valid(values)
+    return _casted(values, wanted, _exact_values)
+
+
+def expect_valid(values: pa.Array) -> None:
+    """Raises ``UnencodableError`` with its row if a text is no UTF-8, which Arrow does not look at."""
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise UnencodableError(
+            f"{_one_line(error)}: cast or clean it first", "$", _first_invalid(values)
+        ) from error
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _first_invalid(values: pa.Array) -> int:
+    """The first row that is not valid, by halves."""
+    start, end = 0, len(values)
+    while end - start > 1:
+        middle = (start + end) // 2
+        try:
+            values.take(pa.array(range(start, middle))).validate(full=True)
+        except pa.ArrowInvalid:
+            end = middle
+        else:
+            start = middle
+    return start
+
+
+def _exact_values(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    try:
+        if is_precise(wanted):
+            return as_precise(values, wanted)
+        if pa.types.is_time(wanted) and pa.types.is_string(values.type):
+            return _times_of_day(values, wanted)
+        return values.cast(wanted)
+    except pa.ArrowInvalid as error:
+        raise ValueOutOfRangeError(str(error), str(wanted), 0) from error
+
+
+def _times_of_day(texts: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Times such as ``01:02:03.000000004``; seconds may be left out, as Java does."""
+    whole = pc.replace_substring_regex(texts, r"^(\d\d:\d\d)$", r"\1:00")
+    is_time = pc.match_substring_regex(whole, r"^\d\d:\d\d:\d\d(\.\d{1,9})?$")
+    if not pc.all(pc.fill_null(is_time, True)).as_py():
+        wrong = texts.filter(pc.fill_null(pc.invert(is_time), False))[0].as_py()
+        raise pa.ArrowInvalid(f"{wrong!r} is no time of day such as 01:02:03.000000004")
+    moments = from_texts(pc.binary_join_element_wise("1970-01-01 ", whole, ""), None)
+    counts = timestamps_of(moments, "ns")[0].view(pa.int64())
+    return counts.view(pa.time64("ns")).cast(wanted)
+
+
+def to_printable(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with times and dates as texts, to the last digit; durations as well."""
+    return _cast(batch, mapped_schema(batch.schema, printable_leaf), _printable_values)
+
+
+def printable_rows(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
+    """Rows as plain values: times and dates are text, maps are lists of pairs."""
+    batches = rows.to_batches() if isinstance(rows, pa.Table) else [rows]
+    return [row for batch in batches for row in to_printable(batch).to_pylist()]
+
+
+def _cast(batch: pa.RecordBatch, schema: pa.Schema, cast_leaf: CastLeaf) -> pa.RecordBatch:
+    if schema == batch.schema:
+        return batch
+    arrays = []
+    for field, array in zip(schema, batch.columns, strict=True):
+        with within(f"column {field.name!r}"):
+            arrays.append(_casted(array, field.type, cast_leaf))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _casted(array: pa.Array, wanted: pa.DataType, cast_leaf: CastLeaf) -> pa.Array:
+    """The array with ``cast_leaf`` of all arrays that it is made of, where types differ."""
+    if array.type == wanted:
+        return array
+    if is_precise(array.type) or is_precise(wanted):
+        return cast_leaf(array, wanted)
+    if pa.types.is_list(wanted):
+        elements = _casted(array.values, wanted.value_type, cast_leaf)
+        return pa.ListArray.from_arrays(bounds(array), elements, type=wanted)
+    if pa.types.is_map(wanted):
+        keys = _casted(array.keys, wanted.key_type, cast_leaf)
+        items = _casted(array.items, wanted.item_type, cast_leaf)
+        return pa.MapArray.from_arrays(bounds(array), keys, items, type=wanted)
+    if pa.types.is_struct(wanted):
+        fields = [
+            _casted(array.field(index), field.type, cast_leaf) for index, field in enumerate(wanted)
+        ]
+        return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=array.is_null())
+    return cast_leaf(array, wanted)
+
+
+def bounds(array: pa.ListArray | pa.MapArray) -> pa.Array:
+    """Offsets that are null where the value is."""
+    is_null = pa.concat_arrays([array.is_null(), pa.array([False])])
+    return pc.if_else(is_null, pa.scalar(None, pa.int32()), array.offsets)
+
+
+def _spark_values(
+    values: pa.Array, wanted: pa.DataType, *, nanoseconds: Nanoseconds = "refuse"
+) -> pa.Array:
+    if wanted.equals(PARTS):
+        return _parts_of(values)
+    if has_nanoseconds(values.type) and pa.types.is_string(wanted):
+        return _time_texts(values)
+    if not pa.types.is_timestamp(wanted) and not pa.types.is_duration(wanted):
+        return values.cast(wanted)
+    if has_nanoseconds(values.type):
+        precise = _precise(values)
+        counted, is_other = timestamps_of(precise, "us")
+        if nanoseconds != "truncate" and is_other.any():
+            raise _inexact(precise.slice(int(np.flatnonzero(is_other)[0]), 1))
+        return counted.view(pa.int64()).view(wanted)
+    numbers = pc.fill_null(values.view(pa.int64()), 0).to_numpy()
+    unit = values.type.unit
+    micros = _product(numbers, _MICROS_PER_UNIT[unit])
+    if (
+        nanoseconds != "truncate"
+        and (is_other := micros // _MICROS_PER_UNIT[unit] != numbers).any()
+    ):
+        raise InexactTimeError(
+            f"a time of {numbers[is_other][0]} {unit} since the epoch, beyond Spark's timestamps:"
+            " read other columns, or with nanoseconds='truncate' what is nearest to it"
+        )
+    is_null = values.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(micros, pa.int64(), mask=is_null).view(wanted)
+
+
+def _precise(values: pa.Array) -> pa.StructArray:
+    if is_precise(values.type):
+        return values
+    return precise_times(values.view(pa.int64()).view(pa.timestamp("ns")))
+
+
+def _parts_of(values: pa.Array) -> pa.StructArray:
+    seconds, nanos = parts(_precise(values))
+    arrays = [pa.array(seconds, pa.int64()), pa.array(nanos.astype(np.int32), pa.int32())]
+    return pa.StructArray.from_arrays(arrays, fields=list(PARTS), mask=values.is_null())
+
+
+def _time_texts(values: pa.Array) -> pa.Array:
+    if not pa.types.is_duration(values.type):
+        return texts_of(as_precise(values, _precise_type_of(values.type)))
+    counts = pc.fill_null(values.view(pa.int64()), 0).to_numpy()
+    seconds, nanos = np.divmod(np.abs(counts), NANOS_PER_SECOND)
+    digits = pc.utf8_lpad(pa.array(nanos).cast(pa.utf8()), 9, "0")
+    signs = pa.array(np.where(counts < 0, "PT-", "PT"))
+    whole = pa.array(seconds).cast(pa.utf8())
+    texts = pc.binary_join_element_wise(signs, whole, ".", digits, "S", "")
+    return pc.if_else(values.is_null(), pa.scalar(None, pa.utf8()), texts)
+
+
+def _precise_type_of(data_type: pa.DataType) -> pa.DataType:
+    return data_type if is_precise(data_type) else precise_type(data_type.tz)
+
+
+def _inexact(value: pa.StructArray) -> InexactTimeError:
+    (text,) = texts_of(value).to_pylist()
+    return InexactTimeError(
+        f"the time {text}, which Spark's timestamps, of microseconds, do not have: read with"
+        " nanoseconds='struct' or nanoseconds='text', which are exact and can be written again,"
+        " or with nanoseconds='truncate' to lose digits"
+    )
+
+
+def _product(numbers: NDArray[np.int64], factor: int) -> NDArray[np.int64]:
+    """The numbers times a factor; the smallest or largest one where that is out of range."""
+    limit = _LIMITS.max // factor
+    products = np.clip(numbers, -limit, limit) * factor
+    products[numbers > limit] = _LIMITS.max
+    products[numbers < -limit] = _LIMITS.min
+    return products
+
+
+def _printable_values(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    return texts_of(values) if is_precise(values.type) else values.cast(wanted)

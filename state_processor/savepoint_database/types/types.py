@@ -1,0 +1,294 @@
+"""Types of new state, under the names that PyFlink gives them.
+
+A type wraps the serializer snapshot that Flink writes for it: how values lie, and which columns
+they are, follows from that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from savepoint_database.types.type_table import COMPOUND_TYPES, PLAIN_TYPES
+from savepoint_formats.compatibility.releases import is_flink_2, release
+from savepoint_formats.snapshots import constructed
+from savepoint_formats.snapshots.constructed_sql import row_data
+from savepoint_formats.snapshots.logical_type_text import parse_logical_type
+from savepoint_formats.snapshots.named_row import NamedRow
+from savepoint_formats.snapshots.written_kryo import WrittenKryo
+from savepoint_formats.values.arrow_types import arrow_type, spark_type_name
+from savepoint_formats.values.kryo.dialect import KryoVersion
+from savepoint_formats.values.kryo.structs import OBJECT_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+
+    from savepoint_formats.layout import KryoClass, Layout
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TypeInformation:
+    """The type of a state, a key or a namespace.
+
+    Attributes:
+        snapshot: What Flink stores of its serializer.
+        expression: The call that makes the type, or a description of it.
+    """
+
+    snapshot: TypeSerializerSnapshot
+    expression: str = field(compare=False)
+
+    def __repr__(self) -> str:
+        return self.expression
+
+    @classmethod
+    def of(cls, snapshot: TypeSerializerSnapshot) -> TypeInformation:
+        """The type of an existing state, by the snapshot of its serializer."""
+        name = spark_type_name(arrow_type(snapshot.layout()))
+        serializer = snapshot.class_name.rpartition(".")[2].rpartition("$")[2]
+        return cls(snapshot, f"<{serializer.removesuffix('Snapshot')} of {name}>")
+
+    @property
+    def layout(self) -> Layout:
+        """How its values lie."""
+        return self.snapshot.layout()
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """The Arrow type of a column of it."""
+        return arrow_type(self.layout)
+
+    @property
+    def spark_type(self) -> str:
+        """The type of a column of it in Spark's DDL: ``MAP<STRING, BIGINT>``."""
+        return spark_type_name(self.arrow_type)
+
+
+def _plain_type(name: str) -> TypeInformation:
+    return TypeInformation(PLAIN_TYPES[name].make(), f"Types.{name}()")
+
+
+def _compound(name: str, *parts: TypeInformation) -> TypeInformation:
+    snapshots = [expect_type(part).snapshot for part in parts]
+    expression = f"Types.{name}({', '.join(map(repr, parts))})"
+    return TypeInformation(COMPOUND_TYPES[name].make(*snapshots), expression)
+
+
+def expect_type(value: object, what: str = "") -> TypeInformation:
+    """The value, if it is a type.
+
+    Args:
+        value: What was given.
+        what: What is of the type, for errors.
+
+    Raises:
+        TypeError: It is none; the message says how it is written.
+    """
+    if isinstance(value, TypeInformation):
+        return value
+    name = getattr(value, "__qualname__", "").removeprefix("Types.")
+    if isinstance(value, partial) and value.func is _plain_type:
+        name = value.args[0]
+    if isinstance(value, str):
+        name = value.upper()
+    is_known = name.isupper() and hasattr(Types, name)
+    given = (
+        "a " + type(value).__name__ if isinstance(value, str) or not is_known else f"Types.{name}"
+    )
+    call = f"Types.{name}(…)" if is_known and name not in PLAIN_TYPES else f"Types.{name}()"
+    expected = call if is_known else "Types.LONG()"
+    where = f"{what}: " if what else ""
+    raise TypeError(f"{where}{given} is no type, expected a call such as {expected}")
+
+
+def _plain(name: str) -> staticmethod[[], TypeInformation]:
+    return staticmethod(partial(_plain_type, name))
+
+
+class Types:
+    """The types that new state can have.
+
+    | type                              | column in Spark                                   |
+    |-----------------------------------|---------------------------------------------------|
+    | STRING, CHAR                      | STRING                                            |
+    | BOOLEAN                           | BOOLEAN                                           |
+    | BYTE, SHORT, INT, LONG            | TINYINT, SMALLINT, INT, BIGINT                    |
+    | FLOAT, DOUBLE                     | FLOAT, DOUBLE                                     |
+    | BIG_INT, BIG_DEC                  | STRING: they have no bounds                       |
+    | DATE, of ``java.util``            | TIMESTAMP                                         |
+    | SQL_DATE, SQL_TIME, SQL_TIMESTAMP | TIMESTAMP, as Java keeps them                     |
+    | INSTANT, LOCAL_DATE_TIME          | TIMESTAMP, TIMESTAMP_NTZ                          |
+    | LOCAL_DATE, LOCAL_TIME            | DATE, STRING                                      |
+    | VOID; VARIANT, of Flink 2.x       | VOID; STRUCT of json, metadata and value          |
+    | ENUM                              | STRING, the constant's name                       |
+    | PRIMITIVE_ARRAY                   | ARRAY; of BYTE: BINARY                            |
+    | BASIC_ARRAY, OBJECT_ARRAY         | ARRAY                                             |
+    | LIST, SET; MAP                    | ARRAY; MAP                                        |
+    | TUPLE; ROW, ROW_NAMED; POJO       | STRUCT                                            |
+    | EITHER                            | STRUCT of left and right, one of which is null    |
+    | ROW_DATA                          | STRUCT                                            |
+    | KRYO                              | STRUCT, or the column of a class of the JDK       |
+    | NULLABLE                          | as what is in it                                  |
+    | TIME_WINDOW; GLOBAL_WINDOW        | STRUCT of start and end; VOID                     |
+
+    Example:
+        >>> Types.MAP(Types.STRING(), Types.LIST(Types.LONG()))
+    """
+
+    STRING = _plain("STRING")
+    BOOLEAN = _plain("BOOLEAN")
+    BYTE = _plain("BYTE")
+    SHORT = _plain("SHORT")
+    INT = _plain("INT")
+    LONG = _plain("LONG")
+    FLOAT = _plain("FLOAT")
+    DOUBLE = _plain("DOUBLE")
+    CHAR = _plain("CHAR")
+    BIG_INT = _plain("BIG_INT")
+    BIG_DEC = _plain("BIG_DEC")
+    SQL_DATE = _plain("SQL_DATE")
+    SQL_TIME = _plain("SQL_TIME")
+    SQL_TIMESTAMP = _plain("SQL_TIMESTAMP")
+    INSTANT = _plain("INSTANT")
+    LOCAL_DATE = _plain("LOCAL_DATE")
+    LOCAL_TIME = _plain("LOCAL_TIME")
+    LOCAL_DATE_TIME = _plain("LOCAL_DATE_TIME")
+    DATE = _plain("DATE")
+    VARIANT = _plain("VARIANT")
+    VOID = _plain("VOID")
+    TIME_WINDOW = _plain("TIME_WINDOW")
+    GLOBAL_WINDOW = _plain("GLOBAL_WINDOW")
+
+    @staticmethod
+    def PRIMITIVE_ARRAY(element_type: TypeInformation) -> TypeInformation:
+        """An array of a primitive of Java, such as ``long[]``."""
+        return _compound("PRIMITIVE_ARRAY", element_type)
+
+    @staticmethod
+    def BASIC_ARRAY(element_type: TypeInformation) -> TypeInformation:
+        """An array of a box of Java or of strings, such as ``Long[]``; elements may be null."""
+        return _compound("BASIC_ARRAY", element_type)
+
+    @staticmethod
+    def OBJECT_ARRAY(element_type: TypeInformation, component_class: str) -> TypeInformation:
+        """An array of objects of this Java class; elements may be null."""
+        snapshot = constructed.object_array(component_class, expect_type(element_type).snapshot)
+        return TypeInformation(
+            snapshot, f"Types.OBJECT_ARRAY({element_type!r}, {component_class!r})"
+        )
+
+    @staticmethod
+    def LIST(element_type: TypeInformation) -> TypeInformation:
+        """A ``java.util.List``."""
+        return _compound("LIST", element_type)
+
+    @staticmethod
+    def SET(element_type: TypeInformation) -> TypeInformation:
+        """A ``java.util.Set``, which Flink 2.x alone restores."""
+        return _compound("SET", element_type)
+
+    @staticmethod
+    def MAP(key_type: TypeInformation, value_type: TypeInformation) -> TypeInformation:
+        """A ``java.util.Map``; values may be null."""
+        return _compound("MAP", key_type, value_type)
+
+    @staticmethod
+    def NULLABLE(value_type: TypeInformation) -> TypeInformation:
+        """A value that may be null, with a flag in front that says so."""
+        return _compound("NULLABLE", value_type)
+
+    @staticmethod
+    def EITHER(left_type: TypeInformation, right_type: TypeInformation) -> TypeInformation:
+        """Flink's ``Either``."""
+        return _compound("EITHER", left_type, right_type)
+
+    @staticmethod
+    def TUPLE(field_types: Sequence[TypeInformation]) -> TypeInformation:
+        """A tuple of up to 25 fields, none of which is null."""
+        snapshots = [expect_type(field_type).snapshot for field_type in field_types]
+        return TypeInformation(constructed.tuple_of(snapshots), f"Types.TUPLE({list(field_types)})")
+
+    @staticmethod
+    def ROW(field_types: Sequence[TypeInformation]) -> TypeInformation:
+        """A ``Row`` whose columns are ``f0``, ``f1``...; fields may be null."""
+        snapshots = [expect_type(field_type).snapshot for field_type in field_types]
+        return TypeInformation(constructed.row_of(snapshots), f"Types.ROW({list(field_types)})")
+
+    @staticmethod
+    def ROW_NAMED(
+        field_names: Sequence[str], field_types: Sequence[TypeInformation]
+    ) -> TypeInformation:
+        """A ``Row`` whose columns have names, which the savepoint does not keep."""
+        row = Types.ROW(field_types)
+        return TypeInformation(
+            NamedRow.of(row.snapshot, field_names),
+            f"Types.ROW_NAMED({list(field_names)}, {list(field_types)})",
+        )
+
+    @staticmethod
+    def ROW_DATA(fields: Sequence[tuple[str, str]]) -> TypeInformation:
+        """A row of Flink SQL: names, which the savepoint does not keep, and SQL types.
+
+        Example:
+            >>> Types.ROW_DATA([("id", "BIGINT NOT NULL"), ("tags", "ARRAY<STRING>")])
+        """
+        row = row_data([parse_logical_type(text) for _, text in fields])
+        return TypeInformation(
+            NamedRow.of(row, [name for name, _ in fields]), f"Types.ROW_DATA({list(fields)})"
+        )
+
+    @staticmethod
+    def POJO(class_name: str, field_types: Mapping[str, TypeInformation]) -> TypeInformation:
+        """A POJO: the Java class, and the types of its fields, which may be null."""
+        snapshots = {
+            name: expect_type(type_information).snapshot
+            for name, type_information in field_types.items()
+        }
+        return TypeInformation(
+            constructed.pojo(class_name, snapshots),
+            f"Types.POJO({class_name!r}, {dict(field_types)})",
+        )
+
+    @staticmethod
+    def KRYO(
+        class_name: str, *classes: KryoClass, flink: str, registered: Sequence[str] = ()
+    ) -> TypeInformation:
+        """A class that Flink leaves to Kryo, as it does with any that is no POJO.
+
+        Args:
+            class_name: The class that the state's type is of.
+            classes: What ``kryo_class`` makes of it, and of the classes of its fields. A final class
+                of the JDK that has a column of its own, such as ``java.util.UUID``, needs none.
+            flink: A release of Flink that is to restore the state: 1.x has another Kryo than 2.x,
+                and neither notices if it reads what is written for the other.
+            registered: The classes that the job registers, in its order.
+
+        Raises:
+            ValueError: No class tells what the values are; or no Flink is called so.
+
+        Example:
+            >>> order = kryo_class("com.acme.Order", {"id": "long", "since": "java.time.Instant"})
+            >>> Types.KRYO("com.acme.Order", order, flink="2.2")
+        """
+        version = KryoVersion.V5_6 if is_flink_2(release(flink)) else KryoVersion.V2_24
+        snapshot = constructed.kryo(class_name, registered)
+        whole = WrittenKryo.of(snapshot, classes, version.value, is_open=False)
+        if arrow_type(whole.layout()) == OBJECT_TYPE:
+            raise ValueError(
+                f"what is in a {class_name} is not known: describe it, as kryo_class({class_name!r},"
+                " {…}); a collection is written as the field of a class"
+            )
+        described = "".join(f", {known!r}" for known in classes)
+        return TypeInformation(whole, f"Types.KRYO({class_name!r}{described}, flink={flink!r})")
+
+    @staticmethod
+    def ENUM(class_name: str, constants: Sequence[str]) -> TypeInformation:
+        """An enum: the Java class and its constants, in the order of their declaration."""
+        return TypeInformation(
+            constructed.enum_of(class_name, constants),
+            f"Types.ENUM({class_name!r}, {list(constants)})",
+        )

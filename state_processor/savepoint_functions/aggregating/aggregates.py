@@ -1,0 +1,371 @@
+"""Aggregates of rows by key that partial results can be combined of: Count, Sum, Avg, Min, Max, TopN.
+
+Those work on columns, without a call of Python per row. ``Reducing`` and ``Aggregating`` take the
+functions of state descriptors. Nulls are left out, as in SQL: where a key has nothing else, the
+result is null (of ``Count`` 0, of ``TopN`` an empty array).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    IntegralType,
+    NumericType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from savepoint_database.types.descriptors import (
+    AggregateFunction,
+    AggregatingStateDescriptor,
+    ReducingStateDescriptor,
+)
+from savepoint_database.types.python_values import given, python_values
+from savepoint_database.types.schema import spark_arrow_type
+from savepoint_database.types.types import Types, expect_type
+from savepoint_formats.errors import ColumnTypeError, NotMergeableError
+from savepoint_functions.aggregating.accumulators import Counted, Extreme, Mean, Summed, Top
+from savepoint_functions.aggregating.bound_aggregate import BoundAggregate, accumulated
+from savepoint_functions.aggregating.folded import Aggregated, Reduced
+from savepoint_functions.aggregating.sums import grouped_sum, sum_type, summed_column, wider
+from savepoint_spark.columns.column_types import column_of, fitted, natural_type
+from savepoint_spark.columns.spark_types import arrow_type_of, spark_type_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from savepoint_database.types.descriptors import StateDescriptor
+    from savepoint_database.types.types import TypeInformation
+
+_ORDERED = (
+    NumericType,
+    StringType,
+    BinaryType,
+    BooleanType,
+    DateType,
+    TimestampType,
+    TimestampNTZType,
+)
+
+
+class Aggregate(Protocol):
+    """What rows of a key are aggregated by."""
+
+    def bind(self, name: str, data: DataFrame) -> BoundAggregate:
+        """The aggregate of a DataFrame.
+
+        Args:
+            name: The column of its results.
+            data: The rows.
+
+        Raises:
+            ColumnNotFoundError: A column is not there.
+            ColumnTypeError: A column is of a type that the aggregate does not take.
+            NotMergeableError: Partial results can't be combined.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The number of rows, or of values that are not null; a ``BIGINT``.
+
+    Attributes:
+        column: The column of the values; by default rows are counted.
+
+    Example:
+        >>> rows.local_key_by("word").aggregate(count=Count()).key_by("word").rows()
+    """
+
+    column: str | None = None
+
+    def bind(self, name: str, data: DataFrame) -> BoundAggregate:
+        values = F.lit(True)
+        if self.column is not None:
+            values = F.when(column_of(data, self.column)[0].isNotNull(), values)
+        state = partial(ReducingStateDescriptor, name, Types.LONG())
+        return BoundAggregate(name, values, Counted(), accumulated, state, grouped=F.count(values))
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """The sum: of whole numbers a ``BIGINT``, of floats a ``DOUBLE``, of decimals a ``DECIMAL``.
+
+    A sum of whole numbers that no ``BIGINT`` holds is an error, also if it is but a part of a sum,
+    as in Spark; where ``spark.sql.ansi.enabled`` is off, it wraps as in Java. Decimals are exact. What
+    floats add up to depends on their order, which differs from run to run in the last digits.
+
+    Attributes:
+        column: The column.
+
+    Example:
+        >>> rows.local_key_by("shop").aggregate(cents=Sum("cents")).key_by("shop").rows()
+    """
+
+    column: str
+
+    def bind(self, name: str, data: DataFrame) -> BoundAggregate:
+        values, _, summed = summed_column(self.column, data)
+
+        def state() -> StateDescriptor:
+            return ReducingStateDescriptor(name, sum_type(self.column, summed))
+
+        grouped = grouped_sum(values, summed)
+        return BoundAggregate(name, values, summed, accumulated, state, grouped=grouped)
+
+
+@dataclass(frozen=True, slots=True)
+class Avg:
+    """The average: a ``DOUBLE``, of decimals a ``DECIMAL`` with four more digits after the point.
+
+    Its accumulators are tuples of sum and count. The sum of whole numbers is exact, where that of
+    Spark's ``avg`` is a ``DOUBLE``; one that no ``BIGINT`` holds is an error.
+
+    Attributes:
+        column: The column.
+
+    Example:
+        >>> rows.local_key_by("shop").aggregate(mean=Avg("cents")).key_by("shop").rows()
+    """
+
+    column: str
+
+    def bind(self, name: str, data: DataFrame) -> BoundAggregate:
+        values, data_type, summed = summed_column(self.column, data)
+        mean = Mean(Summed(summed.type, summed.what))
+
+        def state() -> StateDescriptor:
+            total = sum_type(self.column, summed)
+            return AggregatingStateDescriptor(name, Types.TUPLE([total, Types.LONG()]))
+
+        def result(column: Column) -> Column:
+            if isinstance(data_type, DecimalType):
+                count = column["f1"].cast(DecimalType(20, 0))
+                return (column["f0"] / count).cast(wider(data_type, 4, 4))
+            return column["f0"].cast(DoubleType()) / column["f1"]
+
+        total, count = grouped_sum(values, mean.sum), F.count(values)
+        both = F.when(count > 0, F.struct(total.alias("f0"), count.alias("f1")))
+        return BoundAggregate(name, values, mean, result, state, grouped=both)
+
+
+@dataclass(frozen=True, slots=True)
+class Min:
+    """The least value; NaN is the greatest of all floats.
+
+    Attributes:
+        column: The column: numbers, strings, times, booleans or bytes.
+
+    Example:
+        >>> rows.local_key_by("shop").aggregate(first=Min("sold_at")).key_by("shop").rows()
+    """
+
+    column: str
+
+    def bind(self, name: str, data: DataFrame) -> BoundAggregate:
+        return _extreme(name, self.column, data, is_greatest=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Max:
+    """The greatest value; see ``Min``.
+
+    Attributes:
+        column: The column.
+
+    Example:
+        >>> rows.local_key_by("shop").aggregate(last=Max("sold_at")).key_by("shop").rows()
+    """
+
+    column: str
+
+    def bind(self, name: str, data: DataFrame) -> BoundAggregate:
+        return _extreme(name, self.column, data, is_greatest=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TopN:
+    """The greatest values, as an ``ARRAY`` with the greatest first.
+
+    Attributes:
+        limit: How many.
+        column: The column; of a type that ``Min`` takes.
+
+    Example:
+        >>> rows.local_key_by("shop").aggregate(best=TopN(3, "cents")).key_by("shop").rows()
+    """
+
+    limit: int
+    column: str
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` if there would be no values."""
+        if self.limit < 1:
+            raise ValueError(f"the {self.limit} greatest values, expected 1 or more")
+
+    def bind(self, name: str, data: DataFrame) -> BoundAggregate:
+        values, data_type = _ordered(self.column, data)
+
+        def state() -> StateDescriptor:
+            element = natural_type(self.column, data_type)
+            return AggregatingStateDescriptor(name, Types.LIST(element))
+
+        top = Top(arrow_type_of(data_type), self.limit)
+        return BoundAggregate(name, values, top, accumulated, state)
+
+    def merge(self, accumulator: list[Any], other: list[Any]) -> list[Any]:
+        """The accumulator of two, for ``merge_local`` and for readers of local keyed state."""
+        # NaN is the greatest, and not comparable.
+        whole = sorted(accumulator + other, key=lambda value: (value != value, value), reverse=True)  # noqa: PLR0124
+        return whole[: self.limit]
+
+
+@dataclass(frozen=True, slots=True)
+class Reducing:
+    """What the function of a reducing state makes of the values of a column, called for each.
+
+    Attributes:
+        column: The column; its type fits that of the state.
+        descriptor: The state, with its type and its ``reduce_function``.
+
+    Example:
+        >>> most = ReducingStateDescriptor("most", Types.LONG(), max)
+        >>> rows.local_key_by("shop").aggregate(most=Reducing("cents", most)).key_by("shop").rows()
+    """
+
+    column: str
+    descriptor: ReducingStateDescriptor
+
+    def __post_init__(self) -> None:
+        """Raises ``TypeError`` if the descriptor is none."""
+        _expect_descriptor(self.descriptor, ReducingStateDescriptor)
+
+    def bind(self, name: str, data: DataFrame) -> BoundAggregate:
+        """See ``Aggregate``. Raises ``ValueError`` if the descriptor lacks its type or function."""
+        function, wanted = self.descriptor.reduce_function, self.descriptor.value_type
+        if function is None or wanted is None:
+            raise _incomplete(self.descriptor, "value_type", "reduce_function")
+        what = f"state {self.descriptor.name!r}"
+        values = fitted(data, self.column, wanted.layout, what)
+        reduced = Reduced(spark_arrow_type(wanted.arrow_type), function)
+        return BoundAggregate(name, values, reduced, accumulated, lambda: self.descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregating:
+    """What the function of an aggregating state makes of the values of a column, called for each.
+
+    Attributes:
+        column: The column.
+        descriptor: The state, with its type and its ``aggregate_function``.
+        result_type: The type of the function's results; those are the accumulators by default.
+
+    Example:
+        >>> mean = AggregatingStateDescriptor("mean", Types.TUPLE([Types.LONG()] * 2), Average())
+        >>> aggregate = Aggregating("cents", mean, Types.DOUBLE())
+        >>> rows.local_key_by("shop").aggregate(mean=aggregate).key_by("shop").rows()
+    """
+
+    column: str
+    descriptor: AggregatingStateDescriptor
+    result_type: TypeInformation | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ``TypeError`` if the descriptor or the type is none."""
+        _expect_descriptor(self.descriptor, AggregatingStateDescriptor)
+        if self.result_type is not None:
+            expect_type(self.result_type, f"result_type of state {self.descriptor.name!r}")
+
+    def bind(self, name: str, data: DataFrame) -> BoundAggregate:
+        """See ``Aggregate``. Raises ``ValueError`` if the descriptor lacks its type or function."""
+        function, wanted = self.descriptor.aggregate_function, self.descriptor.accumulator_type
+        if function is None or wanted is None:
+            raise _incomplete(self.descriptor, "accumulator_type", "aggregate_function")
+        _expect_merge(function, self.descriptor)
+        aggregated = Aggregated(spark_arrow_type(wanted.arrow_type), function)
+        values = column_of(data, self.column)[0]
+        result = accumulated if self.result_type is None else _results(function, self.result_type)
+        return BoundAggregate(name, values, aggregated, result, lambda: self.descriptor)
+
+
+def _expect_descriptor(descriptor: object, wanted: type[StateDescriptor]) -> None:
+    if not isinstance(descriptor, wanted):
+        raise TypeError(f"a {type(descriptor).__name__} is no {wanted.__name__}, which is expected")
+
+
+def _incomplete(descriptor: StateDescriptor, *parts: str) -> ValueError:
+    missing = [part for part in parts if getattr(descriptor, part) is None]
+    return ValueError(
+        f"the descriptor of state {descriptor.name!r} has no {' and no '.join(missing)}, which"
+        " aggregating needs"
+    )
+
+
+def _expect_merge(function: AggregateFunction, descriptor: StateDescriptor) -> None:
+    merge = getattr(type(function), "merge", None) or getattr(function, "merge", None)
+    # Who inherits from the protocol inherits a merge that does nothing.
+    if not callable(merge) or merge is AggregateFunction.merge:
+        raise NotMergeableError(
+            f"{type(function).__name__} of state {descriptor.name!r} has no merge: each partition"
+            " has an accumulator of its own for a key, and these must become one; add"
+            " merge(self, one, other), or add values to an AggregatingState in"
+            " key_by(…).process(…)"
+        )
+
+
+def _results(function: AggregateFunction, wanted: TypeInformation) -> Any:
+    """Makes results of a column of accumulators, by a function of Python."""
+    arrow_type = spark_arrow_type(wanted.arrow_type)
+    convert = given(arrow_type)
+
+    def results(accumulators: pa.Array) -> pa.Array:
+        outputs = [
+            None if value is None else function.get_result(value)
+            for value in python_values(accumulators)
+        ]
+        return pa.array(
+            [None if output is None else convert(output) for output in outputs], arrow_type
+        )
+
+    results.__annotations__ = {"accumulators": pa.Array, "return": pa.Array}
+    # Its stubs ask for the number of the kind of function, which the annotations say.
+    column_function: Any = arrow_udf
+    return column_function(results, spark_type_of(wanted.arrow_type))
+
+
+def _extreme(name: str, column: str, data: DataFrame, *, is_greatest: bool) -> BoundAggregate:
+    values, data_type = _ordered(column, data)
+    extreme = Extreme(arrow_type_of(data_type), is_greatest)
+
+    def state() -> StateDescriptor:
+        return ReducingStateDescriptor(name, natural_type(column, data_type))
+
+    # Spark takes either of two values that are equal to it, as -0.0 and 0.0 are.
+    is_exact = data_type in (StringType(), BooleanType(), BinaryType(), DateType()) or isinstance(
+        data_type, IntegralType | DecimalType | TimestampType | TimestampNTZType
+    )
+    grouped = (F.max if is_greatest else F.min)(values) if is_exact else None
+    return BoundAggregate(name, values, extreme, accumulated, state, grouped=grouped)
+
+
+def _ordered(name: str, data: DataFrame) -> tuple[Column, DataType]:
+    """A column that has an order, and its type."""
+    column, data_type = column_of(data, name)
+    if isinstance(data_type, _ORDERED):
+        return column, data_type
+    raise ColumnTypeError(
+        f"column {name!r} is {data_type.simpleString()}, whose values are not compared: take a column"
+        " of numbers, strings, times, booleans or bytes"
+    )

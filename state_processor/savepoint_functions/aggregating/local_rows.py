@@ -1,0 +1,215 @@
+"""Aggregates rows by key: inside the partitions that they lie in, and after they were sorted by key.
+
+Keys become their bytes, which decide what is equal: that is what Flink keeps state by. Unsorted, a task holds a table with an accumulator per key. What grows over its size is given away,
+and the key begins anew; nothing is lost by that, since accumulators of one key merge after the shuffle.
+Sorted, a key is done when the next one comes.
+
+| column         | type   | meaning                                              |
+|----------------|--------|------------------------------------------------------|
+| key            | BINARY | what the serializer of keys writes                   |
+| start, end     | BIGINT | of the window, in ms; only where rows are of windows |
+| value 0, …     |        | of each aggregate: its value, or its accumulator     |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_database.types.spark_values import from_spark, to_spark
+from savepoint_formats.program.encode import Encoder
+from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_functions.aggregating.accumulators import Groups
+from savepoint_functions.functions.key_spans import decoded_keys
+from savepoint_functions.functions.sorted_inputs import KEY
+from savepoint_spark.writing.run_encoding import present
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from savepoint_formats.layout import Layout
+    from savepoint_functions.aggregating.accumulators import Accumulator
+
+START, END = "start", "end"
+
+# Merging costs as much as what is merged: it waits for as many new rows as the table has, and these.
+_LEAST_PENDING = 1 << 15
+_OUTPUT_ROWS = 1 << 16
+
+
+def value_column(number: int) -> str:
+    """The name of the column of an aggregate's values, or accumulators."""
+    return f"value {number}"
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """How rows are aggregated.
+
+    Attributes:
+        accumulators: That of each aggregate.
+        has_windows: Whether rows are of a window each, besides their key.
+    """
+
+    accumulators: tuple[Accumulator, ...]
+    has_windows: bool
+
+    @property
+    def group_columns(self) -> tuple[str, ...]:
+        """The columns whose values rows of one group share."""
+        return (KEY, *((START, END) if self.has_windows else ()))
+
+    def gathered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """A row with accumulators for each group of rows with values."""
+        groups, columns = self._grouped(batch)
+        accumulated = [
+            accumulator.gathered(groups, batch.column(value_column(number)))
+            for number, accumulator in enumerate(self.accumulators)
+        ]
+        return self._batch(columns, accumulated)
+
+    def merged(self, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+        """A row for each group of rows with accumulators."""
+        batch = pa.concat_batches(batches)
+        groups, columns = self._grouped(batch)
+        accumulated = [
+            accumulator.merged(groups, batch.column(value_column(number)))
+            for number, accumulator in enumerate(self.accumulators)
+        ]
+        return self._batch(columns, accumulated)
+
+    def typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows with accumulators, as Spark gives them, with the types that tasks make."""
+        columns = [
+            from_spark(batch.column(value_column(number)), accumulator.type)
+            for number, accumulator in enumerate(self.accumulators)
+        ]
+        return self._batch([batch.column(name) for name in self.group_columns], columns)
+
+    def _grouped(self, batch: pa.RecordBatch) -> tuple[Groups, list[pa.Array]]:
+        """The groups, and the columns of what their rows share."""
+        ids = batch.column(KEY).dictionary_encode().indices.to_numpy().astype(np.int64)
+        for name in (START, END) if self.has_windows else ():
+            codes = batch.column(name).dictionary_encode()
+            both = pa.array(ids * len(codes.dictionary) + codes.indices.to_numpy())
+            ids = both.dictionary_encode().indices.to_numpy().astype(np.int64)
+        # Groups are numbered as they first occur, so each first row is a new maximum.
+        is_first = np.diff(np.maximum.accumulate(ids), prepend=-1) > 0
+        firsts = pa.array(np.flatnonzero(is_first))
+        columns = [batch.column(name).take(firsts) for name in self.group_columns]
+        return Groups(ids.astype(np.int32), len(firsts)), columns
+
+    def _batch(self, columns: list[pa.Array], accumulated: list[pa.Array]) -> pa.RecordBatch:
+        names = [*self.group_columns, *map(value_column, range(len(accumulated)))]
+        return pa.RecordBatch.from_arrays([*columns, *accumulated], names)
+
+
+@dataclass(frozen=True)
+class KeyBytes:
+    """Gives rows the bytes of their keys.
+
+    Attributes:
+        key: The layout of keys.
+    """
+
+    key: Layout
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition. Raises ``NullKeyError`` if a key is null."""
+        encoder, wanted = Encoder(self.key), arrow_type(self.key)
+        for batch in batches:
+            keys = present(from_spark(batch.column(KEY), wanted))
+            index = batch.schema.get_field_index(KEY)
+            yield batch.set_column(index, KEY, encoder.encode(keys).cast(pa.binary()))
+
+
+@dataclass(frozen=True)
+class LocalRows:
+    """Aggregates rows of a partition, in the order in which they lie there.
+
+    Attributes:
+        encoding: How keys become bytes.
+        aggregation: What is gathered.
+        table_size: The bytes of accumulators that a task may hold; what it needs for a moment is
+            several times as much.
+    """
+
+    encoding: KeyBytes
+    aggregation: Aggregation
+    table_size: int
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows with accumulators; a key has several if the table was full."""
+        table: list[pa.RecordBatch] = []
+        rows, size, merged_rows = 0, 0, 0
+        for batch in self.encoding.run(batches):
+            if not batch.num_rows:
+                continue
+            table.append(self.aggregation.gathered(batch))
+            rows, size = rows + table[-1].num_rows, size + table[-1].nbytes
+            is_full = size > 2 * self.table_size
+            if not is_full and rows - merged_rows < max(merged_rows, _LEAST_PENDING):
+                continue
+            table = [self.aggregation.merged(table)]
+            rows = merged_rows = table[0].num_rows
+            size = table[0].nbytes
+            if size > self.table_size:
+                yield from _by_key(table[0])
+                table, rows, size, merged_rows = [], 0, 0, 0
+        if table:
+            yield from _by_key(self.aggregation.merged(table))
+
+
+@dataclass(frozen=True)
+class CombinedRows:
+    """Aggregates rows that are sorted by their groups.
+
+    Attributes:
+        aggregation: What is gathered.
+        key: The layout of keys.
+        is_partial: Whether rows have accumulators, and not yet values.
+    """
+
+    aggregation: Aggregation
+    key: Layout
+    is_partial: bool
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """A row with accumulators for each group, with its key instead of the bytes of it."""
+        return with_keys(self.key, self._combined(batches))
+
+    def _combined(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held: list[pa.RecordBatch] = []
+        gathered = self.aggregation.typed if self.is_partial else self.aggregation.gathered
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            merged = self.aggregation.merged([*held, gathered(batch)])
+            # The last group may go on in the next batch.
+            yield from _slices(merged.slice(0, merged.num_rows - 1))
+            held = [merged.slice(merged.num_rows - 1)]
+        yield from held
+
+
+def with_keys(layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows with keys instead of the bytes of these."""
+    for batch in batches:
+        keys = decoded_keys(layout, batch.column(KEY))
+        names = [name for name in batch.schema.names if name != KEY]
+        columns = [keys, *map(batch.column, names)]
+        yield to_spark(pa.RecordBatch.from_arrays(columns, [KEY, *names]))
+
+
+def _by_key(table: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """A table that is given away: keys beside keys like them are shuffled in fewer bytes."""
+    yield from _slices(table.take(pc.sort_indices(table.column(KEY))))
+
+
+def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch in portions that do not burden the JVM."""
+    for start in range(0, batch.num_rows, _OUTPUT_ROWS):
+        yield batch.slice(start, _OUTPUT_ROWS)

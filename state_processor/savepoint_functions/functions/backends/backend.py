@@ -1,0 +1,241 @@
+"""What every state backend does: it holds the keyed state of a running function.
+
+State is registered by descriptors before the first key. Then the state objects show, and change,
+what the current key has. A backend keeps state of values, lists and maps; reducing and aggregating
+state is a value, and time to live is a time beside each value, so that no backend knows of either.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+from savepoint_database.types.descriptors import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    StateDescriptor,
+    ValueStateDescriptor,
+)
+from savepoint_functions.functions.backends.folding_states import (
+    folding_aggregates,
+    folding_reductions,
+)
+from savepoint_functions.functions.backends.namespaces import expect_namespaces
+from savepoint_functions.functions.backends.timed_states import (
+    Lifetimes,
+    TimedListState,
+    TimedMapState,
+    TimedValueState,
+    timed_layout,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator
+
+    from savepoint_formats.layout import Layout
+    from savepoint_spark.reading.states import ListState, MapState, State, ValueState
+
+    Clock = Callable[[], int]
+    Snapshot = list[Any]
+
+
+def processing_time() -> int:
+    """The time of this machine's clock, in ms since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+class Kept(Protocol):
+    """State of one descriptor as a backend keeps it: a value, a list or a map."""
+
+    def set_current_namespace(self, namespace: Hashable) -> None:
+        """Says of which namespace the state is shown; None, the void one, at first."""
+
+    def snapshot(self) -> Any:
+        """What the current key has, as ``KeyedStateBackend.snapshot_current_key`` says."""
+
+    def restore(self, contents: Any) -> None:
+        """Gives the current key, which has nothing, what ``snapshot`` gave."""
+
+
+class KeyedStateBackend(ABC):
+    """The state of keys, of which one is the current one.
+
+    Use it in a ``with`` statement, or close it: it may have files.
+
+    Args:
+        key: The layout of the keys.
+        clock: Gives the processing time, in ms; that of the machine by default.
+
+    Attributes:
+        name: What the option ``state.backend.type`` calls it.
+        keeps_all_keys: Whether it keeps the state of a key while another one is current.
+        clock: Gives the processing time, in ms.
+        current_key: The current key; None before the first.
+        key_bytes: The bytes of the current key, as its serializer writes them.
+    """
+
+    name: ClassVar[str]
+    keeps_all_keys: ClassVar[bool]
+
+    def __init__(self, key: Layout, clock: Clock | None = None) -> None:
+        self.key = key
+        self.clock = clock or processing_time
+        self.current_key: Any = None
+        self.key_bytes: bytes | None = None
+        self._descriptors: dict[str, StateDescriptor] = {}
+        self._namespaces: dict[str, Layout | None] = {}
+        self._states: dict[str, State] = {}
+        self._kept: dict[str, Kept] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def descriptors(self) -> tuple[StateDescriptor, ...]:
+        """The registered states, in the order of what a snapshot has of them."""
+        return tuple(self._descriptors.values())
+
+    def state(self, descriptor: StateDescriptor, namespace: Layout | None = None) -> State:
+        """The state of a descriptor, registered if it was not yet.
+
+        Args:
+            descriptor: Its name, kind and types; and the function that adds to it, if it is a
+                reducing or aggregating state.
+            namespace: The layout of its namespaces, which ``set_current_namespace`` goes through;
+                None if it has only the void one.
+
+        Raises:
+            ValueError: The descriptor lacks a type or a function; or a state of the same name
+                has been registered by another one, or with other namespaces; or a key is current
+                already; or there is but one namespace.
+        """
+        known = self._descriptors.get(descriptor.name)
+        if known is None:
+            self._register(descriptor, namespace)
+        elif (known, self._namespaces[descriptor.name]) != (descriptor, namespace):
+            raise ValueError(
+                f"state {descriptor.name!r} is registered as {known} with namespaces"
+                f" {self._namespaces[descriptor.name]}, and cannot be {descriptor} with namespaces"
+                f" {namespace} as well"
+            )
+        return self._states[descriptor.name]
+
+    def set_current_namespace(self, state: str, namespace: Hashable) -> None:
+        """Makes a state show what the current key has in a namespace; the void one at first.
+
+        Raises:
+            ValueError: The state has no namespaces.
+        """
+        self._kept[state].set_current_namespace(namespace)
+
+    @abstractmethod
+    def set_current_key(self, key: Any, key_bytes: bytes) -> None:
+        """Makes the states show what a key has; a backend of one key forgets the one before.
+
+        Args:
+            key: The key, as a function sees it.
+            key_bytes: What its serializer writes of it; keys are the same if these are.
+        """
+
+    def snapshot_current_key(self) -> Snapshot:
+        """What the current key has in each state; None for nothing.
+
+        | state                        | what it is                                      |
+        |------------------------------|-------------------------------------------------|
+        | value, reducing, aggregating | the value, or the accumulator                   |
+        | list                         | a list of the elements                          |
+        | map                          | a list of pairs                                 |
+        | with TTL                     | a dict of ``timestamp`` (ms) and ``value``      |
+        |                              | instead of each value                           |
+        | with a namespace layout      | a list of pairs of namespace and what it is     |
+        """
+        return [kept.snapshot() for kept in self._kept.values()]
+
+    def restore_current_key(self, snapshot: Snapshot) -> None:
+        """Gives the current key, which has nothing, what a snapshot has; None for nothing."""
+        for kept, contents in zip(self._kept.values(), snapshot, strict=True):
+            if contents is not None:
+                kept.restore(contents)
+
+    @abstractmethod
+    def keys(self) -> Iterator[tuple[Any, bytes]]:
+        """Each key that was current, and may have state, with its bytes.
+
+        Keys may be switched, and state changed, while it goes on.
+        """
+
+    def entries(self) -> Iterator[tuple[Any, bytes, Snapshot]]:
+        """Each key that has state, with its bytes and a snapshot; it becomes the current one."""
+        for key, key_bytes in self.keys():
+            self.set_current_key(key, key_bytes)
+            snapshot = self.snapshot_current_key()
+            if any(state is not None for state in snapshot):
+                yield key, key_bytes, snapshot
+
+    def close(self) -> None:  # noqa: B027  # most have nothing to give back
+        """Gives back what the backend took; its state is gone."""
+
+    @abstractmethod
+    def value_state(self, name: str, stored: Layout, namespace: Layout | None) -> ValueState:
+        """A new state that keeps values of a layout."""
+
+    @abstractmethod
+    def list_state(self, name: str, element: Layout, namespace: Layout | None) -> ListState:
+        """A new state that keeps lists of elements of a layout."""
+
+    @abstractmethod
+    def map_state(
+        self, name: str, user_key: Layout, user_value: Layout, namespace: Layout | None
+    ) -> MapState:
+        """A new state that keeps maps."""
+
+    def _register(self, descriptor: StateDescriptor, namespace: Layout | None) -> None:
+        if self.key_bytes is not None:
+            raise ValueError(
+                f"state {descriptor.name!r} is asked for while a key is processed: ask for it in"
+                " open(runtime_context)"
+            )
+        if namespace is not None:
+            expect_namespaces(descriptor.name, namespace)
+        kept, state = self._made(descriptor, namespace)
+        self._kept[descriptor.name] = kept  # type: ignore[assignment]  # what it makes is ``Kept``
+        self._states[descriptor.name] = state
+        self._descriptors[descriptor.name] = descriptor
+        self._namespaces[descriptor.name] = namespace
+
+    def _made(self, descriptor: StateDescriptor, namespace: Layout | None) -> tuple[State, State]:
+        """What keeps a state, and what a function sees of it."""
+        name = descriptor.name
+        times = Lifetimes(self.clock, descriptor.ttl) if descriptor.has_ttl else None
+        match descriptor:
+            case ListStateDescriptor():
+                element = timed_layout(descriptor.element.layout())
+                elements = self.list_state(name, element, namespace)
+                return elements, TimedListState(elements, times) if times else elements
+            case MapStateDescriptor():
+                user_key = descriptor.user_key.layout()
+                user_value = timed_layout(descriptor.user_value.layout())
+                entries = self.map_state(name, user_key, user_value, namespace)
+                return entries, TimedMapState(entries, times) if times else entries
+            case _:
+                kept = self.value_state(name, timed_layout(descriptor.stored.layout()), namespace)
+                return kept, _of_value(descriptor, TimedValueState(kept, times) if times else kept)
+
+
+def _of_value(descriptor: StateDescriptor, values: ValueState) -> State:
+    """What a function sees of a state that is one value."""
+    match descriptor:
+        case ReducingStateDescriptor():
+            return folding_reductions(descriptor, values)
+        case AggregatingStateDescriptor():
+            return folding_aggregates(descriptor, values)
+        case ValueStateDescriptor():
+            return values
+        case _:
+            raise TypeError(f"a {type(descriptor).__name__} is no descriptor of keyed state")

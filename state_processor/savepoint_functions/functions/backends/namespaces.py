@@ -1,0 +1,52 @@
+"""Namespaces as state backends keep them: as plain Python values that can be distinguished.
+
+A window is the tuple of its start and end, any other struct that of its fields. So what a function
+gives, and what RocksDB gives back of its bytes, are the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from savepoint_formats.layout import Marker, VoidNamespace
+from savepoint_spark.reading.functions import TimeWindow
+from savepoint_spark.reading.states import hashable
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from savepoint_formats.layout import Layout
+    from savepoint_spark.reading.states import State
+
+
+def expect_namespaces(name: str, layout: Layout) -> None:
+    """Raises ``ValueError`` if there is but one namespace of this layout."""
+    if isinstance(layout, VoidNamespace | Marker):
+        raise ValueError(
+            f"state {name!r} would have a namespace that is the same for all: leave it out"
+        )
+
+
+def plain_namespace(state: State, namespace: Any, *, has_namespaces: bool) -> Hashable:
+    """A namespace that a function gives, as it is kept.
+
+    Raises:
+        ValueError: The state has no namespaces.
+    """
+    if not has_namespaces and namespace is not None:
+        raise ValueError(
+            f"state {state.name!r} has no namespaces: give the type of them where the state is got,"
+            " e.g. get_state(descriptor, namespace=Types.TIME_WINDOW())"
+        )
+    return plain(namespace)
+
+
+def plain(namespace: Any) -> Hashable:
+    """A namespace as it is kept."""
+    match namespace:
+        case TimeWindow(start, end):
+            return start, end
+        case dict():
+            return tuple(map(plain, namespace.values()))
+        case _:
+            return hashable(namespace)

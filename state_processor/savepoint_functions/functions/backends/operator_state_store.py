@@ -1,0 +1,70 @@
+"""Operator state while a function runs: lists and maps that belong to no key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from savepoint_formats.metadata import DistributionMode
+from savepoint_functions.functions.backends.held_states import HeldListState, HeldMapState
+
+if TYPE_CHECKING:
+    from savepoint_database.types.descriptors import (
+        ListStateDescriptor,
+        MapStateDescriptor,
+        StateDescriptor,
+    )
+    from savepoint_spark.reading.states import ListState, MapState
+
+HeldT = TypeVar("HeldT", HeldListState, HeldMapState)
+
+
+class OperatorStateStore:
+    """The operator states of a task, registered by descriptors."""
+
+    def __init__(self) -> None:
+        self._states: dict[
+            str, tuple[StateDescriptor, DistributionMode, HeldListState | HeldMapState]
+        ] = {}
+
+    def list_state(self, descriptor: ListStateDescriptor) -> ListState:
+        """A list whose elements Flink spreads over the subtasks.
+
+        Raises:
+            ValueError: The descriptor has no type, or its name is that of another state.
+        """
+        return self._list(descriptor, DistributionMode.SPLIT_DISTRIBUTE)
+
+    def union_list_state(self, descriptor: ListStateDescriptor) -> ListState:
+        """A list of which Flink gives all elements to each subtask. Raises ``ValueError``, too."""
+        return self._list(descriptor, DistributionMode.UNION)
+
+    def broadcast_state(self, descriptor: MapStateDescriptor) -> MapState:
+        """A map that each subtask has. Raises ``ValueError`` as ``list_state`` does."""
+        _ = descriptor.user_key, descriptor.user_value
+        return self._registered(
+            descriptor, DistributionMode.BROADCAST, HeldMapState(descriptor.name)
+        )
+
+    def contents(self) -> list[tuple[StateDescriptor, DistributionMode, list[Any]]]:
+        """What each state has: a list of elements, or one of pairs of key and value."""
+        return [
+            (descriptor, mode, state.snapshot() or [])
+            for descriptor, mode, state in self._states.values()
+        ]
+
+    def _list(self, descriptor: ListStateDescriptor, mode: DistributionMode) -> ListState:
+        if descriptor.has_ttl:
+            raise ValueError(f"operator state {descriptor.name!r} can have no time to live")
+        _ = descriptor.element
+        return self._registered(descriptor, mode, HeldListState(descriptor.name))
+
+    def _registered(self, descriptor: StateDescriptor, mode: DistributionMode, new: HeldT) -> HeldT:
+        known = self._states.setdefault(descriptor.name, (descriptor, mode, new))
+        if known[:2] != (descriptor, mode):
+            raise ValueError(
+                f"operator state {descriptor.name!r} is registered as {known[0]} of mode"
+                f" {known[1].name}, and cannot be {descriptor} of mode {mode.name} as well"
+            )
+        state = known[2]
+        assert isinstance(state, type(new))  # a descriptor and mode have one kind
+        return state

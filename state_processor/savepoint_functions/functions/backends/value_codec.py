@@ -1,0 +1,62 @@
+"""Between the Python values of a function and the bytes that a serializer writes of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from savepoint_database.types.python_values import given, taken
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
+from savepoint_formats.errors import UnencodableError
+from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.values.kinds.scalars import SCALARS
+from savepoint_formats.values.kryo.dialect import written_dialect
+from savepoint_formats.values.state_entries import EntryReader, EntryWriter, NullableRest
+
+if TYPE_CHECKING:
+    from savepoint_formats.layout import Layout
+
+
+class ValueCodec:
+    """Values of one layout, one at a time.
+
+    Args:
+        layout: How they lie; a ``NullableRest`` may be around it, as in the maps of RocksDB.
+        name: What they are, for messages.
+    """
+
+    def __init__(self, layout: Layout, name: str) -> None:
+        self._layout = layout
+        self._name = name
+        inner = layout.inner if isinstance(layout, NullableRest) else layout
+        self._kryo = written_dialect(layout)
+        self._scalar = SCALARS.get(type(layout))
+        self._taken = taken(arrow_type(inner))
+        self._is_plain = self._taken is None
+        self._given = given(arrow_type(inner))
+
+    def encode(self, value: Any) -> bytes:
+        """The bytes of a value. Raises ``UnencodableError`` if it is none of the layout."""
+        view = DataOutputView()
+        try:
+            if self._scalar is not None and self._is_plain:
+                self._scalar.write(value, view)
+            else:
+                EntryWriter(view).write(self._layout, self._given(value))
+        except (
+            TypeError,
+            ValueError,
+            KeyError,
+            OverflowError,
+            AttributeError,
+            ArithmeticError,
+        ) as e:
+            raise UnencodableError(f"{value!r} is no value of {self._name}: {e}") from e
+        return view.to_bytes()
+
+    def decode(self, data: bytes) -> Any:
+        """The value of bytes."""
+        view = DataInputView(data)
+        if self._scalar is not None and self._is_plain:
+            return self._scalar.read(view)
+        value = EntryReader(view, self._kryo).read(self._layout)
+        return value if value is None or self._taken is None else self._taken(value)

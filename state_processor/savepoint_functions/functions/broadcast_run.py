@@ -1,0 +1,324 @@
+"""Runs the broadcast side of a function: all its rows in one task, and what they make of broadcast state.
+
+That is collected, as it goes to all tasks of the other side, and to all subtasks of the savepoint.
+
+| column  | type   | meaning                                                     |
+|---------|--------|-------------------------------------------------------------|
+| state   | INT    | of an entry of broadcast state: the index of the state      |
+| key     | BINARY | its key, as its serializer writes it                        |
+| element | BINARY | its value, likewise                                         |
+| output  | STRUCT | and others: rows that the function has given; see ``outputs`` |
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
+
+from savepoint_database.types.python_values import python_values
+from savepoint_database.types.user_frames import user_frames_first
+from savepoint_formats.layout import Long
+from savepoint_formats.metadata import DistributionMode
+from savepoint_functions.functions.backends import (
+    OperatorStateStore,
+    processing_time,
+    state_backend,
+)
+from savepoint_functions.functions.broadcast_functions import (
+    BroadcastElementContext,
+    BroadcastProcessFunction,
+    BroadcastStates,
+    ReadOnlyBroadcastState,
+    ReadOnlyContext,
+)
+from savepoint_functions.functions.key_spans import decoded_keys, plain_list, row_maker, row_tuples
+from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
+from savepoint_functions.functions.operator_function import ROW, TIMESTAMP, FunctionElementState
+from savepoint_functions.functions.outputs import GivenRows, in_column, kept_once
+from savepoint_functions.functions.side_outputs import SideOutputs
+from savepoint_spark.writing.operator_rows import ELEMENT_SCHEMA, ELEMENTS, NewOperatorState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pyspark.sql import DataFrame
+
+    from savepoint_database.types.descriptors import MapStateDescriptor
+    from savepoint_formats.layout import Layout
+    from savepoint_functions.functions.broadcast_functions import KeyedBroadcastProcessFunction
+    from savepoint_functions.functions.outputs import Outputs
+
+    BroadcastFunction = BroadcastProcessFunction | KeyedBroadcastProcessFunction
+    Call = Callable[[Any, Any], Iterable[Any] | None]
+
+_STATE, _KEY, _ELEMENT = "state", "key", "element"
+_ENTRIES = pa.schema({_STATE: pa.int32(), _KEY: pa.binary(), _ELEMENT: pa.binary()})
+_NO_KEY = Long()
+"""The layout of the keys of a task that gets none."""
+_GIVEN_ROWS = 1000
+"""Rows after which it is looked whether a function has given enough for a batch."""
+
+
+@dataclass(frozen=True)
+class HeldBroadcast:
+    """The broadcast state that the broadcast rows have made, on its way to tasks.
+
+    Attributes:
+        descriptors: The states.
+        entries: Of each state the keys and the values, as their serializers write them.
+    """
+
+    descriptors: tuple[MapStateDescriptor, ...]
+    entries: tuple[tuple[pa.BinaryArray, pa.BinaryArray], ...]
+
+    def states(self) -> BroadcastStates:
+        """The states as a task sees them that has other rows."""
+        states = {}
+        for descriptor, (keys, values) in zip(self.descriptors, self.entries, strict=True):
+            state = ReadOnlyBroadcastState(descriptor.name)
+            entries = zip(
+                _decoded(descriptor.user_key.layout(), keys),
+                _decoded(descriptor.user_value.layout(), values),
+                strict=True,
+            )
+            state.hold(state.held(entries))
+            states[descriptor.name] = state
+        return BroadcastStates(states, self.descriptors)
+
+
+def _decoded(layout: Layout, encoded: pa.BinaryArray) -> list[Any]:
+    return python_values(decoded_keys(layout, encoded)) if len(encoded) else []
+
+
+@dataclass(frozen=True)
+class BroadcastElements:
+    """A broadcast state that broadcast rows have made, as elements of an operator.
+
+    Attributes:
+        state: The state.
+        table: What the broadcast rows have made.
+        number: Which of the states it is.
+    """
+
+    state: NewOperatorState
+    table: DataFrame
+    number: int
+
+    def elements(self, index: int, parallelism: int) -> DataFrame:
+        """See ``ElementRows``."""
+        entries = self.table.where(F.col(_STATE) == self.number).select(_KEY, _ELEMENT)
+        return entries.mapInArrow(partial(_in_subtasks, index, parallelism), ELEMENTS)
+
+
+def _in_subtasks(
+    index: int, parallelism: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Entries of the state of this index in each subtask."""
+    for batch in batches:
+        states = pa.repeat(pa.scalar(index, pa.int32()), len(batch))
+        for subtask in range(parallelism):
+            subtasks = pa.repeat(pa.scalar(subtask, pa.int32()), len(batch))
+            columns = [subtasks, states, *batch.columns]
+            yield pa.RecordBatch.from_arrays(columns, schema=ELEMENT_SCHEMA)
+
+
+@dataclass(frozen=True)
+class BroadcastResult:
+    """What the broadcast rows have made.
+
+    Attributes:
+        descriptors: The broadcast states.
+        table: The entries of the states, and the rows that the function gave.
+    """
+
+    descriptors: tuple[MapStateDescriptor, ...]
+    table: DataFrame
+
+    @classmethod
+    def of(
+        cls,
+        data: DataFrame,
+        descriptors: tuple[MapStateDescriptor, ...],
+        function: BroadcastFunction,
+        outputs: Outputs,
+    ) -> Self:
+        """Runs the function over broadcast rows.
+
+        Args:
+            data: The rows, as ``in_structs`` gives them; in the order of their timestamps, if any.
+            descriptors: The broadcast states.
+            function: The function.
+            outputs: What it gives.
+        """
+        names = tuple(data.select(f"{ROW}.*").columns)
+        task = BroadcastTask(function, descriptors, names, outputs)
+        rows = data.coalesce(1).sortWithinPartitions(TIMESTAMP)
+        return cls(descriptors, kept_once(rows.mapInArrow(task.run, task.spark_schema)))
+
+    def held(self) -> HeldBroadcast:
+        """The states for tasks."""
+        of_states = self.table.where(F.col(_STATE).isNotNull()).select(_STATE, _KEY, _ELEMENT)
+        table = of_states.toArrow()
+        entries = []
+        for number in range(len(self.descriptors)):
+            rows = table.filter(pc.equal(table.column(_STATE), number))
+            keys, values = (rows.column(name).combine_chunks() for name in (_KEY, _ELEMENT))
+            entries.append((keys, values))
+        return HeldBroadcast(self.descriptors, tuple(entries))
+
+    def elements(self) -> tuple[BroadcastElements, ...]:
+        """The states for a savepoint."""
+        return tuple(
+            BroadcastElements(new_state(descriptor), self.table, number)
+            for number, descriptor in enumerate(self.descriptors)
+        )
+
+
+def new_state(descriptor: MapStateDescriptor) -> NewOperatorState:
+    """Broadcast state that is to be written."""
+    mode = DistributionMode.BROADCAST
+    return NewOperatorState(descriptor.name, mode, descriptor.user_value, descriptor.user_key)
+
+
+@dataclass(frozen=True)
+class BroadcastTask:
+    """A function over all broadcast rows.
+
+    Attributes:
+        function: The function.
+        descriptors: The broadcast states.
+        names: The columns of the rows.
+        outputs: What the function gives.
+    """
+
+    function: BroadcastFunction
+    descriptors: tuple[MapStateDescriptor, ...]
+    names: tuple[str, ...]
+    outputs: Outputs
+
+    @property
+    def spark_schema(self) -> StructType:
+        """The columns of the table."""
+        entries = [
+            StructField(_STATE, IntegerType()),
+            StructField(_KEY, BinaryType()),
+            StructField(_ELEMENT, BinaryType()),
+        ]
+        return StructType(entries + self.outputs.fields)
+
+    @user_frames_first
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The table."""
+        schema = pa.schema([*_ENTRIES, *self.outputs.arrow_fields])
+        store = OperatorStateStore()
+        states = {
+            descriptor.name: store.broadcast_state(descriptor) for descriptor in self.descriptors
+        }
+        side_outputs = SideOutputs(self.function)
+        broadcast = BroadcastStates(states, self.descriptors)
+        context = BroadcastElementContext(processing_time, broadcast, side_outputs)
+        with _opened(self.function):
+            call = self.function.process_broadcast_element
+            given = GivenRows(self.outputs, self.function)
+            for column, rows in given_rows(batches, self.names, call, context, given, side_outputs):
+                yield in_column(schema, column, rows)
+        name = type(self.function).__name__
+        for number, (_, _, entries) in enumerate(store.contents()):
+            state = FunctionElementState.of(new_state(self.descriptors[number]), number, 1)
+            for batch in state.batches(entries, name):
+                columns = [batch.column(field.name) for field in _ENTRIES]
+                nothing = [pa.nulls(len(batch), field.type) for field in self.outputs.arrow_fields]
+                yield pa.RecordBatch.from_arrays([*columns, *nothing], schema=schema)
+
+
+@dataclass(frozen=True)
+class ConnectedTask:
+    """A function over rows without keys that were connected with broadcast rows.
+
+    Attributes:
+        function: The function.
+        broadcast: The broadcast states.
+        names: The columns of the rows.
+        outputs: What the function gives.
+    """
+
+    function: BroadcastProcessFunction
+    broadcast: HeldBroadcast
+    names: tuple[str, ...]
+    outputs: Outputs
+
+    @user_frames_first
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition, a column for each output."""
+        schema = pa.schema(self.outputs.arrow_fields)
+        side_outputs = SideOutputs(self.function)
+        context = ReadOnlyContext(processing_time, self.broadcast.states(), side_outputs)
+        with _opened(self.function):
+            call = self.function.process_element
+            given = GivenRows(self.outputs, self.function)
+            for column, rows in given_rows(batches, self.names, call, context, given, side_outputs):
+                yield in_column(schema, column, rows)
+
+
+def given_rows(
+    batches: Iterable[pa.RecordBatch],
+    names: tuple[str, ...],
+    call: Call,
+    context: ReadOnlyContext,
+    given: GivenRows,
+    side_outputs: SideOutputs,
+) -> Iterator[tuple[str, pa.StructArray]]:
+    """What a function gives for rows without keys, by column."""
+    make, pending = row_maker(names), list[Any]()
+    for batch in batches:
+        times, rows = plain_list(batch.column(TIMESTAMP)), row_tuples(batch.column(ROW))
+        for number, (context.timestamp, row) in enumerate(
+            zip(times, map(make, rows), strict=True), 1
+        ):
+            outputs = call(row, context)
+            if outputs is not None:
+                pending.extend(outputs)
+            if number % _GIVEN_ROWS == 0:
+                yield from _taken(given, pending, side_outputs).full()
+        yield from _taken(given, pending, side_outputs).full()
+    yield from given.rest()
+
+
+def _taken(given: GivenRows, pending: list[Any], side_outputs: SideOutputs) -> GivenRows:
+    if pending:
+        given.take("a row", pending)
+    given.take_sides(side_outputs)
+    return given
+
+
+@contextmanager
+def _opened(function: BroadcastFunction) -> Iterator[None]:
+    """A function that is open, without a key.
+
+    Raises:
+        TypeError: It has changed keyed state.
+    """
+    try:
+        if isinstance(function, BroadcastProcessFunction):
+            function.open()
+            yield
+            return
+        with state_backend("single_key", _NO_KEY) as backend:
+            function.open(KeyedRuntimeContext(backend))
+            yield
+            snapshot = zip(backend.descriptors, backend.snapshot_current_key(), strict=True)
+            changed = [descriptor.name for descriptor, contents in snapshot if contents is not None]
+            if changed:
+                raise TypeError(
+                    f"{type(function).__name__} changed keyed state {changed[0]!r} for a broadcast"
+                    " row, which has no key"
+                )
+    finally:
+        function.close()

@@ -1,0 +1,187 @@
+"""How functions over keyed rows are run, under the names that Flink's configuration has for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from savepoint_database.types.flink_units import milliseconds, size_in_bytes
+from savepoint_functions.functions.backends import STATE_BACKENDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from savepoint_functions.functions.process_functions import KeyedFunction
+
+    Setting = bool | int | str
+
+ParsedT = TypeVar("ParsedT")
+DefaultT = TypeVar("DefaultT")
+
+SORTED_INPUTS = "execution.sorted-inputs.enabled"
+SORT_MEMORY = "execution.sorted-inputs.memory"
+STATE_BACKEND = "state.backend.type"
+CACHE_SIZE = "state.backend.cache.size"
+CHECKPOINT_INTERVAL = "execution.checkpointing.interval"
+BACKLOG_INTERVAL = "execution.checkpointing.interval-during-backlog"
+BATCH_BACKEND = "execution.batch-state-backend.enabled"
+# As the proposal called them that sorted inputs come from.
+_OLDER_NAMES = {
+    "execution.sorted-shuffles.enabled": SORTED_INPUTS,
+    "execution.sorted-shuffles.memory": SORT_MEMORY,
+}
+_KNOWN = (
+    SORTED_INPUTS,
+    SORT_MEMORY,
+    *_OLDER_NAMES,
+    BATCH_BACKEND,
+    STATE_BACKEND,
+    CACHE_SIZE,
+    CHECKPOINT_INTERVAL,
+    BACKLOG_INTERVAL,
+)
+
+_BOOLEANS = {True: True, False: False, "true": True, "false": False}
+
+SINGLE_KEY, HEAP = "single_key", "heap"
+_FLINKS_NAMES = {"hashmap": HEAP}
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionOptions:
+    """How a function is run.
+
+    Attributes:
+        is_sorted: Whether rows come sorted by key, so that a key is done once it is left.
+        state_backend: What holds the state of keys meanwhile.
+        cache_size: Of how many keys state is kept in front of the state backend; 0 for none.
+        sort_memory: The bytes of sorted rows that a task has at once between Spark and the function;
+            None for as many as Spark's own settings give.
+        checkpoint_interval_ms: How often a stream has savepoints; None for only when asked for.
+        backlog_interval_ms: The same during a backlog; 0 for none, so that it runs in batch mode.
+    """
+
+    is_sorted: bool = True
+    state_backend: str = SINGLE_KEY
+    cache_size: int = 1
+    sort_memory: int | None = None
+    checkpoint_interval_ms: int | None = None
+    backlog_interval_ms: int = 0
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Setting]) -> Self:
+        """The options that these settings make.
+
+        Raises:
+            ValueError: There is no such setting, it has no such value, or two contradict.
+
+        Example:
+            >>> ExecutionOptions.of({"state.backend.type": "rocksdb"}).cache_size
+            1
+        """
+        unknown = [name for name in settings if name not in _KNOWN]
+        if unknown:
+            raise ValueError(f"option {unknown[0]!r}, expected one of {', '.join(_KNOWN)}")
+        older = {name: settings[old] for old, name in _OLDER_NAMES.items() if old in settings}
+        settings = older | dict(settings)
+        is_sorted = _parsed(settings, SORTED_INPUTS, _boolean, default=True)
+        cache_size = _parsed(settings, CACHE_SIZE, _count, default=int(is_sorted))
+        options = cls(
+            is_sorted,
+            _backend(settings, is_sorted=is_sorted),
+            cache_size,
+            _parsed(settings, SORT_MEMORY, size_in_bytes, default=None),
+            _parsed(settings, CHECKPOINT_INTERVAL, milliseconds, default=None),
+            _parsed(settings, BACKLOG_INTERVAL, milliseconds, default=0),
+        )
+        options._check()
+        return options
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether a backlog runs in batch mode, and the stream behind it in stream mode.
+
+        If not, a backlog is the beginning of the stream.
+        """
+        return self.backlog_interval_ms == 0
+
+    def for_function(self, function: KeyedFunction) -> Self:
+        """The same, for a function that may sort by itself, for which rows are not sorted then."""
+        if not self.is_sorted or not function.is_internal_sorter_supported:
+            return self
+        if self.state_backend == SINGLE_KEY:
+            return replace(self, is_sorted=False, state_backend=HEAP, cache_size=0)
+        return replace(self, is_sorted=False)
+
+    def _check(self) -> None:
+        """Raises ``ValueError`` if two options contradict, or one is out of its range."""
+        if self.state_backend == SINGLE_KEY and not self.is_sorted:
+            raise ValueError(
+                f"{STATE_BACKEND}={SINGLE_KEY} keeps the state of one key, but the rows of a key"
+                f" lie anywhere with {SORTED_INPUTS}=false: take heap or rocksdb, or sort"
+            )
+        if self.state_backend == SINGLE_KEY and self.cache_size != 1:
+            raise ValueError(
+                f"{CACHE_SIZE}={self.cache_size}, but {STATE_BACKEND}={SINGLE_KEY} is a cache of one"
+                " key, with nothing behind it: take heap or rocksdb"
+            )
+        if self.sort_memory == 0:
+            raise ValueError(f"{SORT_MEMORY}=0, expected some memory, such as 128mb")
+        if self.checkpoint_interval_ms == 0:
+            raise ValueError(f"{CHECKPOINT_INTERVAL}=0: leave it out for no savepoints")
+        # Flink: ``CheckpointCoordinatorConfiguration``, which has the same rule.
+        if 0 < self.backlog_interval_ms < (self.checkpoint_interval_ms or 0):
+            raise ValueError(
+                f"{BACKLOG_INTERVAL} of {self.backlog_interval_ms} ms is less than"
+                f" {CHECKPOINT_INTERVAL}, {self.checkpoint_interval_ms} ms: expected 0, or at least"
+                " as much"
+            )
+
+
+def _backend(settings: Mapping[str, Setting], *, is_sorted: bool) -> str:
+    """What keeps state: of one key where rows are sorted, unless another backend is named.
+
+    Raises:
+        ValueError: There is no such backend, or it is not that of ``BATCH_BACKEND``.
+    """
+    is_batch = _parsed(settings, BATCH_BACKEND, _boolean, default=None)
+    default = SINGLE_KEY if (is_sorted if is_batch is None else is_batch) else HEAP
+    setting = settings.get(STATE_BACKEND, default)
+    name = _FLINKS_NAMES.get(str(setting), str(setting))
+    if name not in STATE_BACKENDS:
+        names = ", ".join((*STATE_BACKENDS, *_FLINKS_NAMES))
+        raise ValueError(f"{STATE_BACKEND}={setting!r}, expected one of {names}")
+    if is_batch is not None and is_batch != (name == SINGLE_KEY):
+        raise ValueError(
+            f"{BATCH_BACKEND}={str(is_batch).lower()}, but {STATE_BACKEND}={setting}: leave one out"
+        )
+    return name
+
+
+def _boolean(value: Setting) -> bool:
+    try:
+        return _BOOLEANS[value]
+    except KeyError:
+        raise ValueError(f"{value!r}, expected true or false") from None
+
+
+def _parsed(
+    settings: Mapping[str, Setting],
+    name: str,
+    parse: Callable[[Any], ParsedT],
+    *,
+    default: DefaultT,
+) -> ParsedT | DefaultT:
+    """What a setting means; the default if it is not given."""
+    if name not in settings:
+        return default
+    try:
+        return parse(settings[name])
+    except ValueError as error:
+        raise ValueError(f"{name}={error}") from None
+
+
+def _count(value: int | str) -> int:
+    if isinstance(value, bool) or not str(value).isdecimal():
+        raise ValueError(f"{value!r}, expected a number of keys, or 0")
+    return int(value)

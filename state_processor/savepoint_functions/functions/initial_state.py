@@ -1,0 +1,161 @@
+"""The state with which a function begins: that of an operator of a savepoint.
+
+Rows meet the state where they are run. A task gets, among its rows, a mark for each stretch of the
+operator's key groups, and reads the stretches that it has rows for. So no entry of state is shuffled,
+and what the function does not touch goes on as the bytes that it is; see ``initial_keys``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
+
+from pyspark.sql import functions as F
+
+from savepoint_formats.errors import KeyTypeError, RefusedError, RescaleError, within
+from savepoint_formats.pass_through.stored_states import StoredStates
+from savepoint_functions.functions.initial_types import expect_same_state
+from savepoint_functions.functions.sorted_inputs import ORDER, order_of
+from savepoint_spark.writing.new_state import NewState
+from savepoint_spark.writing.stored_types import StoredTypes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_functions.functions.state_runs import FunctionState
+
+STRETCH_SIZE = 8 << 20
+"""Bytes of state that are looked into at once, unless a single key group is larger."""
+
+
+@dataclass(frozen=True)
+class InitialTask:
+    """What tasks are told of the state with which their function begins.
+
+    Attributes:
+        stored: Where it lies.
+        stretches: Its key groups, ascending; no two tasks have rows of one stretch.
+        places: State -> its place in what a backend has of a key.
+        count: The number of places.
+        ids: State -> its index in the header of the new files; None if nothing is written.
+        reached: State of timers -> the time in ms with which those of untouched keys fire too.
+        in_place: Whether what passes is told by where it lies, and stays there, where it can.
+    """
+
+    stored: StoredStates
+    stretches: tuple[KeyGroupRange, ...]
+    places: Mapping[str, int]
+    count: int
+    ids: Mapping[str, int] | None
+    reached: Mapping[str, int]
+    in_place: bool = False
+
+
+@dataclass(frozen=True)
+class InitialState:
+    """The state of an operator, as far as a function registers it.
+
+    Attributes:
+        operator: The operator.
+        stored: Where its state lies.
+        states: What the function registers, as the savepoint has it where it does.
+        names: The states that the savepoint has.
+    """
+
+    operator: Operator
+    stored: StoredStates = field(repr=False)
+    states: tuple[FunctionState, ...]
+    names: frozenset[str]
+
+    @classmethod
+    def of(
+        cls, operator: Operator, key: TypeSerializerSnapshot, states: tuple[FunctionState, ...]
+    ) -> Self:
+        """The state of an operator.
+
+        Args:
+            operator: The operator.
+            key: The serializer of the rows' keys.
+            states: What the function registers.
+
+        Raises:
+            KeyTypeError: Its keys are of another type.
+            StateTypeError: A state is of another kind or type; the message says which.
+            RefusedError: It is local state.
+        """
+        stored_states = operator.catalog.states
+        if any(state.scope.is_local for state in stored_states):
+            raise RefusedError(
+                f"operator {operator.name} has local keyed state, of which a key has several"
+                " instances: write it with merge_local first, and go on from that"
+            )
+        stored = StoredStates(operator.directory, operator.record, key.layout(), operator.kryo)
+        if not any(state.kind.is_keyed for state in stored_states):
+            return cls(operator, stored, states, frozenset())
+        types = StoredTypes.of(operator)
+        if types.key.layout() != key.layout():
+            raise KeyTypeError(
+                f"keys of operator {operator.name} are {types.key.layout()}, those of the rows are"
+                f" {key.layout()}: give key_by the key_type that the job has"
+            )
+        infos = {info.name: info for info in types.states}
+        known = []
+        with within(f"operator {operator.name}"):
+            for state in states:
+                info = infos.get(state.new.name)
+                if info is not None:
+                    expect_same_state(state, info)
+                    state = replace(state, new=NewState(info, state.new.column))  # noqa: PLW2901
+                known.append(state)
+        names = frozenset(state.new.name for state in states if state.new.name in infos)
+        return cls(operator, stored, tuple(known), names)
+
+    @property
+    def max_parallelism(self) -> int:
+        """The number of its key groups."""
+        return self.operator.record.max_parallelism
+
+    def expect(self, max_parallelism: int) -> None:
+        """Raises ``RescaleError`` for another number of key groups than the savepoint has."""
+        if max_parallelism != self.max_parallelism:
+            raise RescaleError(
+                f"operator {self.operator.name} has {self.max_parallelism} key groups, and is to be"
+                f" written with {max_parallelism}: write it with as many, and rescale what that gives"
+            )
+
+    def task(
+        self, borders: Sequence[int], ids: Mapping[str, int] | None, reached: Mapping[str, int]
+    ) -> InitialTask:
+        """What tasks are told.
+
+        Args:
+            borders: The key groups with which the rows of a task begin.
+            ids: State -> its index in the header of the new files; None if nothing is written.
+            reached: State of timers -> the time in ms with which they fire.
+        """
+        stretches = self.stored.stretches(STRETCH_SIZE, borders) if self.names else ()
+        places = {state.new.name: place for place, state in enumerate(self.states)}
+        of_state = {name: places[name] for name in self.names}
+        passed = None if ids is None else {name: ids[name] for name in self.names}
+        known = {name: time for name, time in reached.items() if name in self.names}
+        return InitialTask(self.stored, stretches, of_state, len(places), passed, known)
+
+
+def with_marks(rows: DataFrame, task: InitialTask) -> DataFrame:
+    """The rows, and a row without a key for each stretch, which comes before those of it."""
+    if not task.stretches:
+        return rows
+    places = [(order_of(stretch.start),) for stretch in task.stretches]
+    marks = rows.sparkSession.createDataFrame(places, f"{ORDER} BIGINT")
+    columns = (
+        F.col(ORDER)
+        if column.name == ORDER
+        else F.lit(None).cast(column.dataType).alias(column.name)
+        for column in rows.schema
+    )
+    return rows.unionAll(marks.select(*columns))

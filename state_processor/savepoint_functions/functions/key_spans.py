@@ -1,0 +1,157 @@
+"""Batches of rows as a function takes them: spans of rows of one key, one behind the other."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise, repeat
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_database.types.python_values import python_values
+from savepoint_database.types.spark_values import to_python
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode
+from savepoint_functions.functions.sorted_inputs import (
+    INPUT,
+    KEY,
+    ORDER,
+    TIMESTAMP,
+    key_groups_in,
+    row_columns,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.layout import Layout
+
+    Input = tuple[int, Any]
+
+
+class Span(NamedTuple):
+    """Rows of one key.
+
+    Attributes:
+        key: The key, as a function sees it.
+        key_bytes: What its serializer writes.
+        timestamps: That of each row, in ms, or None.
+        rows: The rows; where a function has two inputs, pairs of number of input and row.
+        key_group: Of the key, if a column gives it.
+    """
+
+    key: Any
+    key_bytes: bytes
+    timestamps: Iterable[int | None]
+    rows: list[Any]
+    key_group: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowTypes:
+    """What rows are made of.
+
+    Attributes:
+        key: The layout of keys.
+        inputs: The names of the columns of each input.
+        has_timestamps: Whether rows have any.
+        has_key_groups: Whether a column gives the key groups.
+    """
+
+    key: Layout
+    inputs: tuple[tuple[str, ...], ...]
+    has_timestamps: bool
+    has_key_groups: bool = False
+
+    def spans(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Span]:
+        """The rows of a partition; a key that goes on in the next batch has another span there."""
+        makes = [row_maker(names) for names in self.inputs]
+        for batch in batches:
+            if batch.num_rows:
+                yield from self._spans(batch, makes)
+
+    def _spans(self, batch: pa.RecordBatch, makes: list[Any]) -> Iterator[Span]:
+        keys = batch.column(KEY)
+        starts = key_starts(keys)
+        distinct = keys.take(pa.array(starts))
+        spans = python_keys(decoded_keys(self.key, distinct))
+        bounds = [*starts.tolist(), batch.num_rows]
+        rows = self._rows(batch, makes)
+        times: Iterable[Iterable[int | None]] = repeat(repeat(None))
+        if self.has_timestamps:
+            of_rows = plain_list(batch.column(TIMESTAMP))
+            times = (of_rows[start:end] for start, end in pairwise(bounds))
+        key_groups: Iterable[int | None] = repeat(None)
+        if self.has_key_groups:
+            key_groups = key_groups_in(batch.column(ORDER))[starts].tolist()
+        of_spans = (rows[start:end] for start, end in pairwise(bounds))
+        parts = zip(spans, distinct.to_pylist(), times, of_spans, key_groups, strict=False)
+        # What ``Span(…)`` does, without a call of Python for each.
+        yield from map(partial(tuple.__new__, Span), parts)
+
+    def _rows(self, batch: pa.RecordBatch, makes: list[Any]) -> list[Any]:
+        if len(makes) == 1:
+            return list(map(makes[0], input_tuples(batch, 0)))
+        numbers = batch.column(INPUT)
+        of_inputs = [
+            map(make, input_tuples(batch.filter(pc.equal(numbers, number)), number))
+            for number, make in enumerate(makes)
+        ]
+        return [(number, next(of_inputs[number])) for number in numbers.to_pylist()]
+
+
+def input_tuples(batch: pa.RecordBatch, number: int) -> Iterator[tuple[Any, ...]]:
+    """The values of each row, all of which are of this input."""
+    columns = [batch.column(name) for name in row_columns(number, batch.schema.names)]
+    return zip(*map(plain_list, columns), strict=True)
+
+
+def key_starts(keys: pa.BinaryArray) -> NDArray[np.int64]:
+    """Where keys begin that are not the one before."""
+    changes = pc.not_equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False)
+    return np.append(np.int64(0), np.flatnonzero(changes) + 1)
+
+
+def decoded_keys(layout: Layout, keys: pa.BinaryArray) -> pa.Array:
+    """The keys whose bytes these are."""
+    keys = keys.cast(pa.large_binary())
+    _, offsets, data = keys.buffers()
+    borders = np.frombuffer(offsets, np.int64)[keys.offset : keys.offset + len(keys) + 1]
+    chunk = Chunk(np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8), "keys of rows")
+    return decode(program(layout), chunk, borders[:-1], borders[1:])
+
+
+def python_keys(keys: pa.Array) -> list[Any]:
+    """Keys as a function sees them."""
+    batch = pa.RecordBatch.from_arrays([keys], ["key"])
+    return plain_list(to_python(batch).column(0))
+
+
+def plain_list(column: pa.Array) -> list[Any]:
+    """The values of a column as a function takes them; numbers in bulk."""
+    is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    if is_number and not column.null_count:
+        values: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
+        return values
+    return python_values(column)
+
+
+def row_maker(names: tuple[str, ...]) -> Callable[[Iterable[Any]], Any]:
+    """What makes a named tuple of so many values; no name of Python is ``_0``, or another number."""
+    kind: Any = namedtuple("Row", list(names), rename=True)  # type: ignore[misc]  # names are data
+    # ``_make`` is this, and a check of the number, in Python.
+    return partial(tuple.__new__, kind)
+
+
+def row_tuples(rows: pa.StructArray) -> Iterator[tuple[Any, ...]]:
+    """The values of each row, none of which is null."""
+    if not rows.type.num_fields:
+        return iter([()] * len(rows))
+    return zip(*map(plain_list, rows.flatten()), strict=True)

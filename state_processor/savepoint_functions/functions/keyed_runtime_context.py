@@ -1,0 +1,140 @@
+"""Where a function gets keyed state that it can change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_database.types.types import Types
+from savepoint_functions.functions.backends.internal_timers import InternalTimerService
+from savepoint_functions.functions.backends.timers import timer_states
+from savepoint_spark.reading.functions import RuntimeContext
+from savepoint_spark.reading.states import (
+    AggregatingState,
+    ListState,
+    MapState,
+    ReducingState,
+    ValueState,
+)
+
+if TYPE_CHECKING:
+    from savepoint_database.types.descriptors import (
+        AggregatingStateDescriptor,
+        ListStateDescriptor,
+        MapStateDescriptor,
+        ReducingStateDescriptor,
+        StateDescriptor,
+        ValueStateDescriptor,
+    )
+    from savepoint_database.types.types import TypeInformation
+    from savepoint_functions.functions.backends import KeyedStateBackend
+    from savepoint_spark.reading.functions import AnyState
+
+
+WINDOW_TIMERS = "window-timers"
+"""The timer service of Flink's window operator."""
+
+
+class KeyedRuntimeContext(RuntimeContext):
+    """Where a function gets states that it can change, in ``open`` and nowhere else.
+
+    A descriptor needs the types of the state; one of a reducing or aggregating state the function
+    that adds to it. With the type of its namespaces, a state keeps something for each of them: the
+    function says by ``set_current_namespace`` which one it means.
+
+    Args:
+        backend: Holds the states.
+    """
+
+    def __init__(self, backend: KeyedStateBackend) -> None:
+        super().__init__("the function's operator", ())
+        self._backend = backend
+        self._namespaces: dict[str, TypeInformation | None] = {}
+
+    @property
+    def namespaces(self) -> dict[str, TypeInformation | None]:
+        """The types of the namespaces of states and timers that were asked for, by state."""
+        return self._namespaces
+
+    def get_state(
+        self, descriptor: ValueStateDescriptor, namespace: TypeInformation | None = None
+    ) -> ValueState:
+        """A value state.
+
+        Args:
+            descriptor: Its name and type.
+            namespace: The type of its namespaces, if it has any.
+
+        Example:
+            >>> opened = ValueStateDescriptor("opened", Types.LONG())
+            >>> self.opened = runtime_context.get_state(opened, namespace=Types.TIME_WINDOW())
+            >>> self.opened.set_current_namespace(TimeWindow(0, 60_000))  # in process_element
+        """
+        return self._state(descriptor, ValueState, namespace)
+
+    def get_list_state(
+        self, descriptor: ListStateDescriptor, namespace: TypeInformation | None = None
+    ) -> ListState:
+        """A list state; see ``get_state``."""
+        return self._state(descriptor, ListState, namespace)
+
+    def get_map_state(
+        self, descriptor: MapStateDescriptor, namespace: TypeInformation | None = None
+    ) -> MapState:
+        """A map state; see ``get_state``."""
+        return self._state(descriptor, MapState, namespace)
+
+    def get_reducing_state(
+        self, descriptor: ReducingStateDescriptor, namespace: TypeInformation | None = None
+    ) -> ReducingState:
+        """A reducing state; see ``get_state``."""
+        return self._state(descriptor, ReducingState, namespace)
+
+    def get_aggregating_state(
+        self, descriptor: AggregatingStateDescriptor, namespace: TypeInformation | None = None
+    ) -> AggregatingState:
+        """An aggregating state; see ``get_state``."""
+        return self._state(descriptor, AggregatingState, namespace)
+
+    def get_internal_timer_service(
+        self, name: str = WINDOW_TIMERS, namespace: TypeInformation | None = None
+    ) -> InternalTimerService:
+        """Timers in namespaces, which become timers of the savepoint: by default those of windows.
+
+        Flink's window operator fires a window, and removes its state, by these alone: a window
+        that has no timer stays for ever. Only ``transform`` has them, as nothing fires them here.
+
+        Args:
+            name: The name of the service; that of Flink's window operator by default.
+            namespace: The type of the namespaces; ``Types.TIME_WINDOW()`` by default.
+
+        Raises:
+            ValueError: The service has namespaces of another type already, or there is but one
+                namespace of this type.
+
+        Example:
+            >>> self.timers = runtime_context.get_internal_timer_service()
+            >>> window = TimeWindow(0, 60_000)  # in process_element
+            >>> self.timers.register_event_time_timer(window, window.max_timestamp())
+        """
+        type_information = namespace or Types.TIME_WINDOW()
+        service = InternalTimerService(self._backend, name, type_information.layout)
+        self._namespaces.update(dict.fromkeys(timer_states(name).values(), type_information))
+        return service
+
+    def _state(
+        self,
+        descriptor: StateDescriptor,
+        kind: type[AnyState],
+        namespace: TypeInformation | None = None,
+    ) -> AnyState:
+        """The state. Raises ``ValueError`` as ``KeyedStateBackend.state`` does."""
+        layout = None if namespace is None else namespace.layout
+        state = self._backend.state(descriptor, layout)
+        if not isinstance(state, kind):
+            raise TypeError(
+                f"a {type(descriptor).__name__} is no descriptor of a {kind.__name__}:"
+                f" state {descriptor.name!r}"
+            )
+        self._registered[descriptor.name] = state
+        self._namespaces[descriptor.name] = namespace
+        return state

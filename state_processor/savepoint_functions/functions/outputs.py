@@ -1,0 +1,190 @@
+"""The rows that a function gives, on their way into a table: a column of structs for each output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+from pyspark.storagelevel import StorageLevel
+
+from savepoint_database.types.python_values import BATCH_ROWS, OutputRows
+from savepoint_functions.functions.side_outputs import side_outputs
+from savepoint_spark.reading.per_key import row_types
+from savepoint_spark.session.task_errors import typed_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame
+
+    from savepoint_functions.functions.side_outputs import OutputTag, SideOutputs
+
+OUTPUT = "output"
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The outputs of a function.
+
+    Attributes:
+        columns: The columns of the table that have their rows, in order.
+        schemas: The columns of the rows of each, as a table has them: a row of something else is
+            null there, whatever a schema says.
+        strict: The same as the function must give them.
+        tags: The side outputs, whose columns are the last ones.
+        are_dropped: Whether nobody asks for any row.
+    """
+
+    columns: tuple[str, ...]
+    schemas: tuple[StructType, ...]
+    strict: tuple[pa.Schema, ...]
+    tags: tuple[OutputTag, ...]
+    are_dropped: bool = False
+
+    @classmethod
+    def dropped(cls) -> Self:
+        """Those of a function whose rows nobody asks for."""
+        return cls((), (), (), (), are_dropped=True)
+
+    @classmethod
+    def of(cls, schema: StructType | str | None, function: object) -> Self:
+        """Those of a function.
+
+        Args:
+            schema: The columns of its output rows; None if it gives none.
+            function: The function.
+
+        Raises:
+            ValueError: A schema has no columns, or two side outputs have one name.
+        """
+        tags = side_outputs(function)
+        by_column: dict[str, StructType | str] = {} if schema is None else {OUTPUT: schema}
+        by_column |= {f"side_{number}": tag.schema for number, tag in enumerate(tags)}
+        types = [row_types(columns, function) for columns in by_column.values()]
+        schemas = tuple(
+            StructType([StructField(field.name, field.dataType) for field in columns])
+            for columns, _ in types
+        )
+        return cls(tuple(by_column), schemas, tuple(strict for _, strict in types), tags)
+
+    def column(self, tag: OutputTag) -> str:
+        """The column of a side output.
+
+        Raises:
+            ValueError: The function has no such side output.
+        """
+        names = [tag.name for tag in self.tags]
+        if tag.name not in names:
+            raise ValueError(
+                f"there is no side output {tag.name!r}; the function has: {', '.join(names) or 'none'}"
+            )
+        return f"side_{names.index(tag.name)}"
+
+    @property
+    def fields(self) -> list[StructField]:
+        """The columns as Spark has them."""
+        return list(map(StructField, self.columns, self.schemas))
+
+    @property
+    def arrow_fields(self) -> list[pa.Field]:
+        """The columns as Arrow has them."""
+        return [
+            pa.field(column, pa.struct([field.with_nullable(True) for field in schema]))
+            for column, schema in zip(self.columns, self.strict, strict=True)
+        ]
+
+
+class GivenRows:
+    """The rows that a function has given and that are not yet given on.
+
+    Args:
+        outputs: The outputs of the function.
+        function: The function.
+
+    Attributes:
+        count: How many rows there were, those of side outputs not counted.
+    """
+
+    def __init__(self, outputs: Outputs, function: object) -> None:
+        self.count = 0
+        self._function = type(function).__name__
+        self._are_dropped = outputs.are_dropped
+        self._outputs = {
+            column: OutputRows(strict, self._function)
+            for column, strict in zip(outputs.columns, outputs.strict, strict=True)
+        }
+        self._types = {field.name: field.type for field in outputs.arrow_fields}
+        self._given: dict[str, list[tuple[object, Any]]] = {
+            column: [] for column in outputs.columns
+        }
+        self._sides = [(tag.name, outputs.column(tag)) for tag in outputs.tags]
+
+    def take(self, place: object, rows: list[Any]) -> None:
+        """Takes output rows, and empties the list that has them.
+
+        Raises:
+            ValueError: Their columns are not known.
+        """
+        if self._are_dropped:
+            rows.clear()
+            return
+        if OUTPUT not in self._given:
+            raise ValueError(
+                f"{self._function} gave a row for {place}, but has no columns: add"
+                " schema='key STRING, total BIGINT'"
+            )
+        self._given[OUTPUT] += [(place, row) for row in rows]
+        self.count += len(rows)
+        rows.clear()
+
+    def take_sides(self, side_outputs: SideOutputs) -> None:
+        """Takes the rows of side outputs."""
+        for name, column in self._sides:
+            rows = side_outputs.given[name]
+            if rows:
+                self._given[column] += rows
+                rows.clear()
+
+    def full(self) -> Iterator[tuple[str, pa.StructArray]]:
+        """The rows of those columns that have enough of them."""
+        return self._structs(BATCH_ROWS)
+
+    def rest(self) -> Iterator[tuple[str, pa.StructArray]]:
+        """All rows."""
+        return self._structs(1)
+
+    def _structs(self, least: int) -> Iterator[tuple[str, pa.StructArray]]:
+        for column, rows in self._given.items():
+            if len(rows) >= least:
+                fields = list(self._types[column])
+                for batch in self._outputs[column].batches(rows):
+                    yield column, pa.StructArray.from_arrays(batch.columns, fields=fields)
+                rows.clear()
+
+
+def in_column(schema: pa.Schema, name: str, values: pa.Array) -> pa.RecordBatch:
+    """Rows of a table that have but this column."""
+    columns = [
+        values if field.name == name else pa.nulls(len(values), field.type) for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def rows_in(table: DataFrame, column: str) -> DataFrame:
+    """The rows of an output, out of a table of several."""
+    return table.where(F.col(column).isNotNull()).select(f"{column}.*")
+
+
+def kept_once(table: DataFrame) -> DataFrame:
+    """A table, made there and then, and kept on the disks of the executors while it is in use.
+
+    It is no cache: Spark would run the function again for what a lost executor has kept.
+
+    Raises:
+        SavepointError: What a task has raised.
+    """
+    with typed_errors():
+        return table.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)

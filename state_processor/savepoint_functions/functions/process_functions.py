@@ -1,0 +1,375 @@
+"""Functions that users write to make state, and rows, out of rows: one call per row.
+
+They are written as in Flink: ``open`` registers states by their descriptors, and each call finds in
+the state objects what they hold for the key of its row. All rows of a key come one after another,
+those with timestamps in the order of these; its timers fire when the last one has come. A function
+goes to the executors by pickle; what cannot be pickled, such as a connection, is made in ``open``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from savepoint_database.rows.place import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from savepoint_database.types.descriptors import (
+        ListStateDescriptor,
+        MapStateDescriptor,
+    )
+    from savepoint_functions.functions.backends import OperatorStateStore, TimerService
+    from savepoint_functions.functions.backends.backend import Clock
+    from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
+    from savepoint_functions.functions.side_outputs import OutputTag, SideOutputs
+    from savepoint_spark.reading.functions import OutputRow
+    from savepoint_spark.reading.states import ListState, MapState
+
+
+class KeyedContext:
+    """What a function can ask of the row, or the timer, that it is called for.
+
+    Args:
+        timer_service: The timers of the current key.
+        switch_key: Ends the current key and begins another one.
+        side_outputs: Takes rows of side outputs; None where there are none.
+
+    Attributes:
+        timestamp: That of the row in ms, None if it has none; that of the timer in ``on_timer``.
+        current_key: The key.
+        timer_service: The timers of the key, and what time it is.
+        time_domain: ``EVENT_TIME`` or ``PROCESSING_TIME`` in ``on_timer``, None elsewhere.
+    """
+
+    __slots__ = (
+        "_side_outputs",
+        "_switch_key",
+        "current_key",
+        "time_domain",
+        "timer_service",
+        "timestamp",
+    )
+
+    def __init__(
+        self,
+        timer_service: TimerService,
+        switch_key: Callable[[Any], None],
+        side_outputs: SideOutputs | None = None,
+    ) -> None:
+        self.timestamp: int | None = None
+        self.current_key: Any = None
+        self.timer_service = timer_service
+        self.time_domain: str | None = None
+        self._switch_key = switch_key
+        self._side_outputs = side_outputs
+
+    def output(self, tag: OutputTag, row: OutputRow) -> None:
+        """Gives a row to a side output.
+
+        Args:
+            tag: One of the function's ``side_outputs``.
+            row: A row of its schema, as ``KeyedProcessFunction.process_element`` gives rows.
+
+        Raises:
+            ValueError: The function does not name the tag.
+            TypeError: The function runs over a stream, which has no side outputs.
+
+        Example:
+            >>> context.output(LATE, (context.current_key, value.cents))
+        """
+        if self._side_outputs is None:
+            raise TypeError(
+                f"side output {tag.name!r}: a stream has one output here; give its rows as rows of"
+                " the function"
+            )
+        self._side_outputs.add(tag, Place(self.current_key), row)
+
+    def set_current_key(self, key: Any) -> None:
+        """Makes another key the current one.
+
+        With sorted input this ends the key of the row: its timers fire, and its state is done.
+        """
+        self._switch_key(key)
+
+    def apply_to_all_keys(self, *_: Any) -> NoReturn:
+        """Raises ``TypeError``: there is but one key at a time."""
+        raise TypeError(
+            "a bounded run goes from key to key, each done before the next one begins, so nothing"
+            " can be applied to the state of all keys: read the savepoint that is written, or make"
+            " what they share a broadcast state"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RecordAttributes:
+    """What is known of the rows that come next.
+
+    Attributes:
+        is_backlog: Whether they are of a backlog: old already, and there is no hurry with what is
+            made of them.
+    """
+
+    is_backlog: bool
+
+
+class KeyedFunction:
+    """A function with keyed state.
+
+    Attributes:
+        is_internal_sorter_supported: Whether it sorts rows by itself where it has to: then they come
+            as they are, in no order, and not key by key.
+        side_outputs: The tags that it gives rows to with ``context.output``. ``run`` keeps these
+            rows; where nobody can ask for them, as with ``process``, they are dropped.
+    """
+
+    is_internal_sorter_supported: ClassVar[bool] = False
+    side_outputs: ClassVar[tuple[OutputTag, ...]] = ()
+
+    def open(self, runtime_context: KeyedRuntimeContext) -> None:
+        """Registers the states of the function.
+
+        It is called once in every task. Before that it is called on the driver, on a copy of the
+        function, to learn which states there are.
+
+        Args:
+            runtime_context: Gives the states.
+
+        Raises:
+            ValueError: A descriptor lacks a type, or its function; or two have the same name.
+        """
+
+    def process_record_attributes(self, attributes: RecordAttributes) -> None:
+        """Takes notice of what rows come next, where a backlog is followed by a stream.
+
+        In a backlog it is called before the first row of each task, and again when all keys of the
+        task are done: their rows, and the timers that are due by then. A bounded run has no
+        backlog, and does not call it.
+
+        Args:
+            attributes: What has changed.
+
+        Example:
+            >>> def process_record_attributes(self, attributes):
+            ...     self.is_live = not attributes.is_backlog
+        """
+
+    def close(self) -> None:
+        """Gives back what ``open`` took; called at the end of a task, also of one that fails."""
+
+
+class KeyedStateBootstrapFunction(KeyedFunction, ABC):
+    """Makes keyed state of rows.
+
+    Timers are not fired, but become timers of the savepoint.
+
+    Example:
+        >>> class Totals(KeyedStateBootstrapFunction):
+        ...     def open(self, runtime_context):
+        ...         descriptor = ValueStateDescriptor("total", Types.DOUBLE())
+        ...         self.total = runtime_context.get_state(descriptor)
+        ...
+        ...     def process_element(self, value, context):
+        ...         self.total.update((self.total.value() or 0.0) + value.amount)
+        >>> sales = OperatorTransformation.bootstrap_with(df).key_by("account").transform(Totals())
+    """
+
+    @abstractmethod
+    def process_element(self, value: Any, context: KeyedContext) -> None:
+        """Changes the state of a key by a row.
+
+        Args:
+            value: The row, a named tuple of its columns.
+            context: Its key and timestamp, and the timers of the key.
+        """
+
+
+class KeyedProcessFunction(KeyedFunction, ABC):
+    """Makes rows of rows, with the help of keyed state and of timers.
+
+    Example:
+        >>> class Counts(KeyedProcessFunction):
+        ...     def open(self, runtime_context):
+        ...         descriptor = ValueStateDescriptor("count", Types.LONG())
+        ...         self.count = runtime_context.get_state(descriptor)
+        ...
+        ...     def process_element(self, value, context):
+        ...         self.count.update((self.count.value() or 0) + 1)
+        ...         context.timer_service.register_event_time_timer(2**63 - 1)
+        ...
+        ...     def on_timer(self, timestamp, context):
+        ...         yield context.current_key, self.count.value()
+        >>> words = OperatorTransformation.bootstrap_with(df).key_by("word")
+        >>> words.process(Counts(), schema="word STRING, count BIGINT").show()
+    """
+
+    @abstractmethod
+    def process_element(self, value: Any, context: KeyedContext) -> Iterable[OutputRow] | None:
+        """Rows for a row, most simply by ``yield``; or None.
+
+        Args:
+            value: The row, a named tuple of its columns.
+            context: Its key and timestamp, and the timers of the key.
+
+        Returns:
+            Rows of the schema: a dict or a ``Row`` with names goes by these, and a column that it
+            lacks is null; a tuple goes by position.
+        """
+
+    def on_timer(self, timestamp: int, context: KeyedContext) -> Iterable[OutputRow] | None:
+        """Rows for a timer, which fires when all rows of its key have come.
+
+        Args:
+            timestamp: That of the timer, in ms.
+            context: Its key and time domain, and the timers of the key.
+        """
+
+
+class KeyedCoProcessFunction(KeyedFunction, ABC):
+    """Makes rows, or state, of the rows of two inputs that have the same keys.
+
+    Where timestamps were assigned, rows of both inputs come in the order of these; otherwise those
+    of the first input come first.
+    """
+
+    @abstractmethod
+    def process_element1(self, value: Any, context: KeyedContext) -> Iterable[OutputRow] | None:
+        """Rows for a row of the first input; see ``KeyedProcessFunction.process_element``."""
+
+    @abstractmethod
+    def process_element2(self, value: Any, context: KeyedContext) -> Iterable[OutputRow] | None:
+        """Rows for a row of the second input."""
+
+    def on_timer(self, timestamp: int, context: KeyedContext) -> Iterable[OutputRow] | None:
+        """Rows for a timer; see ``KeyedProcessFunction.on_timer``."""
+
+
+class OperatorRuntimeContext:
+    """Where a function gets list state that belongs to no key, in ``open`` and nowhere else.
+
+    Args:
+        store: Holds the states.
+    """
+
+    def __init__(self, store: OperatorStateStore) -> None:
+        self._store = store
+
+    def get_list_state(self, descriptor: ListStateDescriptor) -> ListState:
+        """A list whose elements Flink spreads over the subtasks.
+
+        Example:
+            >>> descriptor = ListStateDescriptor("elements", Types.STRING())
+            >>> self.elements = runtime_context.get_list_state(descriptor)
+        """
+        return self._store.list_state(descriptor)
+
+    def get_union_list_state(self, descriptor: ListStateDescriptor) -> ListState:
+        """A list of which Flink gives all elements to each subtask.
+
+        Example:
+            >>> descriptor = ListStateDescriptor("offsets", Types.LONG())
+            >>> self.offsets = runtime_context.get_union_list_state(descriptor)
+        """
+        return self._store.union_list_state(descriptor)
+
+
+class OperatorContext:
+    """What a function without keys can ask.
+
+    Args:
+        clock: Gives the processing time, in ms.
+
+    Attributes:
+        timestamp: That of the row in ms, None if it has none.
+    """
+
+    __slots__ = ("_clock", "timestamp")
+
+    def __init__(self, clock: Clock) -> None:
+        self.timestamp: int | None = None
+        self._clock = clock
+
+    def current_processing_time(self) -> int:
+        """The time of the machine's clock, in ms since the epoch."""
+        return self._clock()
+
+
+class BroadcastContext(OperatorContext):
+    """What a function that makes broadcast state can ask.
+
+    Args:
+        clock: Gives the processing time, in ms.
+        store: Holds the states.
+    """
+
+    __slots__ = ("_store",)
+
+    def __init__(self, clock: Clock, store: OperatorStateStore) -> None:
+        super().__init__(clock)
+        self._store = store
+
+    def get_broadcast_state(self, descriptor: MapStateDescriptor) -> MapState:
+        """A map that each subtask will have.
+
+        Example:
+            >>> context.get_broadcast_state(RATES).put(value.currency, value.rate)
+        """
+        return self._store.broadcast_state(descriptor)
+
+
+class StateBootstrapFunction(ABC):
+    """Makes operator list state of rows.
+
+    Example:
+        >>> class Elements(StateBootstrapFunction):
+        ...     def open(self, runtime_context):
+        ...         descriptor = ListStateDescriptor("elements", Types.STRING())
+        ...         self.elements = runtime_context.get_list_state(descriptor)
+        ...
+        ...     def process_element(self, value, context):
+        ...         self.elements.add(value.name)
+    """
+
+    @abstractmethod
+    def open(self, runtime_context: OperatorRuntimeContext) -> None:
+        """Registers the states of the function, on the driver and in every task."""
+
+    @abstractmethod
+    def process_element(self, value: Any, context: OperatorContext) -> None:
+        """Changes the state by a row, a named tuple of its columns."""
+
+    def snapshot_state(self) -> None:  # noqa: B027  # most have all in their state already
+        """Called when all rows of the task have come, before its state is taken."""
+
+    def close(self) -> None:  # noqa: B027  # most have taken nothing
+        """Gives back what ``open`` took; called at the end of a task, also of one that fails."""
+
+
+class BroadcastStateBootstrapFunction(ABC):
+    """Makes broadcast state of rows, all of which come to one task.
+
+    Attributes:
+        descriptors: The broadcast states that ``process_element`` asks for.
+
+    Example:
+        >>> RATES = MapStateDescriptor("rates", Types.STRING(), Types.DOUBLE())
+        >>> class Rates(BroadcastStateBootstrapFunction):
+        ...     descriptors = (RATES,)
+        ...
+        ...     def process_element(self, value, context):
+        ...         context.get_broadcast_state(RATES).put(value.currency, value.rate)
+    """
+
+    descriptors: tuple[MapStateDescriptor, ...] = ()
+
+    def open(self) -> None:  # noqa: B027  # most take nothing
+        """Called once, before the first row."""
+
+    @abstractmethod
+    def process_element(self, value: Any, context: BroadcastContext) -> None:
+        """Changes the state by a row, a named tuple of its columns."""
+
+    def close(self) -> None:  # noqa: B027  # most have taken nothing
+        """Gives back what ``open`` took; called at the end, also after an error."""

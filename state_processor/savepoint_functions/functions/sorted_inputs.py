@@ -1,0 +1,268 @@
+"""Rows on their way to a function: each with the bytes of its key, sent to one task, and sorted.
+
+Which task it is follows from the key group, as in Flink; and so does the order, in which keys of
+a key group come one behind the other, by a hash of their bytes and then by these. Spark sorts, and
+spills what is too much.
+
+| column    | type   | meaning                                                                  |
+|-----------|--------|--------------------------------------------------------------------------|
+| order     | BIGINT | the key group in 16 bits, and 48 that tell most keys apart               |
+| key       | BINARY | what the serializer of keys writes                                       |
+| timestamp | BIGINT | of the row in ms; there where an input has timestamps                    |
+| input     | INT    | which input the row is of; there where a function has several            |
+| row 0 0 … |        | the columns of the row, null for one of another input; ``row 1 0`` …     |
+
+Spark compares the first column of an order as a number, and the others only where it is equal, which
+is much slower. So that column says as much as it can: a hash, for the first bytes of texts, tuples and
+negative numbers are often the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BinaryType,
+    IntegerType,
+    LongType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from savepoint_database.types.spark_values import from_spark
+from savepoint_formats import layout as layouts
+from savepoint_formats.entries.stored_entries import distinct_hashes
+from savepoint_formats.errors import ColumnTypeError
+from savepoint_formats.hashing.key_hash import hashed_key_groups
+from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.program.encode import Encoder
+from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_functions.functions.stable_keys import expect_stable
+from savepoint_spark.columns.column_types import column_of, fits, fitted
+from savepoint_spark.writing.run_encoding import given_key_groups, present
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_formats.layout import Layout
+    from savepoint_spark.writing.keyed_rows import Key
+
+KEY_GROUP, ORDER, KEY = "key_group", "order", "key"
+TIMESTAMP, INPUT = "timestamp", "input"
+
+_ORDER_BITS = 48
+
+
+def row_columns(number: int, names: Iterable[str]) -> list[str]:
+    """Those columns that have the rows of an input."""
+    return [name for name in names if name.startswith(f"row {number} ")]
+
+
+@dataclass(frozen=True)
+class KeyedInput:
+    """Rows, and which of their columns are the key and the timestamp.
+
+    Attributes:
+        data: The rows.
+        key: Their key.
+        timestamps: The column of their timestamps, if there is one.
+    """
+
+    data: DataFrame
+    key: Key
+    timestamps: str | None = None
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.data.columns)
+
+    def check(self) -> None:
+        """Looks at the columns of key, key group and timestamp.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: It has another type.
+            UnstableKeyError: Equal keys may have different bytes.
+        """
+        expect_stable(self.key.snapshot.layout())
+        self.key.column(self.data)
+        self._key_groups()
+        if self.timestamps is not None:
+            milliseconds(self.data, self.timestamps)
+
+    def rows(
+        self,
+        number: int,
+        inputs: tuple[KeyedInput, ...],
+        max_parallelism: int,
+        *,
+        wraps: bool = False,
+    ) -> DataFrame:
+        """The rows, each with its key's bytes and its place in the order.
+
+        Args:
+            number: That of this input.
+            inputs: All inputs of the function.
+            max_parallelism: The number of key groups.
+            wraps: Whether key groups that are given may be larger, for they are not stored.
+        """
+        layout = self.key.snapshot.layout()
+        encoding = KeyEncoding(layout, max_parallelism, self.key.hash_code, wraps=wraps)
+        selected = self.columns(number, inputs)
+        others = [field for field in selected.schema if field.name not in (KEY, KEY_GROUP)]
+        keys = [StructField(ORDER, LongType()), StructField(KEY, BinaryType())]
+        return selected.mapInArrow(encoding.ordered, StructType(keys + others))
+
+    def columns(self, number: int, inputs: tuple[KeyedInput, ...]) -> DataFrame:
+        """The rows, each with its key as it is; arguments are those of ``rows``."""
+        columns = {KEY: self.key.column(self.data)}
+        if (key_groups := self._key_groups()) is not None:
+            columns[KEY_GROUP] = key_groups
+        if any(keyed_input.timestamps is not None for keyed_input in inputs):
+            columns[TIMESTAMP] = F.lit(None).cast(LongType())
+            if self.timestamps is not None:
+                columns[TIMESTAMP] = milliseconds(self.data, self.timestamps)
+        if len(inputs) > 1:
+            columns[INPUT] = F.lit(number)
+        for index, rows in enumerate(inputs):
+            for position, field in enumerate(rows.data.schema):
+                column = F.lit(None).cast(field.dataType)
+                if index == number:
+                    column = column_of(self.data, field.name)[0]
+                columns[f"row {index} {position}"] = column
+        selected = self.data.select(*(column.alias(name) for name, column in columns.items()))
+        # Two inputs must have the same schema, though a column is null in but one of them.
+        nullable = [StructField(field.name, field.dataType) for field in selected.schema]
+        return selected.to(StructType(nullable))
+
+    def _key_groups(self) -> Column | None:
+        name = self.key.key_groups
+        return None if name is None else fitted(self.data, name, layouts.Int(), "the key group")
+
+
+def milliseconds(data: DataFrame, name: str) -> Column:
+    """A column of timestamps, in ms.
+
+    Raises:
+        ColumnNotFoundError: There is no such column.
+        ColumnTypeError: It is none of timestamps.
+    """
+    column, data_type = column_of(data, name)
+    if isinstance(data_type, TimestampType):
+        return F.unix_millis(column)
+    if fits(data_type, LongType()):
+        return column.cast(LongType())
+    raise ColumnTypeError(
+        f"column {name!r} is {data_type.simpleString()}, expected timestamps: timestamp, or bigint in ms"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEncoding:
+    """How keys become bytes and key groups.
+
+    Attributes:
+        key: The layout of the keys.
+        max_parallelism: The number of key groups.
+        hash_keys: Gives the Java hash codes of keys, if it is the user who knows them.
+        wraps: Whether key groups that are given may be larger, and are counted from 0 again.
+    """
+
+    key: Layout
+    max_parallelism: int
+    hash_keys: HashKeys | None
+    wraps: bool = False
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches with bytes in the place of keys, and key groups in front."""
+        for key_groups, keys, others in self._encoded(batches):
+            columns = {KEY_GROUP: pa.array(key_groups.astype(np.int32)), KEY: keys}
+            yield pa.RecordBatch.from_pydict(columns | others)
+
+    def ordered(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches with bytes in the place of keys, and ``order`` in front."""
+        for key_groups, keys, others in self._encoded(batches):
+            order = (key_groups.astype(np.int64) << _ORDER_BITS) | hashed_bits(keys)
+            yield pa.RecordBatch.from_pydict({ORDER: pa.array(order), KEY: keys} | others)
+
+    def _encoded(
+        self, batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[tuple[NDArray[np.uint16], pa.BinaryArray, dict[str, pa.Array]]]:
+        encoder, wanted = Encoder(self.key), arrow_type(self.key)
+        for batch in batches:
+            keys = present(from_spark(batch.column(KEY), wanted))
+            others = {
+                name: batch.column(name)
+                for name in batch.schema.names
+                if name not in (KEY, KEY_GROUP)
+            }
+            yield self._key_groups(batch, keys), encoder.encode(keys).cast(pa.binary()), others
+
+    def _key_groups(self, batch: pa.RecordBatch, keys: pa.Array) -> NDArray[np.uint16]:
+        if KEY_GROUP in batch.schema.names:
+            given = batch.column(KEY_GROUP)
+            if self.wraps:
+                wrapped = np.asarray(given.fill_null(0)) % self.max_parallelism
+                return wrapped.astype(np.uint16)
+            return given_key_groups(given, keys, self.max_parallelism)
+        return hashed_key_groups(self.key, keys, self.max_parallelism, self.hash_keys)
+
+
+def hashed_bits(keys: pa.BinaryArray) -> NDArray[np.int64]:
+    """A number of 48 bits of each key that hardly any other key has."""
+    hashes = distinct_hashes(keys.cast(pa.large_binary()))
+    return (hashes[:, 0] >> np.uint64(64 - _ORDER_BITS)).astype(np.int64)
+
+
+def routed(rows: DataFrame, max_parallelism: int, *, is_sorted: bool) -> DataFrame:
+    """The rows in the partition of their key, where they are sorted, or as they come."""
+    placed = spread(rows, max_parallelism, F.shiftright(ORDER, _ORDER_BITS))
+    return in_order(placed) if is_sorted else placed
+
+
+def in_order(rows: DataFrame) -> DataFrame:
+    """The rows sorted in their partitions: all of a key one behind the other."""
+    names = [name for name in (ORDER, KEY, TIMESTAMP, INPUT) if name in rows.columns]
+    return rows.sortWithinPartitions(*names)
+
+
+def spread(rows: DataFrame, max_parallelism: int, key_group: Column | None = None) -> DataFrame:
+    """The rows in the partition of their key group."""
+    count = _partitions(rows.sparkSession, max_parallelism)
+    of_row = F.col(KEY_GROUP) if key_group is None else key_group
+    task = (of_row * F.lit(count) / F.lit(max_parallelism)).cast(IntegerType())
+    return rows.repartitionById(count, task)
+
+
+def task_borders(spark: SparkSession, max_parallelism: int) -> tuple[int, ...]:
+    """The key groups with which partitions begin that ``spread`` makes."""
+    count = _partitions(spark, max_parallelism)
+    return tuple(
+        KeyGroupRange.of_subtask(index, count, max_parallelism).start for index in range(count)
+    )
+
+
+def _partitions(spark: SparkSession, max_parallelism: int) -> int:
+    setting = spark.conf.get("spark.sql.shuffle.partitions")
+    return min(int(setting or 1), max_parallelism)
+
+
+def order_of(key_group: int) -> int:
+    """The least ``order`` of a key group."""
+    return key_group << _ORDER_BITS
+
+
+def key_groups_in(order: pa.Array) -> NDArray[np.int64]:
+    """The key groups in a column ``order``."""
+    key_groups: NDArray[np.int64] = order.to_numpy(zero_copy_only=False) >> _ORDER_BITS
+    return key_groups

@@ -1,0 +1,273 @@
+"""Calls a function for batches of whole keys, each with the state that its keys have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_database.types.user_frames import user_frames_first
+from savepoint_formats.program.encode import Encoder
+from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_functions.functions.batch_function import given_column, whole_keys
+from savepoint_functions.functions.initial_columns import InitialColumns
+from savepoint_functions.functions.initial_stretches import NOWHERE, InitialStretches
+from savepoint_functions.functions.key_batch import KeyBatch
+from savepoint_functions.functions.key_spans import decoded_keys, key_starts
+from savepoint_functions.functions.outputs import in_column
+from savepoint_functions.functions.run_table import table_schema, with_runs
+from savepoint_functions.functions.sorted_inputs import KEY as KEY_BYTES
+from savepoint_functions.functions.sorted_inputs import ORDER, key_groups_in, row_columns
+from savepoint_spark.writing.run_encoding import BATCH_SIZE, KEY, KEY_GROUP, RunEncoding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from savepoint_functions.functions.initial_state import InitialTask
+    from savepoint_functions.functions.key_batch import KeyBatchFunction
+    from savepoint_functions.functions.outputs import Outputs
+
+
+class _Made(NamedTuple):
+    """What a function has made of a batch: output rows, and state."""
+
+    output: pa.Table | None
+    state: pa.RecordBatch
+
+
+@dataclass(frozen=True)
+class StatefulBatchTask:
+    """How a function over batches is run.
+
+    Attributes:
+        function: The function.
+        names: The columns of the rows.
+        types: The columns of the states.
+        encoding: How they become runs.
+        batch_rows: A batch ends with the key that brings it to so many rows.
+        outputs: The rows that the function gives; None if nobody asks for them.
+        initial: The state with which it begins, if not with nothing.
+    """
+
+    function: KeyBatchFunction
+    names: tuple[str, ...]
+    types: pa.Schema
+    encoding: RunEncoding
+    batch_rows: int
+    outputs: Outputs | None
+    initial: InitialTask | None
+
+    def in_place(self) -> Self:
+        """The same, but runs that pass are told by where they lie, if they can be."""
+        if self.initial is None:
+            return self
+        return replace(self, initial=replace(self.initial, in_place=True))
+
+    @user_frames_first
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The runs of a partition."""
+        for made in self._steps(batches):
+            if isinstance(made, pa.RecordBatch):
+                yield made
+
+    @user_frames_first
+    def run_with_output(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The runs of a partition, and the rows that the function gives, as ``run_table`` has them."""
+        assert self.outputs is not None  # or ``run`` would be called
+        schema = table_schema(self.outputs)
+        (column,), (strict,) = self.outputs.columns, self.outputs.strict
+        for made in self._steps(batches):
+            if isinstance(made, pa.RecordBatch):
+                yield from with_runs(schema, [made])
+            else:
+                yield in_column(schema, column, _structs(made, strict, self._name))
+
+    @property
+    def _name(self) -> str:
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def _steps(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch | pa.Table]:
+        """Batches of runs, and tables of output rows."""
+        state = BatchState(self.initial, self.types)
+        pending: list[pa.RecordBatch] = []
+        for rows in state.with_stretches(whole_keys(state.rows(batches), self.batch_rows)):
+            made = self._made(rows, state)
+            if made.output is not None:
+                yield made.output
+            pending.append(made.state)
+            if sum(batch.nbytes for batch in pending) >= BATCH_SIZE:
+                yield from self.encoding.run(pending)
+                pending.clear()
+            yield from state.passed()
+        yield from self.encoding.run(pending)
+        yield from state.passed()
+
+    def _made(self, table: pa.Table, state: BatchState) -> _Made:
+        table = table.combine_chunks()
+        keys = table.column(KEY_BYTES).combine_chunks()
+        starts = key_starts(keys)
+        distinct = keys.take(pa.array(starts))
+        decoded = decoded_keys(self.encoding.key, distinct)
+        columns = state.columns(table, distinct)
+        rows = table.select(row_columns(0, table.column_names)).rename_columns(self.names)
+        given = self.function(KeyBatch(rows, pa.table({KEY: decoded} | columns), starts))
+        output, new_state = self._expected(given)
+        order = table.column(ORDER).combine_chunks().take(pa.array(starts))
+        return _Made(output, self._state(new_state, distinct, decoded, key_groups_in(order)))
+
+    def _expected(self, given: object) -> tuple[pa.Table | None, pa.Table]:
+        """What the function gave. Raises ``TypeError`` for anything but rows and state."""
+        match given:
+            case (None | pa.Table() as output, pa.Table() as state):
+                if output is not None and self.outputs is None:
+                    raise ValueError(
+                        f"{self._name} gave rows, but their columns are not known: add"
+                        " schema='key STRING, total BIGINT'"
+                    )
+                return output, state
+            case _:
+                raise TypeError(
+                    f"{self._name} gave {_text(given)}, expected a tuple of two: the rows as a"
+                    " pyarrow.Table, or None, and the state as a pyarrow.Table"
+                )
+
+    def _state(
+        self,
+        given: pa.Table,
+        distinct: pa.BinaryArray,
+        decoded: pa.Array,
+        key_groups: np.ndarray[tuple[int], np.dtype[np.int64]],
+    ) -> pa.RecordBatch:
+        """The state that the function gave, with key groups.
+
+        Raises:
+            ColumnNotFoundError: It left out a column.
+            ColumnTypeError: A column is of another type.
+            ValueError: There is another column; or the keys are not those that it was given, each once.
+        """
+        columns = {KEY: given_column(given, KEY, arrow_type(self.encoding.key))}
+        columns |= {field.name: given_column(given, field.name, field.type) for field in self.types}
+        expect_known(given, columns, f"{self._name} gave state with")
+        if not columns[KEY].equals(decoded):
+            encoded = Encoder(self.encoding.key).encode(columns[KEY]).cast(pa.binary())
+            key_groups = key_groups[self._places(encoded, distinct, columns[KEY], decoded)]
+        columns[KEY_GROUP] = pa.array(key_groups, pa.int32())
+        return pa.RecordBatch.from_pydict(columns)
+
+    def _places(
+        self, encoded: pa.BinaryArray, distinct: pa.BinaryArray, keys: pa.Array, wanted: pa.Array
+    ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """The place of each key that came back among those that were given."""
+        places = pc.index_in(encoded, distinct)
+        if places.null_count:
+            key = keys[places.is_null().index(True).as_py()].as_py()
+            raise ValueError(f"{self._name} gave state of key {key!r}, which the batch has not")
+        numbers: np.ndarray[tuple[int], np.dtype[np.int64]] = places.to_numpy().astype(np.int64)
+        counts = np.bincount(numbers, minlength=len(distinct))
+        if (counts != 1).any():
+            first = int(np.flatnonzero(counts != 1)[0])
+            raise ValueError(
+                f"{self._name} gave {counts[first]} rows of state for key {wanted[first].as_py()!r},"
+                " expected one for each key of the batch; a row of nulls clears the state of a key"
+            )
+        return numbers
+
+
+class BatchState:
+    """The state with which the keys of a task begin, and what passes of it.
+
+    Args:
+        initial: What is known of it; None for nothing.
+        types: The columns of the states.
+    """
+
+    def __init__(self, initial: InitialTask | None, types: pa.Schema) -> None:
+        self._types = types
+        self._stretches: InitialStretches | None = None
+        if initial is not None:
+            self._stretches = InitialStretches(initial)
+            self._columns = InitialColumns(
+                initial.stored, {field.name: field.type for field in types}
+            )
+
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows without marks, which say which stretches are those of the task."""
+        for batch in batches:
+            if self._stretches is not None and batch.column(KEY_BYTES).null_count:
+                is_mark = batch.column(KEY_BYTES).is_null()
+                key_groups = key_groups_in(batch.column(ORDER).filter(is_mark))
+                self._stretches.mark(self._stretches.numbers_of(key_groups))
+                yield batch.filter(pc.invert(is_mark))
+            else:
+                yield batch
+
+    def with_stretches(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """Tables, none of which has rows of two stretches; a stretch ends when the next one begins."""
+        stretches = self._stretches
+        if stretches is None:
+            yield from tables
+            return
+        for table in tables:
+            order = table.column(ORDER).combine_chunks()
+            numbers = stretches.numbers_of(key_groups_in(order))
+            starts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1)).tolist()
+            for start, end in zip(starts, [*starts[1:], len(numbers)], strict=True):
+                number = int(numbers[start])
+                for before in stretches.unfinished():
+                    if before < number:
+                        stretches.end(before)
+                yield table.slice(start, end - start)
+        for rest in stretches.unfinished():
+            stretches.end(rest)
+
+    def columns(self, table: pa.Table, keys: pa.BinaryArray) -> dict[str, pa.Array]:
+        """What keys have in the states, null for nothing; they are those of a table of one stretch."""
+        columns = {field.name: pa.nulls(len(keys), field.type) for field in self._types}
+        if self._stretches is None:
+            return columns
+        number = int(self._stretches.numbers_of(key_groups_in(table.column(ORDER).chunk(0)[:1]))[0])
+        if number == NOWHERE:
+            return columns
+        wanted = keys.cast(pa.large_binary())
+        pieces = self._stretches.entries(number).take(wanted)
+        return columns | self._columns.columns(wanted, pieces)
+
+    def passed(self) -> Iterator[pa.RecordBatch]:
+        """Runs of what no key of a batch has taken, of stretches that have ended."""
+        if self._stretches is not None:
+            yield from self._stretches.drained()
+
+
+def expect_known(table: pa.Table, names: Iterable[str], what: str) -> None:
+    """Raises ``ValueError`` if a table has a column that nobody takes."""
+    known = list(names)
+    if others := [name for name in table.column_names if name not in known]:
+        raise ValueError(f"{what} a column {others[0]!r}; expected are: {', '.join(known)}")
+
+
+def _structs(rows: pa.Table, schema: pa.Schema, function: str) -> pa.StructArray:
+    """Output rows as a column.
+
+    Raises:
+        ColumnNotFoundError: A column is left out.
+        ColumnTypeError: A column is of another type.
+        ValueError: There is another column, or a null in one that has none.
+    """
+    columns = [given_column(rows, field.name, field.type) for field in schema]
+    expect_known(rows, schema.names, f"{function} gave rows with")
+    for column, field in zip(columns, schema, strict=True):
+        if column.null_count and not field.nullable:
+            raise ValueError(
+                f"{function} gave null in column {field.name!r}, which is not nullable"
+            )
+    fields = [field.with_nullable(True) for field in schema]
+    return pa.StructArray.from_arrays(columns, fields=fields)
+
+
+def _text(given: object) -> str:
+    if isinstance(given, tuple):
+        return f"a tuple of {', '.join(type(part).__name__ for part in given) or 'nothing'}"
+    return f"a {type(given).__name__}"

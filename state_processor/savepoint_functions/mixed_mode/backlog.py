@@ -1,0 +1,233 @@
+"""The backlog phase: a function over bounded rows, which leaves the state that a stream goes on from.
+
+Rows are sorted by key, as in a bounded run. But the backlog is not the end: what comes behind it has
+later timestamps, so only the timers up to its greatest watermark fire, and the others remain. They
+fire at the end of their key, so that its state is written once, and not again for its timers.
+
+Of the options, two are of a backlog alone:
+
+| option                                          | values                                         |
+|-------------------------------------------------|------------------------------------------------|
+| execution.checkpointing.interval-during-backlog | 0, the default: no savepoint before the switch |
+| execution.sorted-inputs.memory                  | the greatest size of a batch of sorted rows on |
+|                                                 | its way to the function                        |
+
+Spark sorts with the memory that it has, and spills. What it may have at most is a setting of the
+session, from its start: ``spark.shuffle.spill.maxSizeInBytesForSpillThreshold``.
+
+Flink: FLIP-327.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from pyspark.sql import functions as F
+
+from savepoint_functions.functions.backends import TimerService, processing_time
+from savepoint_functions.functions.backends.timers import MIN_WATERMARK
+from savepoint_functions.functions.function_rows import FunctionRows
+from savepoint_functions.functions.outputs import Outputs
+from savepoint_functions.functions.process_functions import (
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+)
+from savepoint_functions.functions.run_table import StateInTable, state_ids
+from savepoint_functions.functions.side_outputs import expect_one_output
+from savepoint_functions.functions.sorted_inputs import milliseconds
+from savepoint_functions.mixed_mode.backlog_progress import (
+    BacklogTally,
+    BacklogWatch,
+    no_progress,
+)
+from savepoint_functions.mixed_mode.backlog_result import BacklogFiles, BacklogResult
+from savepoint_functions.mixed_mode.backlog_rows import BacklogRows
+from savepoint_functions.mixed_mode.spark_paths import readable
+from savepoint_functions.transformations.function_result import FunctionStateTransformation
+from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
+from savepoint_spark.reading.per_key import row_types
+from savepoint_spark.savepoint.savepoint import Savepoint
+from savepoint_spark.session.task_errors import typed_errors
+from savepoint_spark.writing.arrow_batches import in_arrow_batches_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_functions.functions.process_functions import KeyedFunction
+    from savepoint_functions.functions.sorted_inputs import KeyedInput
+    from savepoint_functions.mixed_mode.backlog_progress import BacklogProgress
+    from savepoint_functions.transformations.process_transformation import KeyedRowsTransformation
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """A function over the rows of a backlog; nothing runs before ``run``.
+
+    Attributes:
+        rows: The function, and the rows that it is given.
+        schema: The columns of the rows that it gives.
+        out_of_orderness_ms: How much later than others a row may come, in ms.
+    """
+
+    rows: FunctionRows
+    schema: StructType | str
+    out_of_orderness_ms: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        keyed: KeyedStateTransformation | KeyedRowsTransformation,
+        function: KeyedFunction,
+        schema: StructType | str,
+        *,
+        out_of_orderness_ms: int = 0,
+        initial: Operator | None = None,
+    ) -> Self:
+        """A function over keyed rows.
+
+        Args:
+            keyed: The rows, with their keys and timestamps; options of ``with_options`` apply.
+            function: A ``KeyedProcessFunction``; of two inputs a ``KeyedCoProcessFunction``.
+            schema: The columns of the rows that it gives, as for ``process``.
+            out_of_orderness_ms: How much later than others a row may come, in ms: the watermark is
+                that much, and 1 ms, behind the greatest timestamp.
+            initial: The operator of a savepoint with whose state the function begins, as for
+                ``transform``; timers up to the watermark fire, those of keys without rows, too.
+
+        Raises:
+            TypeError: The function is of another kind.
+            ValueError: An input is a stream; rows are to be run in stream mode all along; the schema
+                has no columns; the function has side outputs, which the stream behind a backlog has
+                not; or the out-of-orderness is negative.
+            UnstableKeyError: Equal keys may have different bytes, by which they would be sorted.
+            ColumnTypeError: The keys of two inputs are of different types.
+
+        Example:
+            >>> keyed = OperatorTransformation.bootstrap_with(history).assign_timestamps("at")
+            >>> backlog = Backlog.of(keyed.key_by("account"), Totals(), "account BIGINT")
+        """
+        keyed = keyed.rows if isinstance(keyed, KeyedStateTransformation) else keyed
+        kind = KeyedCoProcessFunction if len(keyed.inputs) > 1 else KeyedProcessFunction
+        if not isinstance(function, kind):
+            raise TypeError(f"{type(function).__name__} is no {kind.__name__}")
+        if out_of_orderness_ms < 0:
+            raise ValueError(f"out_of_orderness_ms={out_of_orderness_ms}, expected 0 or more")
+        if not keyed.options.is_mixed:
+            raise ValueError(
+                "with savepoints during the backlog, it is no batch: run it in stream mode, or set"
+                " execution.checkpointing.interval-during-backlog=0"
+            )
+        _expect_bounded(keyed.inputs)
+        expect_one_output(function)
+        row_types(schema, function)
+        rows = FunctionRows.of(
+            keyed.inputs, function, keyed.options, keeps_state=True, initial=initial
+        )
+        rows.expect_no_internal_timers()
+        return cls(rows, schema, out_of_orderness_ms)
+
+    def watermark(self) -> int:
+        """The greatest watermark of the backlog, in ms; runs a job over the timestamps.
+
+        Of two inputs it is that of the one that is behind; -2**63, which is none, if one has no
+        timestamps, or no rows.
+        """
+        return min(map(self._watermark_of, self.rows.inputs))
+
+    def run(
+        self,
+        directory: str,
+        uid: str,
+        *,
+        parallelism: int = 1,
+        max_parallelism: int | None = None,
+        on_progress: Callable[[BacklogProgress], object] = no_progress,
+    ) -> BacklogResult:
+        """Runs the backlog, and takes the savepoint of the switch.
+
+        A task that fails is done again from its first row, by Spark. If the run fails, or is killed,
+        nothing of it counts, and the next one begins anew.
+
+        Args:
+            directory: Where to write: a local path, or a URI that Spark and pyarrow both know.
+            uid: The uid that the operator has in the savepoint.
+            parallelism: The number of its subtasks there.
+            max_parallelism: The number of its key groups; by default that of ``initial``, or 128.
+            on_progress: Is called when the backlog begins, every few seconds, and at its end; e.g.
+                ``print_progress``.
+
+        Raises:
+            SavepointExistsError: The backlog has been run there already; see ``BacklogResult.find``.
+            SavepointError: What a task or the file system finds wrong.
+            ValueError: Not 1 <= parallelism <= max parallelism <= 32768.
+
+        Example:
+            >>> result = backlog.run("/jobs/totals", "totals")
+            >>> result.output.show()
+        """
+        spark = self.rows.inputs[0].data.sparkSession
+        files = BacklogFiles.new(directory)
+        max_parallelism = self.rows.max_parallelism(max_parallelism)
+        writer = Savepoint.create(spark, parallelism=parallelism, max_parallelism=max_parallelism)
+        tally = BacklogTally.of(spark)
+        watch = BacklogWatch(spark, tally, on_progress)
+        with watch.watching():
+            self._write_rows(files.rows, max_parallelism, tally)
+            state = StateInTable(
+                self.rows, spark.read.parquet(readable(spark, files.rows)), max_parallelism
+            )
+            writer.with_operator(uid, FunctionStateTransformation(state)).write(files.savepoint)
+        files.remove_others()
+        result = BacklogResult(spark, files, uid)
+        watch.tell_end(result.counts)
+        return result
+
+    def _write_rows(self, path: str, max_parallelism: int, tally: BacklogTally) -> None:
+        made = self._made(max_parallelism, tally)
+        size = self.rows.task.options.sort_memory
+        rows = in_arrow_batches_of(size, made) if size else made
+        with typed_errors():
+            rows.write.parquet(path)
+
+    def _made(self, max_parallelism: int, tally: BacklogTally) -> DataFrame:
+        """The table of ``backlog_rows``."""
+        watermark, ids = self.watermark(), state_ids(self.rows.states)
+        reached = {TimerService.EVENT: watermark, TimerService.PROCESSING: processing_time()}
+        told = self.rows.told(max_parallelism, ids=ids, reached=reached)
+        made = BacklogRows(
+            told.task,
+            told.state_runs(ids, max_parallelism),
+            self._outputs,
+            greatest_watermark=watermark,
+            tally=tally,
+        )
+        return told.routed_rows(max_parallelism).mapInArrow(made.run, made.spark_schema)
+
+    @property
+    def _outputs(self) -> Outputs:
+        return Outputs.of(self.schema, self.rows.task.function)
+
+    def _watermark_of(self, rows: KeyedInput) -> int:
+        if rows.timestamps is None:
+            return MIN_WATERMARK
+        with typed_errors():
+            collected = rows.data.agg(F.max(milliseconds(rows.data, rows.timestamps))).collect()
+        greatest: int | None = collected[0][0]
+        if greatest is None:
+            return MIN_WATERMARK
+        # Flink: ``BoundedOutOfOrdernessWatermarks``.
+        return max(greatest - self.out_of_orderness_ms - 1, MIN_WATERMARK)
+
+
+def _expect_bounded(inputs: tuple[KeyedInput, ...]) -> None:
+    streams = [str(number) for number, rows in enumerate(inputs, 1) if rows.data.isStreaming]
+    if streams:
+        raise ValueError(
+            f"input {' and '.join(streams)} of {len(inputs)} is a stream, and an operator is in"
+            " backlog only if all its inputs are: run it in stream mode"
+        )

@@ -1,0 +1,126 @@
+"""Runs a function over the rows of a backlog, key after key.
+
+There are no watermarks while rows come. When a key has no more of them, its event-time timers up to
+the greatest watermark of the backlog fire, and that is the current watermark meanwhile. The clock
+fires timers of processing time: between two rows of their key, or at its end. Other timers stay
+timers of the key.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from savepoint_functions.functions.backends import CachedBackend, TimerService
+from savepoint_functions.functions.backends.timers import MAX_WATERMARK
+from savepoint_functions.functions.function_task import FunctionRun
+from savepoint_functions.functions.process_functions import RecordAttributes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from savepoint_functions.functions.backends import KeyedStateBackend
+    from savepoint_functions.functions.function_task import FunctionTask
+    from savepoint_functions.functions.key_spans import Span
+
+
+class BacklogTimers(TimerService):
+    """Timers of a key, of which the clock fires some while its rows come.
+
+    Attributes:
+        next_processing_time: The current key has no timer of processing time before this one, in ms.
+    """
+
+    def __init__(self, backend: KeyedStateBackend) -> None:
+        super().__init__(backend)
+        self.next_processing_time = MAX_WATERMARK
+        self._has_processing_time = False
+
+    def register_processing_time_timer(self, timestamp: int) -> None:
+        """See ``TimerService``."""
+        super().register_processing_time_timer(timestamp)
+        self._has_processing_time = True
+        self.next_processing_time = min(self.next_processing_time, timestamp)
+
+    def restored(self) -> None:
+        """See ``TimerService``."""
+        super().restored()
+        self._has_processing_time = True
+
+    def look(self) -> None:
+        """Looks for the first timer of processing time, after it has fired, or of another key."""
+        if self._has_processing_time:
+            self.next_processing_time = min(self.processing_time_timers(), default=MAX_WATERMARK)
+
+
+class BacklogRun(FunctionRun):
+    """A function at work on a backlog.
+
+    Args:
+        task: The function.
+        backend: Has the state.
+        watermark: The greatest watermark of the backlog, in ms.
+
+    Attributes:
+        rows: How many rows the function was given.
+        keys: How many keys have ended.
+        kept: How many of them have left state, timers among it.
+        watermark: The greatest watermark of the backlog, in ms.
+    """
+
+    timer_service = BacklogTimers
+
+    def __init__(self, task: FunctionTask, backend: KeyedStateBackend, watermark: int) -> None:
+        super().__init__(task, backend)
+        self.rows = self.keys = self.kept = 0
+        self.watermark = watermark
+        self._clocked = cast("BacklogTimers", self._timers)
+
+    @property
+    def state_accesses(self) -> tuple[int | None, int | None]:
+        """How often state of a key was read, and written, where it is kept.
+
+        A backend of one key has nothing behind it but what is given away: that is written once, and
+        never read. It is not known how often a function has used a backend without a cache.
+        """
+        if isinstance(self.backend, CachedBackend):
+            return self.backend.reads, self.backend.writes
+        return (None, None) if self.backend.keeps_all_keys else (0, self.kept)
+
+    def steps(self, spans: Iterable[Span]) -> Iterator[None]:
+        """See ``FunctionRun``; the function is told where the backlog begins and ends."""
+        self._function.process_record_attributes(RecordAttributes(is_backlog=True))
+        yield from super().steps(spans)
+        self._function.process_record_attributes(RecordAttributes(is_backlog=False))
+
+    def _rows(self, span: Span) -> Iterator[tuple[int | None, Any]]:
+        timers, clock = self._clocked, self.backend.clock
+        self.rows += len(span.rows)
+        for row in super()._rows(span):
+            if timers.next_processing_time < MAX_WATERMARK:
+                now = clock()
+                if timers.next_processing_time <= now:
+                    self._fire_by_clock(span, now)
+            yield row
+
+    def _fire_by_clock(self, span: Span, now: int) -> None:
+        self._fire(self._timers.due_processing(now))
+        self._clocked.look()
+        if self._left and self._is_sorted:
+            raise self._refusal(span)
+        if self._left:
+            self._left.clear()
+            self._begin(span.key, span.key_bytes)
+
+    def _begin(self, key: Any, key_bytes: bytes) -> None:
+        super()._begin(key, key_bytes)
+        self._clocked.look()
+
+    def _end(self) -> None:
+        now = self.backend.clock()
+        # Those of the clock are due already; the watermark comes only now.
+        self._fire(self._timers.due_processing(now))
+        self._fire(self._timers.due(self.watermark, now))
+        before = len(self.ended)
+        self._keep()
+        self.keys += 1
+        self.kept += len(self.ended) - before

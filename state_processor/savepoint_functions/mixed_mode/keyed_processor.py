@@ -1,0 +1,308 @@
+"""Runs a process function over the rows of a stream, on Spark's ``transformWithState``.
+
+Spark calls the processor for each key that has rows in a micro-batch, then for each whose alarm the
+watermark has reached. Either way, a visit of a key goes as it would in Flink, where a watermark
+follows each micro-batch:
+
+1. timers fire that the watermark of the batches before, or the clock, has reached;
+2. the rows come, in the order in which they arrived; behind each, timers of processing time fire
+   that the function has set, and the clock has reached.
+
+Timers are state of the key. Spark's own timers only wake a key up, and there is one at a time for
+it: the alarm, at the first of its timers. Of processing time Spark can know nothing here, for a
+query has one kind of time; ``wake_ups`` wakes these keys.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+from savepoint_database.types.user_frames import user_frames_first
+from savepoint_functions.functions.backends.timers import MAX_WATERMARK, MIN_WATERMARK
+from savepoint_functions.functions.key_spans import decoded_keys, python_keys, row_maker
+from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
+from savepoint_functions.functions.process_functions import (
+    KeyedContext,
+    KeyedCoProcessFunction,
+    RecordAttributes,
+)
+from savepoint_functions.mixed_mode.backlog_run import BacklogTimers
+from savepoint_functions.mixed_mode.stored_backend import KeyRow, StoredBackend, first_alarm
+from savepoint_functions.mixed_mode.stream_rows import Packet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pyspark.sql.streaming.stateful_processor import (
+        ExpiredTimerInfo,
+        StatefulProcessorHandle,
+        TimerValues,
+        ValueState,
+    )
+
+    from savepoint_formats.layout import Layout
+    from savepoint_functions.functions.backends.backend import Clock
+    from savepoint_functions.functions.process_functions import KeyedProcessFunction
+    from savepoint_functions.mixed_mode.switch_state import SwitchState
+
+    ProcessFunction = KeyedProcessFunction | KeyedCoProcessFunction
+
+STATE = "keyed_state"
+"""The name of the value state that has the rows of keys."""
+
+VISITS = (
+    "key BINARY, output BINARY, rows BIGINT, timers BIGINT, reads BIGINT, writes BIGINT, due BIGINT"
+)
+"""The columns of a visit: what the function gave, pickled with the key; counts; and the first of
+the key's timers of processing time that is left, in ms."""
+
+_VISIT = Row("key", "output", "rows", "timers", "reads", "writes", "due")
+
+# The watermark of a query that has seen no row yet.
+_NO_WATERMARK = 0
+
+
+@dataclass(frozen=True)
+class StreamTask:
+    """A function, and what it is run over.
+
+    Attributes:
+        function: The function.
+        key: The layout of keys.
+        inputs: The names of the columns of each input.
+        watermark: That with which the stream begins, in ms.
+        is_backlog: Whether the rows are those of a backlog.
+        switch: What keys have that are not in the store yet; None for nothing.
+    """
+
+    function: ProcessFunction
+    key: Layout
+    inputs: tuple[tuple[str, ...], ...]
+    watermark: int = MIN_WATERMARK
+    is_backlog: bool = False
+    switch: SwitchState | None = None
+
+
+class KeyedProcessor(StatefulProcessor):
+    """Calls the function; Spark makes one for each task.
+
+    Args:
+        task: The function.
+        clock: Gives the processing time, in ms; that of the machine by default.
+    """
+
+    def __init__(self, task: StreamTask, clock: Clock | None = None) -> None:
+        self._task = task
+        self._clock = clock
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Opens the function, and the state."""
+        self._handle = handle
+        self._backend = StoredBackend(self._task.key, self._clock)
+        self._timers = BacklogTimers(self._backend)
+        # Timers that the state store has were registered elsewhere.
+        self._timers.is_used = True
+        self._context = KeyedContext(self._timers, _refuse_switch)
+        self._rows = [row_maker(names) for names in self._task.inputs]
+        self._task.function.open(KeyedRuntimeContext(self._backend))
+        self._task.function.process_record_attributes(RecordAttributes(self._task.is_backlog))
+        self._store: ValueState = handle.getValueState(STATE, self._backend.row_type)
+
+    def close(self) -> None:
+        """Closes the function."""
+        self._task.function.close()
+
+    @user_frames_first
+    def handleInputRows(  # noqa: N802  # Spark's name
+        self,
+        key: Any,
+        rows: Iterator[Row],
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[Row]:
+        """A visit of a key that has rows, or is woken up."""
+        all_rows = list(rows)
+        arrived = sorted((row[1], bytes(row[2])) for row in all_rows if row[2] is not None)
+        packets = [Packet.read(packet) for _, packet in arrived]
+        key_bytes = bytes(key[0])
+        before = self._stored()
+        is_first = before is None
+        if is_first:
+            before = self._at_switch(all_rows[0][3], key_bytes)
+        watermark = self._watermark(timerValues)
+        yield self._visit(key_bytes, before, packets, watermark, is_first=is_first)
+
+    @user_frames_first
+    def handleExpiredTimer(  # noqa: N802  # Spark's name
+        self,
+        key: Any,
+        timerValues: TimerValues,  # noqa: N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
+    ) -> Iterator[Row]:
+        """A visit of a key whose alarm has fired; Spark deletes that afterwards."""
+        fired = expiredTimerInfo.getExpiryTimeInMs()
+        watermark = self._watermark(timerValues)
+        yield self._visit(bytes(key[0]), self._stored(), [], watermark, fired=fired)
+
+    def _stored(self) -> KeyRow | None:
+        stored = self._store.get()
+        return None if stored is None else KeyRow.of(stored)
+
+    def _at_switch(self, key_group: int, key_bytes: bytes) -> KeyRow | None:
+        """What a key has that is not in the store."""
+        switch = self._task.switch
+        row = None if switch is None else switch.row(key_group, key_bytes)
+        if row is None:
+            return None
+        return _with_alarm(replace(row, is_of_switch=True), self._task.watermark)
+
+    def _watermark(self, values: TimerValues) -> int:
+        watermark = values.getCurrentWatermarkInMs()
+        return (
+            self._task.watermark
+            if watermark == _NO_WATERMARK
+            else max(watermark, self._task.watermark)
+        )
+
+    def _visit(
+        self,
+        key_bytes: bytes,
+        before: KeyRow | None,
+        packets: list[Packet],
+        watermark: int,
+        *,
+        is_first: bool = False,
+        fired: int | None = None,
+    ) -> Row:
+        key = packets[0].key if packets else self._key(key_bytes)
+        self._backend.load(key, key_bytes, before)
+        self._context.current_key = key
+        visit = _Visit(self._task.function, self._context, self._timers)
+        try:
+            visit.run(before, packets, watermark, self._rows)
+        except BaseException as error:
+            error.add_note(f"in {type(self._task.function).__name__} for key {key!r}")
+            raise
+        after, writes = self._settle(before, watermark, fired, is_first=is_first)
+        output = pickle.dumps((key, visit.given)) if visit.given else None
+        due = min(after.timers[1], default=None)
+        return _VISIT(key_bytes, output, visit.rows, visit.fired, 1, writes, due)
+
+    def _key(self, key_bytes: bytes) -> Any:
+        (key,) = python_keys(decoded_keys(self._task.key, pa.array([key_bytes], pa.binary())))
+        return key
+
+    def _settle(
+        self, before: KeyRow | None, watermark: int, fired: int | None, *, is_first: bool
+    ) -> tuple[KeyRow, int]:
+        """Stores what the key has, if that has changed or is not stored yet; and the number of writes."""
+        # Of a key that is not in the store Spark has no alarm.
+        last = None if before is None or is_first else before.alarm
+        of_switch = before is not None and before.is_of_switch
+        after = _with_alarm(
+            replace(self._backend.stored(), is_of_switch=of_switch), watermark, last
+        )
+        if last is not None and last not in (after.alarm, fired):
+            self._handle.deleteTimer(last)
+        if after.alarm is not None and after.alarm != last:
+            self._handle.registerTimer(after.alarm)
+        if after.is_empty and not of_switch:
+            if before is not None:
+                self._store.clear()
+            return after, int(before is not None)
+        if after == before and not is_first:
+            return after, 0
+        self._store.update(after.to_row())
+        return after, 1
+
+
+class _Visit:
+    """A visit of a key.
+
+    Attributes:
+        given: The rows that the function has given.
+        rows: How many rows it was called for.
+        fired: How many timers.
+    """
+
+    def __init__(
+        self, function: ProcessFunction, context: KeyedContext, timers: BacklogTimers
+    ) -> None:
+        self.given: list[Any] = []
+        self.rows = self.fired = 0
+        self._function = function
+        self._context = context
+        self._timers = timers
+
+    def run(
+        self, before: KeyRow | None, packets: list[Packet], watermark: int, makes: list[Any]
+    ) -> None:
+        """Calls the function for timers that are due, and for rows."""
+        timers = self._timers
+        timers.set_watermark(watermark)
+        is_new = before is None or before.watermark is None or watermark > before.watermark
+        if before is not None and is_new:
+            self._fire(timers.due_until(watermark))
+        now = timers.current_processing_time()
+        self._fire_by_clock(now)
+        calls = _calls(self._function)
+        for number, _, times, rows in packets:
+            self._process(calls[number], zip(times, map(makes[number], rows), strict=True), now)
+            self.rows += len(rows)
+
+    def _process(
+        self, process: Callable[..., Any], rows: Iterable[tuple[int | None, Any]], now: int
+    ) -> None:
+        context, give, timers = self._context, self.given.extend, self._timers
+        for context.timestamp, row in rows:
+            outputs = process(row, context)
+            if outputs is not None:
+                give(outputs)
+            if timers.next_processing_time <= now:
+                self._fire_by_clock(now)
+
+    def _fire_by_clock(self, now: int) -> None:
+        self._fire(self._timers.due_processing(now))
+        self._timers.next_processing_time = min(
+            self._timers.processing_time_timers(), default=MAX_WATERMARK
+        )
+
+    def _fire(self, due: Iterable[tuple[str, int]]) -> None:
+        context = self._context
+        for context.time_domain, context.timestamp in due:
+            self.fired += 1
+            outputs = self._function.on_timer(context.timestamp, context)
+            if outputs is not None:
+                self.given.extend(outputs)
+        context.time_domain = None
+
+
+def _calls(function: ProcessFunction) -> tuple[Callable[..., Any], ...]:
+    """What is called for a row of each input."""
+    if isinstance(function, KeyedCoProcessFunction):
+        return function.process_element1, function.process_element2
+    return (function.process_element,)
+
+
+def _with_alarm(row: KeyRow, watermark: int, last: int | None = None) -> KeyRow:
+    """The row with the alarm that its timers ask for, the last one if that comes early enough."""
+    first = min(row.timers[0], default=None)
+    if first is None:
+        return row
+    # A timer that is due already fires with the next watermark, as in Flink. Spark's is 0 at first.
+    wanted = max(first, first_alarm(watermark))
+    is_early = last is not None and watermark < last <= wanted
+    return replace(
+        row, alarm=last if is_early else wanted, watermark=watermark if first <= watermark else None
+    )
+
+
+def _refuse_switch(_: Any) -> NoReturn:
+    raise TypeError(
+        "a stream has the state of the key of its row alone: set_current_key is for bounded runs"
+    )

@@ -1,0 +1,240 @@
+"""A function over a backlog, and then over the stream that goes on from it, with the same state.
+
+| phase   | rows                             | savepoints                                           |
+|---------|----------------------------------|------------------------------------------------------|
+| backlog | sorted by key, as a batch        | none before its end                                  |
+| switch  |                                  | one, which the stream begins with                    |
+| stream  | as they come, in micro-batches   | at the interval, and whenever they are asked for     |
+
+With ``execution.checkpointing.interval-during-backlog`` greater than 0 the backlog runs as a stream
+as well, with savepoints at that interval. What is below the directory of a job:
+
+| path                  | is                                                                     |
+|-----------------------|------------------------------------------------------------------------|
+| ``backlog-<…>``       | what the backlog has left, and in it the savepoint of the switch       |
+| ``backlog-as-stream`` | the same, where the backlog runs as a stream                           |
+| ``stream``            | Spark's checkpoint of the stream, and the state of the switch          |
+| ``savepoints``        | the last savepoint of the interval                                     |
+
+Flink: FLIP-327.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from savepoint_formats.locations.location import Location, absolute
+from savepoint_functions.functions.function_rows import FunctionRows
+from savepoint_functions.mixed_mode.backlog import Backlog
+from savepoint_functions.mixed_mode.backlog_progress import no_progress
+from savepoint_functions.mixed_mode.backlog_result import BacklogResult
+from savepoint_functions.mixed_mode.backlog_stream import BacklogStream
+from savepoint_functions.mixed_mode.job_inputs import expect_alike, expect_function
+from savepoint_functions.mixed_mode.outputs import BACKLOG_BATCH, no_output
+from savepoint_functions.mixed_mode.progress import STREAM
+from savepoint_functions.mixed_mode.running_stream import RunningStream
+from savepoint_functions.mixed_mode.spark_paths import expect_path
+from savepoint_functions.mixed_mode.stream_function import OperatorSettings, StreamFunction
+from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
+from savepoint_spark.reading.per_key import row_types
+from savepoint_spark.session.session import is_remote, remote_error
+
+if TYPE_CHECKING:
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_functions.functions.execution_options import ExecutionOptions
+    from savepoint_functions.functions.sorted_inputs import KeyedInput
+    from savepoint_functions.mixed_mode.keyed_processor import ProcessFunction
+    from savepoint_functions.mixed_mode.progress import Tell
+    from savepoint_functions.mixed_mode.stream_query import Output
+    from savepoint_functions.transformations.process_transformation import KeyedRowsTransformation
+    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+
+
+@dataclass(frozen=True)
+class MixedModeJob:
+    """A function, its backlog and its stream; nothing runs before ``start``.
+
+    Attributes:
+        function: The function.
+        backlog: The rows of the backlog, of one input or of two.
+        stream: Those of the stream, of as many.
+        settings: What their operator is.
+        directory: Where the job keeps what it needs to go on after a failure.
+        options: How the function is run.
+        initial: The operator of a savepoint with whose state the backlog begins.
+    """
+
+    function: ProcessFunction
+    backlog: tuple[KeyedInput, ...]
+    stream: tuple[KeyedInput, ...]
+    settings: OperatorSettings
+    directory: str
+    options: ExecutionOptions
+    initial: Operator | None = None
+
+    @classmethod
+    def of(
+        cls,
+        backlog: KeyedStateTransformation | KeyedRowsTransformation,
+        stream: KeyedStateTransformation | KeyedRowsTransformation,
+        function: ProcessFunction,
+        settings: OperatorSettings,
+        directory: str,
+        *,
+        initial: Operator | None = None,
+    ) -> Self:
+        """A job.
+
+        Args:
+            backlog: Rows of a bounded DataFrame, with keys and timestamps; or of two that are
+                connected. Options of ``with_options`` apply to the whole job.
+            stream: Rows of a streaming DataFrame, with the same columns and keys; or of two, in the
+                same order. Where one of two inputs has no timestamps there is no watermark.
+            function: Runs over both, and is not changed by that; of two inputs a
+                ``KeyedCoProcessFunction``.
+            settings: The uid of the operator, and the columns of the rows that it gives.
+            directory: A directory of the job alone: a local path, or a URI that Spark and pyarrow
+                both know.
+            initial: The operator of a savepoint with whose state the backlog begins, as for
+                ``Backlog.of``; it has no states but those that the function registers.
+
+        Raises:
+            TypeError: The function is of another kind.
+            ValueError: The backlog is a stream, be it of one of two inputs, or the stream is none;
+                one has more inputs than the other, or lacks timestamps, or has given key groups;
+                columns differ; the schema has no columns; a state of the function has namespaces; or
+                the directory is a URI that has a character that URIs escape; or the session is one
+                of Spark Connect.
+            UnstableKeyError: Equal keys may have different bytes.
+            ColumnTypeError: The keys of two inputs are of different types.
+
+        Example:
+            >>> history = OperatorTransformation.bootstrap_with(past).assign_timestamps("at")
+            >>> live = OperatorTransformation.bootstrap_with(topic).assign_timestamps("at")
+            >>> job = MixedModeJob.of(
+            ...     history.key_by("account"),
+            ...     live.key_by("account"),
+            ...     Totals(),
+            ...     OperatorSettings("totals", "account BIGINT, total DOUBLE"),
+            ...     "/jobs/totals",
+            ... )
+        """
+        rows, streamed = (
+            side.rows if isinstance(side, KeyedStateTransformation) else side
+            for side in (backlog, stream)
+        )
+        past, live = rows.inputs, streamed.inputs
+        if is_remote(past[0].data.sparkSession):
+            raise remote_error("a backlog, then a stream")
+        expect_alike(past, live)
+        expect_function(function, past)
+        row_types(settings.schema, function)
+        StreamFunction(function, live, settings).check()
+        if initial is not None:
+            _expect_whole(_rows(past, function, rows.options, initial), settings.max_parallelism)
+        # Spark's working directory may be another one than that of this process.
+        place = absolute(directory).rstrip("/")
+        expect_path(place)
+        return cls(function, past, live, settings, place, rows.options, initial)
+
+    def start(
+        self,
+        output: Output = no_output,
+        on_progress: Tell | None = None,
+    ) -> RunningStream:
+        """Runs the backlog, unless that is done already, and starts the stream, or goes on with it.
+
+        It returns when the backlog is over. A backlog in batch mode that fails, or is killed, begins
+        anew the next time; a stream goes on after the last batch that was committed.
+
+        Args:
+            output: Takes the rows of a batch and its number, as ``outputs`` says; by default they
+                are dropped.
+            on_progress: Is called with how far the backlog is, a ``BacklogProgress`` every few seconds, and
+                of each batch of a stream, a ``BatchProgress``; e.g. ``print_progress``. That is
+                mostly from another thread.
+
+        Returns:
+            The stream, which runs until it is stopped.
+
+        Raises:
+            SavepointError: What the backlog finds wrong.
+            StreamingQueryException: What a backlog in stream mode finds wrong.
+
+        Example:
+            >>> running = job.start(ParquetOutput("/jobs/totals/rows"), print_progress)
+            >>> running.take_savepoint("/jobs/totals/cut-over")
+        """
+        savepoint, watermark = self._switch(output, on_progress)
+        function = StreamFunction(self.function, self.stream, self.settings)
+        query = function.query(f"{self.directory}/stream", savepoint, watermark)
+        return RunningStream.start(
+            function,
+            query,
+            output,
+            STREAM,
+            savepoints=f"{self.directory}/savepoints",
+            interval_ms=self.options.checkpoint_interval_ms,
+            tell=on_progress,
+        )
+
+    def _switch(self, output: Output, on_progress: Tell | None) -> tuple[SparkSavepoint, int]:
+        """The savepoint of the switch, and the watermark at it, in ms."""
+        if self.options.is_mixed:
+            return self._backlog(output, on_progress)
+        function = StreamFunction(self.function, self.backlog, self.settings)
+        directory = f"{self.directory}/backlog-as-stream"
+        backlog = BacklogStream(function, directory, self.options.backlog_interval_ms)
+        return backlog.run(output, on_progress)
+
+    def _backlog(self, output: Output, on_progress: Tell | None) -> tuple[SparkSavepoint, int]:
+        settings, spark = self.settings, self.backlog[0].data.sparkSession
+        result = BacklogResult.find(spark, self.directory, settings.uid)
+        if result is None:
+            rows = _rows(self.backlog, self.function, self.options, self.initial)
+            backlog = Backlog(rows, settings.schema, settings.out_of_orderness_ms)
+            result = backlog.run(
+                self.directory,
+                settings.uid,
+                parallelism=settings.parallelism,
+                max_parallelism=settings.max_parallelism,
+                on_progress=on_progress or no_progress,
+            )
+        if not self._has_begun():
+            output(result.output, BACKLOG_BATCH)
+        return result.savepoint, result.watermark
+
+    def _has_begun(self) -> bool:
+        """Whether the stream has had a batch, so that the rows of the backlog were given away."""
+        first = f"{self.directory}/stream/checkpoint/offsets/0"
+        return Location.of(first).file_size() is not None
+
+
+def _rows(
+    backlog: tuple[KeyedInput, ...],
+    function: ProcessFunction,
+    options: ExecutionOptions,
+    initial: Operator | None,
+) -> FunctionRows:
+    return FunctionRows.of(backlog, function, options, keeps_state=True, initial=initial)
+
+
+def _expect_whole(rows: FunctionRows, max_parallelism: int) -> None:
+    """Raises an error for initial state that the job would not go on with, all of it.
+
+    Raises:
+        ValueError: The backlog is run in stream mode, or the operator has other states.
+        RescaleError: It has another number of key groups.
+    """
+    initial = rows.initial
+    assert initial is not None  # or there is nothing to lose
+    if not rows.task.options.is_mixed:
+        raise ValueError("a backlog in stream mode begins with nothing: run it in batch mode")
+    initial.expect(max_parallelism)
+    names = sorted({state.name for state in initial.operator.catalog.states} - initial.names)
+    if names:
+        raise ValueError(
+            f"operator {initial.operator.name} has state {names[0]!r}, which the function does not"
+            " register, and a stream would not keep: leave it out with remove_state first"
+        )

@@ -1,0 +1,209 @@
+"""A stream that runs: how far it is, and savepoints of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Self
+
+from pyspark.errors import PySparkException
+
+from savepoint_formats.errors import SavepointError, SavepointNotFoundError
+from savepoint_functions.functions.backends import processing_time
+from savepoint_functions.mixed_mode.progress import ProgressListener
+from savepoint_functions.mixed_mode.stream_clock import StreamClock
+from savepoint_spark.session.task_errors import typed_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from savepoint_functions.mixed_mode.progress import BatchProgress, Tell
+    from savepoint_functions.mixed_mode.stream_function import StreamFunction
+    from savepoint_functions.mixed_mode.stream_query import Output, StreamQuery
+    from savepoint_spark.savepoint.written import WrittenSavepoint
+
+_TICK_SECONDS = 0.2
+_REMEMBERED_BATCHES = 100
+# Spark tells of a batch from another thread, which is hardly ever behind.
+_PATIENCE_SECONDS = 10.0
+
+
+class RunningStream:
+    """A stream that runs until it is stopped, or fails.
+
+    Use it in a ``with`` statement, or stop it. It goes on where it was stopped when its job is
+    started again.
+
+    Args:
+        function: The function.
+        query: The query.
+        running: What Spark runs.
+        clock: Does what is due.
+        phase: ``backlog`` or ``stream``.
+        tell: Is called with each batch.
+
+    Attributes:
+        batches: The last batches that were done since it was started, 100 at most.
+    """
+
+    def __init__(
+        self,
+        function: StreamFunction,
+        query: StreamQuery,
+        running: StreamingQuery,
+        clock: StreamClock,
+        phase: str,
+        tell: Tell | None,
+    ) -> None:
+        self.batches: deque[BatchProgress] = deque(maxlen=_REMEMBERED_BATCHES)
+        self._function = function
+        self._query = query
+        self._running = running
+        self._clock = clock
+        self._tell = tell
+        self._error: SavepointError | PySparkException | None = None
+        self._is_stopped = threading.Event()
+        self._listener = ProgressListener(phase, str(running.runId), self._add)
+        function.spark.streams.addListener(self._listener)
+        self._thread = threading.Thread(target=self._tick, name="stream clock", daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def start(
+        cls,
+        function: StreamFunction,
+        query: StreamQuery,
+        output: Output,
+        phase: str,
+        *,
+        savepoints: str,
+        interval_ms: int | None,
+        tell: Tell | None,
+        until_end: bool = False,
+    ) -> Self:
+        """Starts a query, or goes on with it.
+
+        Args:
+            function: The function.
+            query: The query.
+            output: Takes the rows of each batch.
+            phase: ``backlog`` or ``stream``.
+            savepoints: Where the last savepoint of the interval lies.
+            interval_ms: How often there is one; None for never.
+            tell: Is called with each batch.
+            until_end: Whether it ends with the rows that are there now.
+        """
+        clock = StreamClock(function, query, savepoints, interval_ms, processing_time())
+        running = query.start(output, until_end=until_end)
+        return cls(function, query, running, clock, phase, tell)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it runs."""
+        return bool(self._running.isActive)
+
+    @property
+    def last_savepoint(self) -> str | None:
+        """The path of the last savepoint of the interval, since it was started."""
+        return self._clock.last_savepoint
+
+    def take_savepoint(self, path: str) -> WrittenSavepoint:
+        """Writes the state after the last committed batch, while the stream goes on.
+
+        The offsets of the stream lie beside it; see ``CommittedBatch.beside``.
+
+        Args:
+            path: A directory that is empty, or not there yet; a local path, or a URI that pyarrow
+                knows.
+
+        Raises:
+            SavepointNotFoundError: No batch is committed yet; the state is that of the switch.
+            SavepointExistsError: A savepoint lies there.
+            SavepointError: What the file system finds wrong.
+
+        Example:
+            >>> running.take_savepoint("/jobs/totals/cut-over")
+        """
+        path = path.rstrip("/")
+        batch = self._query.last_batch()
+        if batch is None:
+            raise SavepointNotFoundError(
+                f"{self._query.checkpoint} has no committed batch yet, so there is nothing behind"
+                " the savepoint of the switch: take that, or wait for rows"
+            )
+        written = self._function.write_savepoint(self._query.keys(batch.batch_id), path)
+        batch.write_beside(path)
+        return written
+
+    def process_all_available(self) -> None:
+        """Waits until all rows are processed that are there now.
+
+        Raises:
+            StreamingQueryException: The stream has failed.
+        """
+        self._running.processAllAvailable()
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while self._is_behind() and time.monotonic() < deadline:
+            time.sleep(_TICK_SECONDS / 10)
+
+    def await_termination(self, timeout_s: int | None = None) -> bool:
+        """Waits until the stream ends.
+
+        Args:
+            timeout_s: How long to wait, in seconds; for ever by default.
+
+        Returns:
+            Whether it has ended.
+
+        Raises:
+            StreamingQueryException: It has failed.
+            SavepointError: A savepoint of the interval has, or a task has found something wrong.
+        """
+        with typed_errors():
+            if timeout_s is None:
+                self._running.awaitTermination()
+                has_ended = True
+            else:
+                has_ended = bool(self._running.awaitTermination(timeout_s))
+        if self._error is not None:
+            raise self._error
+        return has_ended
+
+    def stop(self) -> None:
+        """Stops the stream; what is not committed is done again when it goes on.
+
+        Raises:
+            SavepointError: A savepoint of the interval has failed.
+        """
+        self._is_stopped.set()
+        self._running.stop()
+        self._thread.join()
+        self._function.spark.streams.removeListener(self._listener)
+        if self._error is not None:
+            raise self._error
+
+    def _add(self, progress: BatchProgress) -> None:
+        self.batches.append(progress)
+        self._clock.expect(progress.next_due)
+        if self._tell is not None:
+            self._tell(progress)
+
+    def _is_behind(self) -> bool:
+        last = self._running.lastProgress
+        reported = self.batches[-1].batch_id if self.batches else -1
+        return last is not None and reported < last.batchId
+
+    def _tick(self) -> None:
+        while not self._is_stopped.wait(_TICK_SECONDS) and self._running.isActive:
+            try:
+                self._clock.tick(processing_time())
+            except (SavepointError, PySparkException) as error:
+                self._error = error
+                self._running.stop()

@@ -1,0 +1,198 @@
+"""The state backend of a stream: state of one key, on its way from Spark's state store and back.
+
+Spark keeps a row per key, in one value state, so that a key costs one read and at most one write
+in a micro-batch. The row has the bytes of each registered state, as Flink's serializer writes
+them, and the timers of the key.
+
+| column                 | type          | meaning                                                |
+|------------------------|---------------|--------------------------------------------------------|
+| state_0_total …        | BINARY        | what the key has in the first state, null for nothing  |
+| event_time_timers      | ARRAY<BIGINT> | its timers of event time, in ms                        |
+| processing_time_timers | ARRAY<BIGINT> | its timers of processing time                          |
+| watermark              | BIGINT        | that at which the key was left with a timer that is    |
+|                        |               | due already: it fires with a later one                 |
+| alarm                  | BIGINT        | at which watermark Spark wakes the key up              |
+| is_of_switch           | BOOLEAN       | whether the key had state at the switch: its row stays |
+|                        |               | then, though it has nothing, or that would be back     |
+
+Names are numbered and cleaned, because Spark describes the row by a schema of Avro, which takes
+letters, digits and ``_`` alone.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.types import ArrayType, BinaryType, BooleanType, LongType, StructField, StructType
+
+from savepoint_formats.layout import MapOf, Nullable, Repeated
+from savepoint_functions.functions.backends import TimerService
+from savepoint_functions.functions.backends.held_states import HeldMapState, pairs
+from savepoint_functions.functions.backends.single_key import SingleKeyBackend
+from savepoint_functions.functions.backends.value_codec import ValueCodec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from savepoint_formats.layout import Layout
+    from savepoint_functions.functions.backends.backend import Clock
+    from savepoint_functions.functions.backends.held_states import (
+        HeldListState,
+        HeldState,
+        HeldValueState,
+    )
+    from savepoint_functions.functions.backends.single_key import HeldT
+
+EVENT_TIMERS, PROCESSING_TIMERS = "event_time_timers", "processing_time_timers"
+TIMERS = {TimerService.EVENT: EVENT_TIMERS, TimerService.PROCESSING: PROCESSING_TIMERS}
+"""The state of timers of each time domain -> its column."""
+
+_NOT_IN_NAMES = re.compile("[^0-9A-Za-z_]")
+
+
+def state_columns(states: Iterable[str]) -> dict[str, str]:
+    """The column of each state, of those that are registered besides timers."""
+    return {
+        name: f"state_{number}_{_NOT_IN_NAMES.sub('_', name)}" for number, name in enumerate(states)
+    }
+
+
+def row_type(states: Iterable[str]) -> StructType:
+    """The type of a key's row, where these states are registered besides timers."""
+    fields = [StructField(name, BinaryType()) for name in state_columns(states).values()]
+    fields += [StructField(name, ArrayType(LongType())) for name in TIMERS.values()]
+    fields += [StructField(name, LongType()) for name in ("watermark", "alarm")]
+    return StructType([*fields, StructField("is_of_switch", BooleanType())])
+
+
+def first_alarm(watermark: int) -> int:
+    """The first watermark behind this one at which Spark wakes a key up, whose own is 0 at first."""
+    return max(watermark, 0) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """What Spark keeps of a key.
+
+    Attributes:
+        states: The bytes of each state.
+        timers: Those of event time, then those of processing time, ascending.
+        watermark: At which the key was left with a timer that was due already, if it was.
+        alarm: At which watermark Spark wakes the key up, if it does.
+        is_of_switch: Whether the key had state at the switch.
+    """
+
+    states: tuple[bytes | None, ...]
+    timers: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    watermark: int | None = None
+    alarm: int | None = None
+    is_of_switch: bool = False
+
+    @classmethod
+    def of(cls, row: Sequence[Any]) -> KeyRow:
+        """What a row of ``row_type`` says."""
+        *states, event, processing, watermark, alarm, is_of_switch = row
+        return cls(
+            tuple(None if state is None else bytes(state) for state in states),
+            (tuple(sorted(event or ())), tuple(sorted(processing or ()))),
+            watermark,
+            alarm,
+            bool(is_of_switch),
+        )
+
+    @classmethod
+    def merged(cls, rows: Sequence[KeyRow]) -> KeyRow:
+        """What a key has of whose rows one has its state, and others a timer each."""
+        columns = zip(*(row.states for row in rows), strict=True)
+        states = (
+            next((state for state in column if state is not None), None) for column in columns
+        )
+        event, processing = zip(*(row.timers for row in rows), strict=True)
+        return cls(tuple(states), (_sorted(event), _sorted(processing)))
+
+    def to_row(self) -> tuple[Any, ...]:
+        """A row of ``row_type``."""
+        timers = (list(timer) or None for timer in self.timers)
+        return (*self.states, *timers, self.watermark, self.alarm, self.is_of_switch)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the key has nothing."""
+        return not any(self.timers) and all(state is None for state in self.states)
+
+
+def _sorted(timers: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(sorted(chain.from_iterable(timers)))
+
+
+class StoredBackend(SingleKeyBackend):
+    """State of the current key, which is loaded from a ``KeyRow``, and stored in one."""
+
+    name = "spark"
+    keeps_all_keys = True
+
+    def __init__(self, key: Layout, clock: Clock | None = None) -> None:
+        super().__init__(key, clock)
+        self._codecs: list[tuple[HeldState, ValueCodec]] = []
+        self._timers: list[HeldMapState] = []
+
+    @property
+    def row_type(self) -> StructType:
+        """That of the rows of keys."""
+        return row_type(held.name for held, _ in self._codecs)
+
+    def load(self, key: Any, key_bytes: bytes, row: KeyRow | None) -> None:
+        """Makes a key the current one, which has what its row says; nothing if it has none."""
+        self.set_current_key(key, key_bytes)
+        for index, (held, codec) in enumerate(self._codecs):
+            data = None if row is None else row.states[index]
+            held.hold(None if data is None else _held(held, codec.decode(data)))
+        for index, held in enumerate(self._timers):
+            times = () if row is None else row.timers[index]
+            held.hold({timestamp: (timestamp, None) for timestamp in times} or None)
+
+    def stored(self) -> KeyRow:
+        """What the current key has."""
+        event, processing = (sorted(held.keys()) for held in self._timers)
+        states = tuple(_stored(held, codec) for held, codec in self._codecs)
+        return KeyRow(states, (tuple(event), tuple(processing)))
+
+    def value_state(self, name: str, stored: Layout, namespace: Layout | None) -> HeldValueState:
+        return self._with_codec(super().value_state(name, stored, namespace), stored)
+
+    def list_state(self, name: str, element: Layout, namespace: Layout | None) -> HeldListState:
+        return self._with_codec(super().list_state(name, element, namespace), Repeated(element))
+
+    def map_state(
+        self, name: str, user_key: Layout, user_value: Layout, namespace: Layout | None
+    ) -> HeldMapState:
+        state = super().map_state(name, user_key, user_value, namespace)
+        if name in TIMERS:
+            self._timers.append(state)
+            return state
+        return self._with_codec(state, MapOf(user_key, Nullable(user_value)))
+
+    def _added(self, state: HeldT) -> HeldT:
+        if state.has_namespaces:
+            raise ValueError(
+                f"state {state.name!r} has namespaces, which a stream does not keep: make them keys"
+                " of a map state"
+            )
+        return super()._added(state)
+
+    def _with_codec(self, held: HeldT, stored: Layout) -> HeldT:
+        self._codecs.append((held, ValueCodec(stored, f"state {held.name!r}")))
+        return held
+
+
+def _held(held: HeldState, value: Any) -> Any:
+    """A value as a state holds it."""
+    return held.held(list(pairs(value)) if isinstance(held, HeldMapState) else value)
+
+
+def _stored(held: HeldState, codec: ValueCodec) -> bytes | None:
+    snapshot = held.snapshot()
+    return None if snapshot is None else codec.encode(snapshot)

@@ -1,0 +1,201 @@
+"""Rows of a stream on their way to Spark's state store: packed, with the bytes of their key.
+
+A micro-batch of Arrow becomes a row per key, which has the rows of that key in the order in which
+they came. So Spark shuffles a row per key and batch, and a function gets the same Python values
+in a stream as in a bounded run.
+
+| column  | type   | meaning                                                                    |
+|---------|--------|----------------------------------------------------------------------------|
+| key     | BINARY | what the serializer of keys writes                                         |
+| arrival | BIGINT | grows in the order in which rows come, within a partition of the input     |
+| rows    | BINARY | a ``Packet``, pickled; null only wakes the key up, so that its timers fire |
+| group   | INT    | the key group of the key                                                   |
+
+A packet goes from one worker of a query to another, as the function itself does: nothing that is read
+from a file, or from a savepoint, is ever unpickled.
+
+Of two inputs each is packed by itself, and a packet says which one its rows are of. Spark knows no
+order between two streams: within a micro-batch, the rows of the first input come first.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+from pyspark.sql import functions as F
+
+from savepoint_functions.functions.key_spans import (
+    decoded_keys,
+    input_tuples,
+    key_starts,
+    plain_list,
+    python_keys,
+)
+from savepoint_functions.functions.sorted_inputs import KEY, KEY_GROUP, TIMESTAMP, KeyEncoding
+from savepoint_functions.mixed_mode.watermarks import MAX_MILLISECONDS, TICK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark import Accumulator
+    from pyspark.sql import Column, DataFrame
+
+    from savepoint_formats.layout import Layout
+    from savepoint_functions.functions.sorted_inputs import KeyedInput
+    from savepoint_functions.mixed_mode.watermarks import InputWatermarks
+
+ARRIVAL, ROWS, GROUP = "arrival", "rows", "group"
+PACKED = f"{KEY} BINARY, {ARRIVAL} BIGINT, {ROWS} BINARY, `{GROUP}` INT"
+PACKED_SCHEMA = pa.schema(
+    [(KEY, pa.binary()), (ARRIVAL, pa.int64()), (ROWS, pa.binary()), (GROUP, pa.int32())]
+)
+
+_WATERMARK = "watermark"
+# More keys than a partition of a micro-batch has, and more partitions than it has.
+_ARRIVAL_BITS, _PARTITION_BITS = 40, 22
+
+
+class Packet(NamedTuple):
+    """Rows of one key, of one input, in the order in which they came.
+
+    Attributes:
+        number: That of the input, from 0.
+        key: The key as a function sees it.
+        timestamps: That of each row, in ms.
+        rows: The values of each row.
+    """
+
+    number: int
+    key: Any
+    timestamps: list[int | None]
+    rows: list[tuple[Any, ...]]
+
+    @classmethod
+    def read(cls, data: bytes) -> Packet:
+        """The packet of a value of ``ROWS``."""
+        return cls(*pickle.loads(data))
+
+    def write(self) -> bytes:
+        """A value of ``ROWS``."""
+        return pickle.dumps(tuple(self), pickle.HIGHEST_PROTOCOL)
+
+
+def packed_rows(
+    inputs: tuple[KeyedInput, ...],
+    out_of_orderness_ms: int,
+    max_parallelism: int,
+    watermarks: InputWatermarks,
+) -> DataFrame:
+    """The rows of a stream, or of two, packed, and with a watermark: that of the one behind.
+
+    Spark drops late rows where it knows which column the watermark is of. A process function of
+    Flink sees them; so the column ends here, and the watermark goes on without it.
+
+    Args:
+        inputs: The rows; without timestamps in one of them, there is no watermark.
+        out_of_orderness_ms: How much later than one with a later timestamp a row may come.
+        max_parallelism: The number of key groups.
+        watermarks: Is given how far the rows of each input bring the watermark.
+    """
+    packed = []
+    for number, rows in enumerate(inputs):
+        layout = rows.key.snapshot.layout()
+        encoding = KeyEncoding(layout, max_parallelism, rows.key.hash_code)
+        packing = RowPacking(
+            layout, encoding, number, watermarks.reached[number], out_of_orderness_ms
+        )
+        ticks = watermarks.ticks(rows.data.sparkSession, number)
+        timed = _timed(rows, ticks, out_of_orderness_ms)
+        packed.append(timed.mapInArrow(packing.run, PACKED))
+    return reduce(lambda rows, other: rows.unionAll(other), packed)
+
+
+def _timed(source: KeyedInput, ticks: DataFrame | None, out_of_orderness_ms: int) -> DataFrame:
+    """The rows of an input with its watermark, and those of ``watermarks``, which have nothing else."""
+    rows = source.columns(0, (source,))
+    timed = rows.withColumn(_WATERMARK, F.timestamp_millis(_behind(source, out_of_orderness_ms)))
+    if ticks is not None:
+        timed = timed.withColumn(TICK, F.lit(None).cast("bigint"))
+        of_tick = {_WATERMARK: F.timestamp_millis(TICK), TICK: F.col(TICK)}
+        nothing = (
+            of_tick.get(field.name, F.lit(None).cast(field.dataType)).alias(field.name)
+            for field in timed.schema
+        )
+        timed = timed.unionAll(ticks.select(*nothing))
+    return timed.withWatermark(_WATERMARK, "0 seconds")
+
+
+def _behind(source: KeyedInput, out_of_orderness_ms: int) -> Column:
+    """What the watermark of a row is, in ms."""
+    if source.timestamps is None:
+        # As long as one input is at 0, Spark's watermark is, and so there is none.
+        return F.lit(0)
+    behind = F.col(TIMESTAMP) - F.lit(out_of_orderness_ms + 1)
+    return F.greatest(F.least(behind, F.lit(MAX_MILLISECONDS)), F.lit(-MAX_MILLISECONDS))
+
+
+def _without_ticks(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.filter(batch.column(TICK).is_null()) if TICK in batch.schema.names else batch
+
+
+@dataclass(frozen=True, slots=True)
+class RowPacking:
+    """How rows are packed.
+
+    Attributes:
+        key: The layout of keys.
+        encoding: Makes bytes of them.
+        number: That of the input.
+        reached: Is given how far the rows bring the watermark, in ms.
+        out_of_orderness_ms: How far the watermark is behind a row.
+    """
+
+    key: Layout
+    encoding: KeyEncoding
+    number: int
+    reached: Accumulator[int]
+    out_of_orderness_ms: int
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The packed rows of a partition."""
+        context = TaskContext.get()
+        partition = context.partitionId() if context else 0
+        arrival = (self.number << _PARTITION_BITS | partition) << _ARRIVAL_BITS
+        without_ticks = map(_without_ticks, batches)
+        for batch in self.encoding.run(batch for batch in without_ticks if batch.num_rows):
+            self._tell(batch)
+            # Sorting is stable: the rows of a key stay in their order.
+            packed = self._packed(batch.take(pc.sort_indices(batch.column(KEY))), arrival)
+            arrival += packed.num_rows
+            yield packed
+
+    def _tell(self, batch: pa.RecordBatch) -> None:
+        if TIMESTAMP in batch.schema.names:
+            latest = pc.max(batch.column(TIMESTAMP)).as_py()
+            if latest is not None:
+                self.reached.add(latest - self.out_of_orderness_ms - 1)
+
+    def _packed(self, batch: pa.RecordBatch, arrival: int) -> pa.RecordBatch:
+        keys = batch.column(KEY)
+        starts = key_starts(keys)
+        distinct = keys.take(pa.array(starts))
+        key_groups = batch.column(KEY_GROUP).take(pa.array(starts))
+        bounds = [*starts.tolist(), batch.num_rows]
+        is_timed = TIMESTAMP in batch.schema.names
+        times = plain_list(batch.column(TIMESTAMP)) if is_timed else [None] * batch.num_rows
+        rows = list(input_tuples(batch, 0))
+        packets = [
+            Packet(self.number, key, times[start:end], rows[start:end]).write()
+            for key, start, end in zip(
+                python_keys(decoded_keys(self.key, distinct)), bounds[:-1], bounds[1:], strict=True
+            )
+        ]
+        arrivals = pa.array(range(arrival, arrival + len(packets)), pa.int64())
+        columns = [distinct, arrivals, pa.array(packets, pa.binary()), key_groups]
+        return pa.RecordBatch.from_arrays(columns, schema=PACKED_SCHEMA)

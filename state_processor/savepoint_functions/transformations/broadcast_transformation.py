@@ -1,0 +1,251 @@
+"""Rows that are connected with broadcast rows: output, or state, that a function makes of both.
+
+The broadcast rows come first, all of them in one task, and there and then: what they have made of
+broadcast state goes to all tasks of the other rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from pyspark.sql.types import StructType
+
+from savepoint_functions.functions.broadcast_functions import (
+    BroadcastProcessFunction,
+    KeyedBroadcastProcessFunction,
+)
+from savepoint_functions.functions.broadcast_run import BroadcastResult, ConnectedTask
+from savepoint_functions.functions.function_rows import FunctionRows
+from savepoint_functions.functions.operator_function import ROW, in_structs
+from savepoint_functions.functions.outputs import OUTPUT, Outputs, kept_once, rows_in
+from savepoint_functions.transformations.function_result import (
+    FunctionResult,
+    FunctionStateTransformation,
+)
+from savepoint_spark.bootstrapping.operator_state_transformation import OperatorStateTransformation
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from savepoint_database.types.descriptors import MapStateDescriptor
+    from savepoint_functions.functions.broadcast_run import BroadcastFunction
+    from savepoint_functions.functions.execution_options import ExecutionOptions
+    from savepoint_functions.functions.sorted_inputs import KeyedInput
+
+
+@dataclass(frozen=True, repr=False)
+class BroadcastRows:
+    """Rows that every task of others sees by the broadcast state that they make.
+
+    Attributes:
+        data: The rows, as ``in_structs`` gives them.
+        descriptors: The broadcast states.
+    """
+
+    data: DataFrame
+    descriptors: tuple[MapStateDescriptor, ...]
+
+    def __repr__(self) -> str:
+        return f"BroadcastRows(states {[descriptor.name for descriptor in self.descriptors]})"
+
+    @classmethod
+    def of(
+        cls, data: DataFrame, timestamps: str | None, descriptors: tuple[MapStateDescriptor, ...]
+    ) -> Self:
+        """See ``OneInputStateTransformation.broadcast``."""
+        names = [descriptor.name for descriptor in descriptors]
+        if not names:
+            raise ValueError("broadcast rows need the states that they make: broadcast(RATES)")
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"broadcast state {twice[0]!r} is given twice")
+        for descriptor in descriptors:
+            # Each raises, if it is not there.
+            _ = descriptor.user_key, descriptor.user_value
+        return cls(in_structs(data, timestamps), descriptors)
+
+    def run(self, function: BroadcastFunction, outputs: Outputs) -> BroadcastResult:
+        """What a function makes of them."""
+        return BroadcastResult.of(self.data, self.descriptors, function, outputs)
+
+
+@dataclass(frozen=True, repr=False)
+class BroadcastTransformation:
+    """Rows without keys, connected with broadcast rows.
+
+    Attributes:
+        data: The rows, as ``in_structs`` gives them.
+        broadcast: The broadcast rows.
+    """
+
+    data: DataFrame
+    broadcast: BroadcastRows
+
+    def __repr__(self) -> str:
+        return f"BroadcastTransformation({self.broadcast})"
+
+    @classmethod
+    def of(cls, data: DataFrame, timestamps: str | None, broadcast: object) -> Self:
+        """See ``OneInputStateTransformation.connect``."""
+        if not isinstance(broadcast, BroadcastRows):
+            raise TypeError(
+                f"a {type(broadcast).__name__} can't be connected with rows that have no keys: expected"
+                " broadcast rows, of broadcast(…); or use key_by(…) for both"
+            )
+        return cls(in_structs(data, timestamps), broadcast)
+
+    def process(self, function: BroadcastProcessFunction, schema: StructType | str) -> DataFrame:
+        """The rows that a function gives; those for broadcast rows are made there and then.
+
+        Args:
+            function: The function.
+            schema: The columns of the rows, as a schema of Spark or in its words.
+
+        Raises:
+            TypeError: The function is of another kind, or changes broadcast state for another row.
+            ValueError: The schema has no columns.
+
+        Example:
+            >>> sales.connect(rates).process(Converter(), "id BIGINT, amount DOUBLE").show()
+        """
+        outputs = Outputs.of(schema, self._expected(function))
+        broadcast = self.broadcast.run(function, outputs)
+        rows = self._connected(function, broadcast, outputs)
+        return rows_in(broadcast.table, OUTPUT).unionAll(rows_in(rows, OUTPUT))
+
+    def transform(self, function: BroadcastProcessFunction) -> OperatorStateTransformation:
+        """The broadcast state that a function makes; rows that it gives are dropped.
+
+        Example:
+            >>> writer.with_operator("converter", sales.connect(rates).transform(Converter()))
+        """
+        broadcast = self.broadcast.run(self._expected(function), Outputs.dropped())
+        return OperatorStateTransformation(broadcast.elements())
+
+    def run(
+        self, function: BroadcastProcessFunction, schema: StructType | str | None = None
+    ) -> FunctionResult:
+        """Runs a function once, and keeps its rows, its side outputs and the broadcast state.
+
+        Args:
+            function: The function.
+            schema: The columns of the rows; None if the function gives none.
+
+        Raises:
+            TypeError, ValueError: As for ``process``.
+
+        Example:
+            >>> run = sales.connect(rates).run(Converter(), "id BIGINT, amount DOUBLE")
+            >>> Savepoint.create(spark).with_operator("converter", run.state).write(path)
+        """
+        outputs = Outputs.of(schema, self._expected(function))
+        broadcast = self.broadcast.run(function, outputs)
+        rows = kept_once(self._connected(function, broadcast, outputs))
+        state = OperatorStateTransformation(broadcast.elements())
+        return FunctionResult(outputs, (broadcast.table, rows), state)
+
+    def _connected(
+        self, function: BroadcastProcessFunction, broadcast: BroadcastResult, outputs: Outputs
+    ) -> DataFrame:
+        names = tuple(self.data.select(f"{ROW}.*").columns)
+        task = ConnectedTask(function, broadcast.held(), names, outputs)
+        return self.data.mapInArrow(task.run, StructType(outputs.fields))
+
+    def _expected(self, function: BroadcastProcessFunction) -> BroadcastProcessFunction:
+        if not isinstance(function, BroadcastProcessFunction):
+            raise TypeError(f"{type(function).__name__} is no BroadcastProcessFunction")
+        return function
+
+
+@dataclass(frozen=True, repr=False)
+class KeyedBroadcastTransformation:
+    """Rows with keys, connected with broadcast rows.
+
+    Attributes:
+        keyed: The rows.
+        options: How the function is run.
+        broadcast: The broadcast rows.
+    """
+
+    keyed: KeyedInput
+    options: ExecutionOptions
+    broadcast: BroadcastRows
+
+    def __repr__(self) -> str:
+        return f"KeyedBroadcastTransformation(key {list(self.keyed.key.columns)}, {self.broadcast})"
+
+    @classmethod
+    def of(
+        cls, inputs: tuple[KeyedInput, ...], options: ExecutionOptions, broadcast: BroadcastRows
+    ) -> Self:
+        """See ``KeyedRowsTransformation.connect``."""
+        if len(inputs) > 1:
+            raise ValueError("a function has two inputs at most: make a union of the others first")
+        return cls(inputs[0], options, broadcast)
+
+    def process(
+        self, function: KeyedBroadcastProcessFunction, schema: StructType | str
+    ) -> DataFrame:
+        """The rows that a function gives; those for broadcast rows are made there and then.
+
+        Arguments and errors are those of ``KeyedRowsTransformation.process``.
+
+        Example:
+            >>> sales.key_by("account").connect(rates).process(Totals(), "account BIGINT").show()
+        """
+        outputs = Outputs.of(schema, self._expected(function))
+        broadcast = self.broadcast.run(function, outputs)
+        rows = self._rows(function, broadcast, keeps_state=False)
+        return rows_in(broadcast.table, OUTPUT).unionAll(rows.output(schema))
+
+    def transform(self, function: KeyedBroadcastProcessFunction) -> FunctionStateTransformation:
+        """The keyed state and the broadcast state that a function makes, for one operator.
+
+        Timers do not fire, but become timers of the savepoint; rows are dropped.
+
+        Example:
+            >>> totals = sales.key_by("account").connect(rates).transform(Totals())
+        """
+        broadcast = self.broadcast.run(self._expected(function), Outputs.dropped())
+        rows = self._rows(function, broadcast, keeps_state=True)
+        return FunctionStateTransformation(rows, broadcast.elements())
+
+    def run(
+        self,
+        function: KeyedBroadcastProcessFunction,
+        schema: StructType | str | None = None,
+        *,
+        watermark: int | None = None,
+        max_parallelism: int = 128,
+    ) -> FunctionResult:
+        """Runs a function once, and keeps its rows, its side outputs and all its state.
+
+        Arguments and errors are those of ``KeyedRowsTransformation.run``.
+
+        Example:
+            >>> run = sales.key_by("account").connect(rates).run(Totals(), "account BIGINT")
+        """
+        outputs = Outputs.of(schema, self._expected(function))
+        broadcast = self.broadcast.run(function, outputs)
+        rows = self._rows(function, broadcast, keeps_state=True)
+        return FunctionResult.of(rows, outputs, watermark, max_parallelism, broadcast)
+
+    def _rows(
+        self,
+        function: KeyedBroadcastProcessFunction,
+        broadcast: BroadcastResult,
+        *,
+        keeps_state: bool,
+    ) -> FunctionRows:
+        return FunctionRows.of(
+            (self.keyed,),
+            function,
+            self.options,
+            keeps_state=keeps_state,
+            broadcast=broadcast.held(),
+        )
+
+    def _expected(self, function: KeyedBroadcastProcessFunction) -> KeyedBroadcastProcessFunction:
+        if not isinstance(function, KeyedBroadcastProcessFunction):
+            raise TypeError(f"{type(function).__name__} is no KeyedBroadcastProcessFunction")
+        return function

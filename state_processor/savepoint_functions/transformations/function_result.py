@@ -1,0 +1,176 @@
+"""State that a function makes, and what one run of it has made: rows, side outputs and state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Self
+
+from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from savepoint_functions.functions.backends import TimerService
+from savepoint_functions.functions.batch_function import BatchRows
+from savepoint_functions.functions.outputs import OUTPUT, Outputs, kept_once, rows_in
+from savepoint_functions.functions.run_table import RunTable, StateInTable, state_ids
+from savepoint_spark.writing.operator_plan import OperatorPlan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.metadata import OperatorState
+    from savepoint_functions.functions.broadcast_run import BroadcastResult
+    from savepoint_functions.functions.function_rows import FunctionRows
+    from savepoint_functions.functions.side_outputs import OutputTag
+    from savepoint_functions.functions.stateful_batches import StatefulBatches
+    from savepoint_spark.bootstrapping.operator_state_transformation import (
+        OperatorStateTransformation,
+    )
+    from savepoint_spark.writing.operator_rows import ElementRows
+    from savepoint_spark.writing.write_context import WriteContext
+
+
+@dataclass(frozen=True, repr=False)
+class FunctionStateTransformation:
+    """What a function leaves of each key as state of a savepoint.
+
+    Attributes:
+        rows: The function, and what it is given.
+        operator_states: State of the operator that belongs to no key.
+    """
+
+    rows: FunctionRows | BatchRows | StateInTable | StatefulBatches
+    operator_states: tuple[ElementRows, ...] = ()
+
+    def __repr__(self) -> str:
+        names = [state.new.name for state in self.rows.states]
+        names += [elements.state.name for elements in self.operator_states]
+        return f"FunctionStateTransformation(states {names})"
+
+    def write(self, context: WriteContext) -> OperatorState:
+        """See ``StateTransformation``."""
+        return self.plan().write(context)
+
+    def plan(self) -> OperatorPlan:
+        """What is to be written."""
+        return OperatorPlan(self.rows.plan(), self.operator_states)
+
+    @property
+    def initial(self) -> Operator | None:
+        """The operator that the function goes on from, whose other state stays as it is."""
+        state = None if isinstance(self.rows, BatchRows) else self.rows.initial
+        return None if state is None else state.operator
+
+
+@dataclass(frozen=True, repr=False)
+class FunctionResult:
+    """What one run of a function has made; Spark keeps it while this lives.
+
+    Attributes:
+        outputs: What the function gives.
+        tables: What it has made, see ``run_table`` and ``broadcast_run``.
+        state: What it has left as state, timers among it, for an operator of a savepoint.
+
+    Example:
+        >>> Savepoint.create(spark).with_operator("totals", run.state).write(path)
+    """
+
+    outputs: Outputs
+    tables: tuple[DataFrame, ...]
+    state: FunctionStateTransformation | OperatorStateTransformation
+
+    def __repr__(self) -> str:
+        return f"FunctionResult(outputs {list(self.outputs.columns)}, {self.state})"
+
+    @classmethod
+    def of(
+        cls,
+        rows: FunctionRows,
+        outputs: Outputs,
+        watermark: int | None,
+        max_parallelism: int,
+        broadcast: BroadcastResult | None = None,
+    ) -> Self:
+        """Runs a function; see ``KeyedRowsTransformation.run``.
+
+        Args:
+            rows: The function, and what it is given.
+            outputs: What it gives.
+            watermark: Timers up to this one fire, in ms; None for no timers.
+            max_parallelism: The number of key groups of the state.
+            broadcast: What it has made of broadcast rows.
+        """
+        expected_parallelism(max_parallelism)
+        if watermark is not None:
+            rows.expect_no_internal_timers()
+        ids = state_ids(rows.states)
+        reached = {} if watermark is None else {TimerService.EVENT: watermark}
+        told = rows.told(max_parallelism, ids=ids, reached=reached)
+        made = RunTable(told.task, told.state_runs(ids, max_parallelism), outputs, watermark)
+        table = told.routed_rows(max_parallelism).mapInArrow(made.run, made.spark_schema)
+        kept = kept_once(table)
+        in_table = StateInTable(rows, kept, max_parallelism)
+        if broadcast is None:
+            return cls(outputs, (kept,), FunctionStateTransformation(in_table))
+        with_broadcast = FunctionStateTransformation(in_table, broadcast.elements())
+        return cls(outputs, (broadcast.table, kept), with_broadcast)
+
+    @classmethod
+    def of_batches(
+        cls,
+        batches: StatefulBatches,
+        schema: StructType | str | None,
+        max_parallelism: int | None,
+    ) -> Self:
+        """Runs a function over batches, if it gives rows; see ``process_batches``."""
+        if schema is None:
+            outputs = Outputs((), (), (), ())
+            return cls(outputs, (), FunctionStateTransformation(batches))
+        key_groups = expected_parallelism(batches.max_parallelism(max_parallelism))
+        outputs, table, state = batches.in_table(schema, key_groups)
+        return cls(outputs, (table,), FunctionStateTransformation(state))
+
+    @property
+    def output(self) -> DataFrame:
+        """The rows that the function gave, in no order.
+
+        Columns may be null, whatever the schema says of them; none is that the schema does not let.
+
+        Raises:
+            ValueError: The function was run without a schema, and gives no rows.
+
+        Example:
+            >>> run.output.show()
+        """
+        if OUTPUT not in self.outputs.columns:
+            raise ValueError(
+                "the function was run without a schema, so it has no rows: add schema=…"
+            )
+        return self._rows(OUTPUT)
+
+    def side_output(self, tag: OutputTag) -> DataFrame:
+        """The rows that the function gave to a side output, in no order.
+
+        Args:
+            tag: One of the function's ``side_outputs``.
+
+        Raises:
+            ValueError: The function has no such side output.
+
+        Example:
+            >>> run.side_output(LATE).show()
+        """
+        return self._rows(self.outputs.column(tag))
+
+    def _rows(self, column: str) -> DataFrame:
+        rows = [rows_in(table, column) for table in self.tables]
+        return reduce(lambda united, other: united.unionAll(other), rows)
+
+
+def expected_parallelism(max_parallelism: int) -> int:
+    """The number of key groups. Raises ``ValueError`` if there can't be so many."""
+    if not 1 <= max_parallelism <= MAX_PARALLELISM:
+        raise ValueError(
+            f"max_parallelism={max_parallelism}, expected 1 <= max parallelism <= {MAX_PARALLELISM}"
+        )
+    return max_parallelism

@@ -1,0 +1,224 @@
+"""Rows aggregated by key, in the task of that key: all of them, or accumulators of partitions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from pyspark.sql import functions as F
+
+from savepoint_database.types.types import Types, expect_type
+from savepoint_formats.errors import ColumnNotFoundError
+from savepoint_functions.aggregating.aggregated_rows import AggregatedRows
+from savepoint_functions.aggregating.bound_aggregate import BoundAggregate, accumulated
+from savepoint_functions.aggregating.folded import ReducedRows
+from savepoint_spark.bootstrapping.windowed_transformation import window_column
+from savepoint_spark.columns.column_types import column_of, natural_type
+from savepoint_spark.columns.spark_types import arrow_type_of
+from savepoint_spark.writing.keyed_rows import Key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import DataFrame
+
+    from savepoint_database.types.descriptors import StateDescriptor
+    from savepoint_database.types.types import TypeInformation
+    from savepoint_formats.metadata import OperatorState
+    from savepoint_functions.aggregating.aggregates import Aggregate
+    from savepoint_functions.functions.sorted_inputs import KeyedInput
+    from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
+    from savepoint_spark.bootstrapping.windowed_transformation import WindowedStateTransformation
+    from savepoint_spark.writing.operator_plan import OperatorPlan
+    from savepoint_spark.writing.write_context import WriteContext
+
+
+@dataclass(frozen=True, repr=False)
+class KeyedAggregation:
+    """What rows are aggregated to; as an operator, keyed state of the accumulators.
+
+    Attributes:
+        aggregated: The rows before that, and the aggregates.
+        encoded: Rows with values, or with accumulators.
+        is_partial: Whether they have accumulators.
+        keyed_rows: What accumulators become for state to be made of them.
+        is_combined: Whether each key has but one of them, and is no longer encoded.
+    """
+
+    aggregated: AggregatedRows
+    encoded: DataFrame
+    is_partial: bool
+    keyed_rows: type[KeyedStateTransformation]
+    is_combined: bool = False
+
+    @classmethod
+    def grouped(
+        cls, aggregated: AggregatedRows, keyed_rows: type[KeyedStateTransformation]
+    ) -> Self:
+        """What Spark's own ``groupBy`` makes of rows; see ``AggregatedRows.is_grouped``."""
+        rows = aggregated.grouped()
+        return cls(aggregated, rows, is_partial=True, keyed_rows=keyed_rows, is_combined=True)
+
+    def __repr__(self) -> str:
+        return f"KeyedAggregation({self.encoded.columns})"
+
+    def rows(self) -> DataFrame:
+        """A row of each key: the columns of the key, the window, and a column of each result.
+
+        Example:
+            >>> rows.local_key_by("word").aggregate(count=Count()).key_by("word").rows().show()
+        """
+        return self.aggregated.output(self._combined(), has_results=True)
+
+    def accumulators(self) -> DataFrame:
+        """The same with accumulators instead of results, as state has them.
+
+        Example:
+            >>> combined.accumulators().printSchema()
+        """
+        return self.aggregated.output(self._combined(), has_results=False)
+
+    def key_by(self, *columns: str, key_type: TypeInformation | None = None) -> Self:
+        """The accumulators, combined under fewer columns of the key.
+
+        Arguments and errors are those of ``LocalAggregation.key_by``.
+
+        Example:
+            >>> rows.key_by("shop", "article").aggregate(cents=Sum("cents")).key_by("shop").rows()
+        """
+        key = fewer_columns(self.aggregated, columns, key_type)
+        if key == self.aggregated.key:
+            return self
+        fewer = replace(self.aggregated, key=key)
+        if self.is_combined and not fewer.is_merging and fewer.is_grouped:
+            return self.grouped(fewer, self.keyed_rows)
+        rows, encoded = self.aggregated.rekeyed(self._combined(), key)
+        return type(self)(rows, encoded, is_partial=True, keyed_rows=self.keyed_rows)
+
+    @property
+    def keyed(self) -> KeyedStateTransformation:
+        """The accumulators, each of a key, for state, windows or a function to be made of them."""
+        return self.keyed_rows(self.accumulators(), self.aggregated.key)
+
+    def with_state(
+        self, descriptor: StateDescriptor, column: str | None = None
+    ) -> KeyedStateTransformation:
+        """A column of accumulators as a state; see ``KeyedStateTransformation.with_state``.
+
+        Example:
+            >>> counts = ReducingStateDescriptor("counts", Types.LONG())
+            >>> rows.local_key_by("word").aggregate(n=Count()).key_by("word").with_state(counts, "n")
+        """
+        return self.keyed.with_state(descriptor, column)
+
+    def window(
+        self,
+        column: str,
+        *,
+        is_merging: bool | None = None,
+        is_processing_time: bool = False,
+        allowed_lateness_ms: int = 0,
+    ) -> WindowedStateTransformation:
+        """The accumulators of windows as window state.
+
+        Arguments and errors are those of ``KeyedStateTransformation.window``; whether windows merge
+        was said already, where rows were aggregated by windows.
+
+        Example:
+            >>> combined = rows.local_key_by("shop").window("hour").aggregate(n=Count()).key_by("shop")
+            >>> combined.window("hour").reduce(Types.LONG(), "n")
+        """
+        return self.keyed.window(
+            column,
+            is_merging=self.aggregated.is_merging if is_merging is None else is_merging,
+            is_processing_time=is_processing_time,
+            allowed_lateness_ms=allowed_lateness_ms,
+        )
+
+    def write(self, context: WriteContext) -> OperatorState:
+        """See ``StateTransformation``."""
+        return self.plan().write(context)
+
+    def plan(self) -> OperatorPlan:
+        """What is to be written: a state of each aggregate.
+
+        Raises:
+            ColumnTypeError: An accumulator may be of several types in Flink.
+            ValueError: Rows are of windows, or were reduced as a whole.
+        """
+        if self.aggregated.windows is not None:
+            raise ValueError(
+                "the state of windows is written as .window(…).reduce(…) or .aggregate(…)"
+            )
+        keyed = self.keyed
+        for aggregate in self.aggregated.aggregates:
+            keyed = keyed.with_state(aggregate.state(), aggregate.name)
+        return keyed.plan()
+
+    def _combined(self) -> DataFrame:
+        if self.is_combined:
+            return self.encoded
+        return self.aggregated.combined(self.encoded, is_partial=self.is_partial)
+
+
+def aggregated(
+    rows: KeyedInput,
+    aggregates: tuple[BoundAggregate, ...],
+    window: str | None,
+    *,
+    is_merging: bool = False,
+) -> AggregatedRows:
+    """Rows and aggregates, after a look at the columns of the key. Raises what ``check`` does."""
+    rows.check()
+    windows = None if window is None else (window, window_column(rows.data, window))
+    # Bytes of keys decide which task has them; given key groups are of rows that are no more.
+    key = replace(rows.key, key_groups=None)
+    return AggregatedRows(rows.data, key, aggregates, windows, is_merging)
+
+
+def bound(
+    rows: KeyedInput, aggregates: Mapping[str, Aggregate], window: str | None = None
+) -> tuple[BoundAggregate, ...]:
+    """Aggregates of these rows; raises what ``LocalKeyedTransformation.aggregate`` does."""
+    taken = [name for name in aggregates if name in (*rows.key.columns, window)]
+    if taken or not aggregates:
+        reason = f"{taken[0]!r} is a column of the key" if taken else "there are no aggregates"
+        raise ValueError(f"{reason}: name results, e.g. aggregate(total=Sum('amount'))")
+    return tuple(aggregate.bind(name, rows.data) for name, aggregate in aggregates.items())
+
+
+def bound_reduction(
+    rows: KeyedInput, function: Callable[[Any, Any], Any]
+) -> tuple[BoundAggregate, ...]:
+    """A function that reduces whole rows."""
+    names = rows.data.columns
+    row = F.struct(*(column_of(rows.data, name)[0].alias(name) for name in names))
+    accumulator = ReducedRows(arrow_type_of(rows.data.schema), function)
+    return (BoundAggregate("row", row, accumulator, accumulated, _no_state, is_row=True),)
+
+
+def _no_state() -> StateDescriptor:
+    raise ValueError(
+        "rows that were reduced as a whole have several types in Flink: say which columns become"
+        " state, with .key_by(…).with_state(descriptor, column)"
+    )
+
+
+def fewer_columns(
+    rows: AggregatedRows, columns: tuple[str, ...], key_type: TypeInformation | None
+) -> Key:
+    """A key of some of the columns of another one."""
+    known = rows.key.columns
+    unknown = [name for name in columns if name not in known]
+    if unknown or not columns:
+        what = f"{unknown[0]!r} is none of the columns" if unknown else "there is no column"
+        raise ColumnNotFoundError(
+            f"{what} by which rows were aggregated: key_by takes {', '.join(known)}, or some of them"
+        )
+    if columns == known and (key_type is None or key_type.snapshot == rows.key.snapshot):
+        return rows.key
+    if key_type is None:
+        types = [natural_type(name, column_of(rows.data, name)[1]) for name in columns]
+        key_type = types[0] if len(types) == 1 else Types.TUPLE(types)
+    expect_type(key_type, "key_type")
+    return Key(columns, key_type.snapshot)

@@ -1,0 +1,78 @@
+"""Rows by key, for a function or an aggregation, or whose columns become keyed state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from savepoint_functions.functions.sorted_inputs import KeyedInput
+from savepoint_functions.transformations.keyed_aggregation import (
+    KeyedAggregation,
+    aggregated,
+    bound,
+    bound_reduction,
+)
+from savepoint_functions.transformations.process_transformation import (
+    KeyedFunctionVerbs,
+    KeyedRowsTransformation,
+)
+from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from savepoint_functions.aggregating.aggregates import Aggregate
+    from savepoint_functions.aggregating.bound_aggregate import BoundAggregate
+
+
+@dataclass(frozen=True, repr=False)
+class KeyedStateTransformation(KeyedColumns, KeyedFunctionVerbs):
+    """Rows that become keyed state, by their columns or by a function.
+
+    Attributes:
+        timestamps: The column of the rows' timestamps, for functions.
+    """
+
+    timestamps: str | None = None
+
+    @property
+    def rows(self) -> KeyedRowsTransformation:
+        """See ``KeyedFunctionVerbs``."""
+        return KeyedRowsTransformation((self._input,))
+
+    @property
+    def _input(self) -> KeyedInput:
+        """The rows for a function. Raises ``ValueError`` if columns of them became state before."""
+        if self.states:
+            names = ", ".join(repr(state.name) for state in self.states)
+            raise ValueError(
+                f"columns are state {names} already, which a function over the rows would leave out:"
+                " let the function make all states, or leave the function out"
+            )
+        return KeyedInput(self.data, self.key, self.timestamps)
+
+    def aggregate(self, **aggregates: Aggregate) -> KeyedAggregation:
+        """What the rows of each key are aggregated to, all of them in the task of the key.
+
+        Arguments and errors are those of ``LocalKeyedTransformation.aggregate``, which aggregates in
+        each partition first.
+
+        Example:
+            >>> keyed.aggregate(count=Count(), total=Sum("amount")).rows().show()
+        """
+        return self._aggregation(bound(self._input, aggregates))
+
+    def reduce(self, function: Callable[[Any, Any], Any]) -> KeyedAggregation:
+        """The rows of each key, reduced to one; see ``LocalKeyedTransformation.reduce``.
+
+        Example:
+            >>> keyed.reduce(lambda one, other: max(one, other)).rows().show()
+        """
+        return self._aggregation(bound_reduction(self._input, function))
+
+    def _aggregation(self, aggregates: tuple[BoundAggregate, ...]) -> KeyedAggregation:
+        """Rows that are aggregated after they were sent to the task of their key, all of them."""
+        whole = aggregated(self._input, aggregates, None)
+        return KeyedAggregation(
+            whole, whole.encoded(), is_partial=False, keyed_rows=KeyedStateTransformation
+        )

@@ -1,0 +1,240 @@
+"""Rows that are aggregated where they lie, before they are sent to the task of their key.
+
+A key that half of the rows have is a load for one task, however many there are. Aggregated in each
+partition first, it is as many rows as there are partitions. See ``docs/how-to/aggregate-locally.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+from pyspark.sql import functions as F
+
+from savepoint_functions.transformations.keyed_aggregation import (
+    KeyedAggregation,
+    aggregated,
+    bound,
+    bound_reduction,
+    fewer_columns,
+)
+from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
+from savepoint_functions.transformations.local_functions import (
+    LocalFunctionTransformation,
+    local_rows,
+)
+from savepoint_functions.transformations.local_state_transformation import LocalStateTransformation
+from savepoint_functions.transformations.process_transformation import NOT_CONNECTED
+from savepoint_spark.bootstrapping.windowed_transformation import window_column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from savepoint_database.types.types import TypeInformation
+    from savepoint_formats.metadata import OperatorState
+    from savepoint_functions.aggregating.aggregated_rows import AggregatedRows
+    from savepoint_functions.aggregating.aggregates import Aggregate
+    from savepoint_functions.aggregating.bound_aggregate import BoundAggregate
+    from savepoint_functions.functions.process_functions import KeyedFunction
+    from savepoint_functions.functions.sorted_inputs import KeyedInput
+    from savepoint_spark.writing.write_context import WriteContext
+
+TABLE_SIZE = 64 << 20
+_SUBTASK = "subtask of rows"
+
+
+@dataclass(frozen=True, repr=False)
+class LocalKeyedTransformation:
+    """Rows with keys that stay in their partition.
+
+    Attributes:
+        rows: The rows.
+        table_size: The bytes of accumulators that a task may hold.
+        windows: The column of their windows, if they are of any.
+        is_merging: Whether these merge.
+    """
+
+    rows: KeyedInput
+    table_size: int = TABLE_SIZE
+    windows: str | None = None
+    is_merging: bool = False
+
+    def __repr__(self) -> str:
+        return f"LocalKeyedTransformation(key {list(self.rows.key.columns)})"
+
+    def window(self, column: str, *, is_merging: bool = False) -> Self:
+        """Rows that are of a window each, besides their key.
+
+        Args:
+            column: The windows; see ``KeyedStateTransformation.window``.
+            is_merging: Whether windows merge, as those of sessions do: those of a key that overlap,
+                or touch, are one window when they are keyed, as in Flink.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: It has no windows.
+
+        Example:
+            >>> hours = sales.withColumn("hour", F.window("sold_at", "1 hour"))
+            >>> rows = OperatorTransformation.bootstrap_with(hours)
+            >>> rows.local_key_by("shop").window("hour").aggregate(cents=Sum("cents"))
+        """
+        window_column(self.rows.data, column)
+        return replace(self, windows=column, is_merging=is_merging)
+
+    def aggregate(self, **aggregates: Aggregate) -> LocalAggregation:
+        """Accumulators of the rows of each key in each partition.
+
+        Args:
+            aggregates: Column of results -> what they are.
+
+        Raises:
+            ColumnNotFoundError: A column is not there.
+            ColumnTypeError: A column is of a type that its aggregate does not take.
+            NotMergeableError: Partial results of an aggregate can't be combined.
+            UnstableKeyError: Equal keys may have different bytes.
+            ValueError: There are no aggregates, or one has the name of a key's column.
+
+        Example:
+            >>> partial = rows.local_key_by("word").aggregate(count=Count(), total=Sum("amount"))
+            >>> partial.key_by("word").rows().show()
+        """
+        return self._aggregated(bound(self.rows, aggregates, self.windows))
+
+    def reduce(self, function: Callable[[Any, Any], Any]) -> LocalAggregation:
+        """Rows of each key in each partition, reduced to one.
+
+        Args:
+            function: The row of two, called with named tuples in no order that is known; it gives
+                a tuple, a dict or a ``Row`` of the same columns.
+
+        Raises:
+            UnstableKeyError: Equal keys may have different bytes.
+
+        Example:
+            >>> partial = rows.local_key_by("word").reduce(lambda one, other: max(one, other))
+            >>> partial.key_by("word").rows().show()
+        """
+        return self._aggregated(bound_reduction(self.rows, function))
+
+    def process(self, function: KeyedFunction, schema: StructType | str) -> DataFrame:
+        """The rows that a function gives, which has the rows of a key in one partition, sorted.
+
+        Its state is that of a key in a partition; timers fire when these rows have ended. What it
+        gives is keyed, and combined, like any rows.
+
+        Arguments and errors are those of ``KeyedRowsTransformation.process``; ``ValueError`` also
+        for rows of windows.
+
+        Example:
+            >>> partial = rows.local_key_by("word").process(Counts(), "word STRING, count BIGINT")
+            >>> OperatorTransformation.bootstrap_with(partial).key_by("word").process(Sums(), schema)
+        """
+        return local_rows(self._without_windows(), function, schema)
+
+    def transform(self, function: KeyedFunction) -> LocalFunctionTransformation:
+        """Local keyed state, as a function leaves it of the rows of a key in each partition.
+
+        Arguments and errors are those of ``KeyedRowsTransformation.transform``; ``ValueError`` also
+        for rows of windows.
+
+        Example:
+            >>> writer.with_operator("counts", rows.local_key_by("word").transform(Counts()))
+        """
+        return LocalFunctionTransformation.of(self._without_windows(), function)
+
+    def connect(self, other: object) -> NoReturn:  # noqa: ARG002  # it is refused whatever it is
+        """Raises ``TypeError``: rows of another input lie in other partitions."""
+        raise TypeError(NOT_CONNECTED)
+
+    def _aggregated(self, aggregates: tuple[BoundAggregate, ...]) -> LocalAggregation:
+        rows = aggregated(self.rows, aggregates, self.windows, is_merging=self.is_merging)
+        return LocalAggregation(rows, self.table_size)
+
+    def _without_windows(self) -> KeyedInput:
+        if self.windows is not None:
+            raise ValueError(
+                "a function has the state of a key, not of a window: aggregate or reduce windows, or"
+                " add the window to the columns of the key"
+            )
+        return self.rows
+
+
+@dataclass(frozen=True, repr=False)
+class LocalAggregation:
+    """Accumulators of the rows of each partition, one per key; as an operator, local keyed state.
+
+    A subtask has what the partition of its number has. Where there are more partitions than
+    subtasks, several are put together, without a shuffle.
+
+    Attributes:
+        partial: The rows, and what they are aggregated to.
+        table_size: The bytes of accumulators that a task may hold.
+    """
+
+    partial: AggregatedRows
+    table_size: int
+
+    def __repr__(self) -> str:
+        return "LocalAggregation()"
+
+    def key_by(self, *columns: str, key_type: TypeInformation | None = None) -> KeyedAggregation:
+        """The accumulators, sent to the task of their key, and combined there.
+
+        Where all aggregates are ``Count``, ``Sum``, ``Avg``, ``Min`` and ``Max``, and keys are whole
+        numbers, booleans, strings or bytes, Spark's own ``groupBy`` does all of it: it aggregates
+        partially, too, and comes to the same accumulators.
+
+        Args:
+            columns: Those of the local key, or some of them.
+            key_type: The key's type in the job; by default that of the local key, or that which the
+                columns most likely have.
+
+        Raises:
+            ColumnNotFoundError: A column is none of the local key.
+            ColumnTypeError: Its type does not fit, or may be that of several types in Flink.
+
+        Example:
+            >>> partial.key_by("word").rows().show()
+        """
+        key = fewer_columns(self.partial, columns, key_type)
+        target = replace(self.partial, key=key)
+        if target.is_grouped:
+            return KeyedAggregation.grouped(target, KeyedStateTransformation)
+        rows, encoded = self.partial, self.partial.partial(self.table_size)
+        if key != rows.key:
+            rows, encoded = rows.keyed(encoded, key)
+        return KeyedAggregation(rows, encoded, is_partial=True, keyed_rows=KeyedStateTransformation)
+
+    def accumulators(self) -> DataFrame:
+        """The accumulators as they leave their partitions: the key, the window, a column for each.
+
+        A key has a row per partition, or several if the table of a task was full.
+
+        Example:
+            >>> partial.accumulators().groupBy("word").count().show()
+        """
+        return self.partial.accumulators_in_place(self.partial.partial(self.table_size))
+
+    def write(self, context: WriteContext) -> OperatorState:
+        """See ``StateTransformation``.
+
+        Raises:
+            ValueError: Rows are of windows, or were reduced as a whole.
+            ColumnTypeError: An accumulator may be of several types in Flink.
+        """
+        rows = self.partial
+        if rows.windows is not None:
+            raise ValueError(
+                "local keyed state has no windows: key_by(…) the accumulators, and write these"
+            )
+        partial = rows.partial(self.table_size, context.parallelism)
+        combined = rows.output(rows.combined_in_place(partial, is_partial=True), has_results=False)
+        data = combined.withColumn(_SUBTASK, F.spark_partition_id())
+        state = LocalStateTransformation(data, rows.key, _SUBTASK)
+        for aggregate in rows.aggregates:
+            state = state.with_state(aggregate.state(), aggregate.name)
+        return state.write(context)

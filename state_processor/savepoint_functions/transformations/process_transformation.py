@@ -1,0 +1,330 @@
+"""State, or rows, that a function makes of keyed rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self, overload
+
+from savepoint_functions.functions.batch_function import ROWS, BatchRows
+from savepoint_functions.functions.execution_options import ExecutionOptions
+from savepoint_functions.functions.function_rows import FunctionRows
+from savepoint_functions.functions.outputs import Outputs
+from savepoint_functions.functions.process_functions import (
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    KeyedStateBootstrapFunction,
+)
+from savepoint_functions.functions.state_runs import FunctionState
+from savepoint_functions.functions.stateful_batches import StatefulBatches
+from savepoint_functions.transformations.broadcast_transformation import (
+    BroadcastRows,
+    KeyedBroadcastTransformation,
+)
+from savepoint_functions.transformations.function_result import (
+    FunctionResult,
+    FunctionStateTransformation,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.types.descriptors import StateDescriptor
+    from savepoint_functions.functions.batch_function import BatchFunction
+    from savepoint_functions.functions.execution_options import Setting
+    from savepoint_functions.functions.key_batch import KeyBatchFunction
+    from savepoint_functions.functions.process_functions import KeyedFunction
+    from savepoint_functions.functions.sorted_inputs import KeyedInput
+
+
+NOT_CONNECTED = (
+    "local keyed rows can't be connected: they stay in the partition of their input, where rows of"
+    " another input with the same key need not be; use key_by(…) for both"
+)
+
+
+class KeyedFunctionVerbs(ABC):
+    """What can be done with keyed rows by a function: each verb once, for all that has such rows."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> KeyedRowsTransformation:
+        """The rows with their key, for a function to take; a key may have several."""
+
+    def with_options(self, settings: Mapping[str, Setting]) -> KeyedRowsTransformation:
+        """The same, run in another way.
+
+        | option                                | values                                       |
+        |---------------------------------------|----------------------------------------------|
+        | execution.sorted-inputs.enabled       | true, the default: rows come sorted by key   |
+        | execution.sorted-inputs.memory        | the greatest size of a batch of sorted rows  |
+        |                                       | on its way to a backlog's function           |
+        | execution.sorted-shuffles.*           | older names of these two                     |
+        | execution.batch-state-backend.enabled | true, the default where rows are sorted: the |
+        |                                       | state backend is ``single_key``              |
+        | state.backend.type                    | single_key; ``heap``, which Flink calls      |
+        |                                       | ``hashmap``, the default where rows are not  |
+        |                                       | sorted; or ``rocksdb``                       |
+        | state.backend.cache.size              | of how many keys state is kept in front of   |
+        |                                       | heap or rocksdb: 1 where rows are sorted, or |
+        |                                       | else 0                                       |
+
+        Those of a backlog, which ``Backlog.run`` heeds, are in ``mixed_mode``.
+
+        Raises:
+            ValueError: There is no such option, it has no such value, or two contradict.
+
+        Example:
+            >>> keyed.with_options({"execution.sorted-inputs.enabled": False})
+        """
+        return replace(self.rows, options=ExecutionOptions.of(settings))
+
+    @overload
+    def connect(self, other: KeyedFunctionVerbs) -> KeyedRowsTransformation: ...
+
+    @overload
+    def connect(self, other: BroadcastRows) -> KeyedBroadcastTransformation: ...
+
+    def connect(
+        self, other: KeyedFunctionVerbs | BroadcastRows
+    ) -> KeyedRowsTransformation | KeyedBroadcastTransformation:
+        """The rows with those of a second input, whose keys are of the same type, or with broadcast rows.
+
+        A function is run in one way: options that one input was given are those of both.
+
+        Raises:
+            ValueError: There would be more than two inputs, or they were given other options each.
+            TypeError: The others are rows neither of ``key_by`` nor of ``broadcast``.
+
+        Example:
+            >>> orders.key_by("customer").connect(payments.key_by("customer")).process(fn, schema)
+            >>> orders.key_by("customer").connect(rates.broadcast(RATES)).process(convert, schema)
+        """
+        first = self.rows
+        if isinstance(other, BroadcastRows):
+            return KeyedBroadcastTransformation.of(first.inputs, first.options, other)
+        if not isinstance(other, KeyedFunctionVerbs):
+            raise TypeError(f"a {type(other).__name__} can't be connected; {NOT_CONNECTED}")
+        second = other.rows
+        if len(first.inputs) + len(second.inputs) != 2:
+            raise ValueError("a function has two inputs at most: make a union of the others first")
+        given = {first.options, second.options} - {ExecutionOptions()}
+        if len(given) > 1:
+            raise ValueError(
+                "two connected inputs have different options, but one function: give them once,"
+                " behind connect(…)"
+            )
+        options = next(iter(given), first.options)
+        return replace(first, inputs=(*first.inputs, *second.inputs), options=options)
+
+    def transform(
+        self, function: KeyedFunction, *, initial: Operator | None = None
+    ) -> FunctionStateTransformation:
+        """State as a function leaves it; timers do not fire, but become timers of the savepoint.
+
+        Args:
+            function: A ``KeyedStateBootstrapFunction``; or a process function, whose rows are
+                dropped. Of two inputs a ``KeyedCoProcessFunction``.
+            initial: The operator of a savepoint with whose state the function begins. Keys that
+                have no rows, and states that the function does not register, stay as they are.
+
+        Raises:
+            TypeError: The function is of another kind.
+            UnstableKeyError: Equal keys may have different bytes, by which they would be sorted.
+            ColumnTypeError: The keys of two inputs are of different types.
+            KeyTypeError: The keys of the savepoint are of another type than those of the rows.
+            StateTypeError: A state is of another kind or type in the savepoint.
+
+        Example:
+            >>> totals = keyed.transform(Totals())
+            >>> totals = keyed.transform(Totals(), initial=yesterday.operator("totals"))
+        """
+        self.rows.expect(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
+        rows = self.rows.with_function(function, keeps_state=True, initial=initial)
+        return FunctionStateTransformation(rows)
+
+    def transform_batches(
+        self, function: BatchFunction, *descriptors: StateDescriptor
+    ) -> FunctionStateTransformation:
+        """State that a function makes of Arrow tables, each with all rows of many keys.
+
+        Args:
+            function: Takes a ``pyarrow.Table`` of the rows, sorted by key and timestamp, and
+                gives one with a row per key: a column ``key``, and one named as each state.
+            descriptors: The states.
+
+        Raises:
+            ValueError: There is no state, or there are two inputs, or rows that are not sorted.
+
+        Example:
+            >>> def counts(rows):
+            ...     found = rows.group_by("word", use_threads=False).aggregate([([], "count_all")])
+            ...     return found.rename_columns(["key", "count"])
+            >>> keyed.transform_batches(counts, ValueStateDescriptor("count", Types.LONG()))
+        """
+        inputs, options = self.rows.inputs, self.rows.options
+        if not descriptors or len(inputs) > 1 or not options.is_sorted:
+            raise ValueError(
+                "a function over tables takes the sorted rows of one input, and needs a descriptor"
+                " for each state that it makes"
+            )
+        (rows,) = inputs
+        rows.check()
+        states = tuple(
+            FunctionState.of(descriptor, rows.key.snapshot) for descriptor in descriptors
+        )
+        return FunctionStateTransformation(BatchRows(rows, function, states))
+
+    def process_batches(
+        self,
+        function: KeyBatchFunction,
+        schema: StructType | str | None,
+        *descriptors: StateDescriptor,
+        initial: Operator | None = None,
+        max_parallelism: int | None = None,
+        batch_rows: int = ROWS,
+    ) -> FunctionResult:
+        """Rows and state that a function makes of batches of whole keys, with their state as columns.
+
+        It is ``run`` without a call per row. Timers and windows are not for batches: of ``initial``
+        they stay as they are, and none fires. Nothing expires: values of a state with TTL are structs
+        of ``timestamp``, the last access, and ``value``, as they are read ``with_times=True``.
+
+        Args:
+            function: Takes a ``KeyBatch``, and gives a tuple of two ``pyarrow.Table``: the rows, or
+                None; and the new state, which has a row for each key of the batch, in any order, with
+                column ``key`` and one per state. Nulls clear a state.
+            schema: The columns of the rows, as a schema of Spark or in its words; None if the function
+                gives none, and then it runs when its state is written.
+            descriptors: The states.
+            initial: The operator of a savepoint with whose state the function begins. Keys that have
+                no rows, and states that no descriptor names, stay as they are.
+            max_parallelism: As for ``run``.
+            batch_rows: A batch ends with the key that brings it to so many rows, or to 64 MB. A key
+                is never divided: one with more rows than that has a batch of as many.
+
+        Returns:
+            The rows and the state. Spark keeps them on the disks of the executors if there are rows.
+
+        Raises:
+            ValueError: There is no state, there are two inputs, or rows that are not sorted; and what
+                ``transform`` raises.
+            SavepointError: What a task finds wrong: a column that the function left out, or that has
+                another type.
+
+        Example:
+            >>> run = keyed.process_batches(totals, "account STRING, total BIGINT", TOTAL)
+            >>> run = keyed.process_batches(totals, None, TOTAL, initial=yesterday.operator("totals"))
+        """
+        inputs, options = self.rows.inputs, self.rows.options
+        if len(inputs) > 1 or not options.is_sorted:
+            raise ValueError("a function over batches takes the sorted rows of one input")
+        batches = StatefulBatches.of(inputs[0], function, descriptors, batch_rows, initial)
+        return FunctionResult.of_batches(batches, schema, max_parallelism)
+
+    def process(
+        self,
+        function: KeyedFunction,
+        schema: StructType | str,
+        *,
+        initial: Operator | None = None,
+    ) -> DataFrame:
+        """The rows that a function gives; nothing runs before they are asked for.
+
+        At the end of a key its timers fire, those of event time in the order of their timestamps.
+
+        Args:
+            function: A ``KeyedProcessFunction``; of two inputs a ``KeyedCoProcessFunction``.
+            schema: The columns of the rows, as a schema of Spark or in its words.
+            initial: The operator of a savepoint with whose state the function begins.
+
+        Raises:
+            ValueError: The schema has no columns; and what ``transform`` raises.
+
+        Example:
+            >>> keyed.process(Counts(), "word STRING, count BIGINT").show()
+        """
+        self.rows.expect(function, KeyedProcessFunction)
+        rows = self.rows.with_function(function, keeps_state=False, initial=initial)
+        return rows.output(schema)
+
+    def run(
+        self,
+        function: KeyedFunction,
+        schema: StructType | str | None = None,
+        *,
+        initial: Operator | None = None,
+        watermark: int | None = None,
+        max_parallelism: int | None = None,
+    ) -> FunctionResult:
+        """Runs a function once, and keeps both its rows and its state.
+
+        Args:
+            function: As for ``transform``.
+            schema: The columns of the rows, as a schema of Spark or in its words; None if the
+                function gives none.
+            initial: As for ``transform``.
+            watermark: The event time in ms that the rows have reached: timers up to it fire at the
+                end of their key, those of keys without rows as well, and others become timers of the
+                savepoint. By default none fires.
+            max_parallelism: The number of key groups, that of the savepoint of the state; by default
+                that of ``initial``, or 128.
+
+        Returns:
+            The rows, the side outputs and the state. Spark keeps them on the disks of the executors.
+
+        Raises:
+            ValueError: A schema has no columns, two side outputs have one name, or there are timers
+                in namespaces, which nothing fires, and a watermark; and what ``transform`` raises.
+            SavepointError: What a task finds wrong.
+
+        Example:
+            >>> run = keyed.run(Counts(), "word STRING, count BIGINT")
+            >>> run.output.show()
+            >>> Savepoint.create(spark).with_operator("counts", run.state).write(path)
+        """
+        self.rows.expect(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
+        rows = self.rows.with_function(function, keeps_state=True, initial=initial)
+        key_groups = rows.max_parallelism(max_parallelism)
+        return FunctionResult.of(rows, Outputs.of(schema, function), watermark, key_groups)
+
+
+@dataclass(frozen=True, repr=False)
+class KeyedRowsTransformation(KeyedFunctionVerbs):
+    """Rows with keys, of one DataFrame or of two, that a function takes.
+
+    Attributes:
+        inputs: The rows.
+        options: How the function is run.
+    """
+
+    inputs: tuple[KeyedInput, ...]
+    options: ExecutionOptions = ExecutionOptions()  # noqa: RUF009  # it is frozen
+
+    def __repr__(self) -> str:
+        keys = [list(rows.key.columns) for rows in self.inputs]
+        return f"KeyedRowsTransformation(keys {keys})"
+
+    @property
+    def rows(self) -> Self:
+        """See ``KeyedFunctionVerbs``."""
+        return self
+
+    def with_function(
+        self, function: KeyedFunction, *, keeps_state: bool, initial: Operator | None
+    ) -> FunctionRows:
+        """The rows, and the function that is to take them."""
+        return FunctionRows.of(
+            self.inputs, function, self.options, keeps_state=keeps_state, initial=initial
+        )
+
+    def expect(self, function: object, *of_one: type) -> None:
+        """Raises ``TypeError`` for a function that does not take these rows."""
+        kinds = (KeyedCoProcessFunction,) if len(self.inputs) > 1 else of_one
+        if not isinstance(function, kinds):
+            expected = " or ".join(kind.__name__ for kind in kinds)
+            raise TypeError(f"{type(function).__name__} is no {expected}")

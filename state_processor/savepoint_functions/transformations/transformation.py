@@ -1,0 +1,267 @@
+"""From DataFrames to the state of an operator, under the names of Flink's own writer.
+
+``OperatorTransformation.bootstrap_with(data)`` says where state comes from, ``key_by`` and
+``with_state`` which columns become what; nothing runs before ``SavepointWriter.write``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, Self
+
+from savepoint_functions.functions.operator_function import in_structs, operator_rows
+from savepoint_functions.functions.sorted_inputs import KeyedInput, milliseconds
+from savepoint_functions.transformations.broadcast_transformation import (
+    BroadcastRows,
+    BroadcastTransformation,
+)
+from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
+from savepoint_functions.transformations.local_aggregation import (
+    TABLE_SIZE,
+    LocalKeyedTransformation,
+)
+from savepoint_spark.bootstrapping.keyed_columns import key_of
+from savepoint_spark.bootstrapping.operator_state_transformation import OperatorStateTransformation
+from savepoint_spark.columns.column_types import expect_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+    from pyspark.sql import DataFrame
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.types.descriptors import ListStateDescriptor, MapStateDescriptor
+    from savepoint_database.types.types import TypeInformation
+    from savepoint_functions.functions.operator_function import OperatorFunction
+
+
+class OperatorTransformation:
+    """Where the state of an operator comes from."""
+
+    @staticmethod
+    def bootstrap_with(data: DataFrame) -> OneInputStateTransformation:
+        """Begins the state of an operator with the rows of a DataFrame.
+
+        Args:
+            data: The rows. For keyed state a row per key, or per key and window.
+
+        Raises:
+            TypeError: It is no DataFrame of Spark.
+
+        Example:
+            >>> OperatorTransformation.bootstrap_with(accounts).key_by("account")
+        """
+        return OneInputStateTransformation(data)
+
+
+@dataclass(frozen=True, repr=False)
+class OneInputStateTransformation:
+    """A DataFrame that is to become state.
+
+    Attributes:
+        data: Its rows.
+        timestamps: The column of their timestamps, if they were assigned.
+    """
+
+    data: DataFrame
+    timestamps: str | None = None
+
+    def __repr__(self) -> str:
+        return f"OneInputStateTransformation({self.data.columns})"
+
+    def __post_init__(self) -> None:
+        """Raises ``TypeError`` if the rows are no DataFrame of Spark."""
+        expect_frame(self.data)
+
+    def assign_timestamps(self, column: str) -> Self:
+        """The rows with timestamps, in the order of which a function gets those of a key.
+
+        Args:
+            column: A ``TIMESTAMP``, or ms since the epoch as ``BIGINT``.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: It has no timestamps.
+
+        Example:
+            >>> transformation.assign_timestamps("sold_at").key_by("account").transform(Totals())
+        """
+        milliseconds(self.data, column)
+        return replace(self, timestamps=column)
+
+    def key_by(
+        self,
+        *columns: str,
+        key_type: TypeInformation | None = None,
+        key_groups: str | None = None,
+        hash_code: Callable[[pa.Array], NDArray[np.int32]] | None = None,
+    ) -> KeyedStateTransformation:
+        """Keyed state: each row is of one key.
+
+        Args:
+            columns: The column of the key; several are the fields of a tuple.
+            key_type: The key's type in the job; by default that which the column most likely
+                has: ``BIGINT`` is ``Types.LONG()``, ``STRING`` is ``Types.STRING()``.
+            key_groups: A column with the key group of each key, for keys that come from an
+                existing savepoint and whose Java hash code nobody can compute. The max
+                parallelism must be that of the savepoint.
+            hash_code: Gives the Java hash codes, as i32, of an Arrow array of keys, for classes
+                that have a ``hashCode`` of their own.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: Its type does not fit, or may be that of several types in Flink.
+
+        Example:
+            >>> transformation.key_by("account", key_type=Types.INT())
+        """
+        key = key_of(self.data, columns, key_type, key_groups, hash_code)
+        return KeyedStateTransformation(self.data, key, timestamps=self.timestamps)
+
+    def local_key_by(
+        self,
+        *columns: str,
+        key_type: TypeInformation | None = None,
+        hash_code: Callable[[pa.Array], NDArray[np.int32]] | None = None,
+        table_size: int = TABLE_SIZE,
+    ) -> LocalKeyedTransformation:
+        """Rows by key inside the partitions that they lie in: nothing is shuffled.
+
+        Args:
+            columns: As for ``key_by``.
+            key_type: As for ``key_by``.
+            hash_code: As for ``key_by``.
+            table_size: The bytes of accumulators that a task may hold; it gives them away, and
+                begins anew, when there are more.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: Its type does not fit, or may be that of several types in Flink.
+
+        Example:
+            >>> partial = rows.local_key_by("word").aggregate(count=Count(), total=Sum("amount"))
+            >>> partial.key_by("word").rows().show()
+        """
+        rows = KeyedInput(
+            self.data, key_of(self.data, columns, key_type, None, hash_code), self.timestamps
+        )
+        return LocalKeyedTransformation(rows, table_size)
+
+    def like(
+        self, operator: Operator, *, ttl_times: Literal["now"] | None = None
+    ) -> KeyedStateTransformation:
+        """Keyed state whose types are those of an operator of an existing savepoint.
+
+        The columns are named as ``read_keyed_state`` and ``read_window_state`` name them:
+        ``key``, ``namespace`` for windows, and one for each state that is to be written. A column
+        ``key_group`` gives the key groups of keys whose hash code cannot be computed.
+
+        Args:
+            operator: The operator; its max parallelism is not taken over.
+            ttl_times: ``now`` makes the time of writing that of the last access of values with
+                TTL. By default the column has the times, as it is read ``with_times=True``.
+
+        Raises:
+            StateNotFoundError: A column has the name of no state; the message lists them.
+            ColumnTypeError: A column has another type than the state.
+            ValueError: A column lacks the times of a state with TTL.
+
+        Example:
+            >>> OperatorTransformation.bootstrap_with(totals).like(savepoint.operator("summarize"))
+        """
+        return KeyedStateTransformation.like(self.data, operator, ttl_times)
+
+    def broadcast(self, *descriptors: MapStateDescriptor) -> BroadcastRows:
+        """Broadcast rows: what they make of broadcast state, every task of other rows sees.
+
+        Args:
+            descriptors: The broadcast states.
+
+        Raises:
+            ValueError: There is no descriptor, two have one name, or one lacks a type.
+
+        Example:
+            >>> rates = OperatorTransformation.bootstrap_with(rates_df).broadcast(RATES)
+        """
+        return BroadcastRows.of(self.data, self.timestamps, descriptors)
+
+    def connect(self, other: BroadcastRows) -> BroadcastTransformation:
+        """The rows, without keys, with broadcast rows.
+
+        Raises:
+            TypeError: The others are no rows of ``broadcast``.
+
+        Example:
+            >>> sales = OperatorTransformation.bootstrap_with(sales_df).connect(rates)
+            >>> sales.process(Converter(), "id BIGINT, amount DOUBLE").show()
+        """
+        return BroadcastTransformation.of(self.data, self.timestamps, other)
+
+    def transform(self, function: OperatorFunction) -> OperatorStateTransformation:
+        """Operator state that a function makes, which sees row after row of a partition.
+
+        Args:
+            function: A ``StateBootstrapFunction`` for list and union state, or a
+                ``BroadcastStateBootstrapFunction``.
+
+        Raises:
+            ValueError: The function registers no state, or a descriptor lacks a type.
+
+        Example:
+            >>> OperatorTransformation.bootstrap_with(rows).transform(Elements())
+        """
+        rows = operator_rows(in_structs(self.data, self.timestamps), function)
+        return OperatorStateTransformation(rows)
+
+    def list_state(
+        self, descriptor: ListStateDescriptor, column: str | None = None
+    ) -> OperatorStateTransformation:
+        """Operator list state: an element per row, spread over the subtasks.
+
+        Args:
+            descriptor: The name, and the type of the elements.
+            column: The column of the elements; by default that of the descriptor's name.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: Its type does not fit.
+
+        Example:
+            >>> transformation.list_state(ListStateDescriptor("elements", Types.STRING()))
+        """
+        return OperatorStateTransformation.of_list(self.data, descriptor, column, is_union=False)
+
+    def union_state(
+        self, descriptor: ListStateDescriptor, column: str | None = None
+    ) -> OperatorStateTransformation:
+        """Union list state: an element per row, all of which each subtask gets.
+
+        Arguments and errors are those of ``list_state``.
+
+        Example:
+            >>> transformation.union_state(ListStateDescriptor("offsets", Types.LONG()))
+        """
+        return OperatorStateTransformation.of_list(self.data, descriptor, column, is_union=True)
+
+    def broadcast_state(
+        self, descriptor: MapStateDescriptor, *, key: str = "key", value: str = "value"
+    ) -> OperatorStateTransformation:
+        """Broadcast state: an entry per row, all of which each subtask has.
+
+        Args:
+            descriptor: The name, and the types of keys and values.
+            key: The column of the keys.
+            value: The column of the values.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: Its type does not fit.
+
+        Example:
+            >>> rates = MapStateDescriptor("rates", Types.INT(), Types.DOUBLE())
+            >>> transformation.broadcast_state(rates, key="currency", value="rate")
+        """
+        return OperatorStateTransformation.of_broadcast(self.data, descriptor, key, value)

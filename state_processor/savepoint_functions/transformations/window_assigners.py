@@ -1,0 +1,168 @@
+"""Which windows a row is of: a column of windows, from that of the timestamps, as Flink assigns them.
+
+Triggers and evictors are not among it: state is that of windows which fire at their end.
+
+Flink: ``TimeWindow.getWindowStartWithOffset``, ``TumblingEventTimeWindows``,
+``SlidingEventTimeWindows``, ``EventTimeSessionWindows``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from savepoint_functions.functions.sorted_inputs import milliseconds
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class TumblingWindows:
+    """Windows one behind the other; each row is of one.
+
+    Attributes:
+        size_ms: How long each is, in ms.
+        offset_ms: How much later than at a multiple of the size each begins, in ms; less than
+            the size, negative for earlier.
+
+    Raises:
+        ValueError: A length is out of its range.
+
+    Example:
+        >>> assign_windows(sales, "sold_at", TumblingWindows(3_600_000), "hour")
+    """
+
+    size_ms: int
+    offset_ms: int = 0
+
+    def __post_init__(self) -> None:
+        """Looks at the numbers, as Flink does."""
+        _expect(self.size_ms, "size_ms")
+        _expect_offset(self.offset_ms, self.size_ms, "size")
+
+    def windows(self, timestamps: Column) -> Column:
+        """The windows of timestamps in ms, as an array of one."""
+        return F.array(_window(_start(timestamps, self.offset_ms, self.size_ms), self.size_ms))
+
+
+@dataclass(frozen=True, slots=True)
+class SlidingWindows:
+    """Windows that begin again and again; a row is of all that have not ended.
+
+    Attributes:
+        size_ms: How long each is, in ms.
+        slide_ms: How long after the one before each begins, in ms. Rows between windows, where this
+            is more than the size, are of none.
+        offset_ms: How much later than at a multiple of that each begins, in ms; less than that,
+            negative for earlier.
+
+    Raises:
+        ValueError: A length is out of its range.
+
+    Example:
+        >>> assign_windows(sales, "sold_at", SlidingWindows(3_600_000, 60_000), "hour")
+    """
+
+    size_ms: int
+    slide_ms: int
+    offset_ms: int = 0
+
+    def __post_init__(self) -> None:
+        """Looks at the numbers, as Flink does."""
+        _expect(self.size_ms, "size_ms")
+        _expect(self.slide_ms, "slide_ms")
+        _expect_offset(self.offset_ms, self.slide_ms, "slide")
+
+    def windows(self, timestamps: Column) -> Column:
+        """The windows of timestamps in ms, as an array with the latest one first."""
+        last = _start(timestamps, self.offset_ms, self.slide_ms)
+        most = -(-self.size_ms // self.slide_ms)
+        numbers = F.sequence(F.lit(0).cast("bigint"), F.lit(most - 1).cast("bigint"))
+        starts = F.transform(numbers, lambda number: last - number * F.lit(self.slide_ms))
+        covering = F.filter(starts, lambda start: start > timestamps - F.lit(self.size_ms))
+        return F.transform(covering, lambda start: _window(start, self.size_ms))
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWindows:
+    """A window of each row, which ends a gap later; windows of a key that overlap, or touch, merge.
+
+    They are merged by ``window(column, is_merging=True)``.
+
+    Attributes:
+        gap_ms: How long after its last row a session ends, in ms.
+
+    Raises:
+        ValueError: The gap is not positive.
+
+    Example:
+        >>> sessions = assign_windows(clicks, "at", SessionWindows(600_000), "session")
+        >>> rows = OperatorTransformation.bootstrap_with(sessions).local_key_by("user")
+        >>> rows.window("session", is_merging=True).aggregate(n=Count())
+    """
+
+    gap_ms: int
+
+    def __post_init__(self) -> None:
+        """Looks at the number, as Flink does."""
+        _expect(self.gap_ms, "gap_ms")
+
+    def windows(self, timestamps: Column) -> Column:
+        """The windows of timestamps in ms, as an array of one."""
+        return F.array(_window(timestamps, self.gap_ms))
+
+
+def assign_windows(
+    data: DataFrame,
+    timestamps: str,
+    assigner: TumblingWindows | SlidingWindows | SessionWindows,
+    column: str = "window",
+) -> DataFrame:
+    """The rows with their windows; a row is there once for each of its windows.
+
+    Args:
+        data: The rows.
+        timestamps: The column of their timestamps: a ``TIMESTAMP``, or ms since the epoch as
+            ``BIGINT``. A row without one is of no window.
+        assigner: Which windows they are of.
+        column: The column that takes the windows: structs of ``start`` and ``end``, the end
+            exclusive, in ms as ``BIGINT``.
+
+    Raises:
+        ColumnNotFoundError: There is no such column of timestamps.
+        ColumnTypeError: It has no timestamps.
+        ValueError: There is a column already that the windows would go to.
+
+    Example:
+        >>> hourly = assign_windows(sales, "sold_at", TumblingWindows(3_600_000), "hour")
+        >>> totals = hourly.groupBy("shop", "hour").agg(F.sum("cents").alias("cents"))
+        >>> keyed = OperatorTransformation.bootstrap_with(totals).key_by("shop").window("hour")
+    """
+    if column in data.columns:
+        raise ValueError(f"there is a column {column!r} already: name another one for the windows")
+    time = milliseconds(data, timestamps)
+    windows = F.when(time.isNotNull(), assigner.windows(time))
+    return data.withColumn(column, F.explode(windows))
+
+
+def _start(timestamps: Column, offset_ms: int, size_ms: int) -> Column:
+    """Where the window begins; a remainder has the sign of the dividend, in Spark as in Java."""
+    remainder = (timestamps - F.lit(offset_ms)) % F.lit(size_ms)
+    return timestamps - F.when(remainder < 0, remainder + F.lit(size_ms)).otherwise(remainder)
+
+
+def _window(start: Column, size_ms: int) -> Column:
+    return F.struct(start.alias("start"), (start + F.lit(size_ms)).alias("end"))
+
+
+def _expect(length_ms: int, name: str) -> None:
+    if length_ms <= 0:
+        raise ValueError(f"{name}={length_ms}, expected 1 ms or more")
+
+
+def _expect_offset(offset_ms: int, length_ms: int, name: str) -> None:
+    if abs(offset_ms) >= length_ms:
+        raise ValueError(f"offset_ms={offset_ms}, expected less than the {name}, {length_ms} ms")

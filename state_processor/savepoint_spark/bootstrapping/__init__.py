@@ -1,0 +1,1 @@
+"""New state out of the columns of DataFrames."""

@@ -1,0 +1,307 @@
+"""Keyed state out of the columns of a DataFrame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, Self
+
+from pyspark.sql import functions as F
+
+from savepoint_database.types.types import Types, expect_type
+from savepoint_formats.errors import ColumnTypeError, StateNotFoundError
+from savepoint_formats.printable import alternatives
+from savepoint_formats.snapshots import constructed
+from savepoint_formats.state_files.header import VALUE_SERIALIZER
+from savepoint_formats.state_files.state import StateKind
+from savepoint_spark.bootstrapping.windowed_transformation import WindowedStateTransformation
+from savepoint_spark.columns.column_types import column_of, fitted, natural_type
+from savepoint_spark.writing.grouped_rows import Grouping
+from savepoint_spark.writing.keyed_plan import KeyedPlan
+from savepoint_spark.writing.keyed_rows import Key, KeyedRows
+from savepoint_spark.writing.new_state import NewState
+from savepoint_spark.writing.operator_plan import OperatorPlan
+from savepoint_spark.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE
+from savepoint_spark.writing.stored_types import StoredTypes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import Column, DataFrame
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.types.descriptors import StateDescriptor
+    from savepoint_database.types.types import TypeInformation
+    from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.state_files.header import StateMetaInfo
+    from savepoint_spark.writing.write_context import WriteContext
+
+USER_TIMERS = "user-timers"
+
+_TIMESTAMP = "timestamp of the timer"
+
+_MERGE_RULES: dict[str, Callable[[Column], Column]] = {
+    "sum": F.sum,
+    "min": F.min,
+    "max": F.max,
+    "concat": lambda lists: F.flatten(F.collect_list(lists)),
+}
+
+
+@dataclass(frozen=True, repr=False)
+class KeyedColumns:
+    """Rows that become keyed state.
+
+    Attributes:
+        data: The rows, one per key.
+        key: Their key.
+        states: What becomes state so far.
+        merge_rules: Column -> how the values of rows with the same key become one.
+    """
+
+    data: DataFrame
+    key: Key
+    states: tuple[NewState, ...] = ()
+    merge_rules: tuple[tuple[str, str], ...] = ()
+
+    def __repr__(self) -> str:
+        names = [state.name for state in self.states]
+        return f"{type(self).__name__}(key {list(self.key.columns)}, states {names})"
+
+    def with_state(
+        self,
+        descriptor: StateDescriptor,
+        column: str | None = None,
+        *,
+        last_access: str | None = None,
+        merge: str | None = None,
+    ) -> Self:
+        """A column as a state.
+
+        Args:
+            descriptor: The state's name, kind and types.
+            column: The column: of a value state its values, of a list state arrays, of a map
+                state maps, of a reducing or aggregating state the accumulators. By default that
+                of the state's name. A key whose value is null has nothing in the state.
+            last_access: For a state with TTL: the column of the times of last access, in ms since
+                the epoch as ``BIGINT``; by default the time at which the savepoint is written.
+            merge: How the values of several rows of one key become one: ``sum``, ``min``,
+                ``max``, or ``concat`` for lists. By default a key with two rows is an error.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: Its type does not fit the descriptor.
+            ValueError: The descriptor lacks a type; or the state was added already; or one state
+                has a rule for merging, and another has none.
+
+        Example:
+            >>> keyed.with_state(ValueStateDescriptor("total", Types.DOUBLE()))
+        """
+        state = NewState.of(descriptor, column or descriptor.name, last_access)
+        return self.with_new_state(state, merge)
+
+    def with_new_state(self, state: NewState, merge: str | None = None) -> Self:
+        """The rows with one more state; see ``with_state``."""
+        if state.name in (known.name for known in self.states):
+            raise ValueError(f"state {state.name!r} was added already")
+        state.check(self.data)
+        if merge is None or state.column is None:
+            return replace(self, states=(*self.states, state))
+        if merge not in _MERGE_RULES:
+            raise ValueError(f"merge={merge!r}, expected one of {', '.join(_MERGE_RULES)}")
+        rules = (*self.merge_rules, (state.column, merge))
+        return replace(self, states=(*self.states, state), merge_rules=rules)
+
+    def with_timers(
+        self,
+        *,
+        event_time: str | None = None,
+        processing_time: str | None = None,
+        service: str = USER_TIMERS,
+    ) -> Self:
+        """Columns as timers.
+
+        Args:
+            event_time: The column of event-time timers: timestamps in ms since the epoch, a
+                ``BIGINT`` or an array of them. Timers are a set, as in Flink: one that is given
+                several times is there once. Where there are timers alone, a key may have several
+                rows.
+            processing_time: The column of processing-time timers.
+            service: The timer service; that of a process function by default.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: It has no timestamps.
+
+        Example:
+            >>> keyed.with_timers(event_time="expires_at")
+        """
+        void = constructed.void_namespace()
+        keyed = self
+        for domain, column in (("event", event_time), ("processing", processing_time)):
+            state = NewState.of_timers(service, domain, column, self.key.snapshot, void)
+            keyed = keyed.with_new_state(state)
+        return keyed
+
+    def window(
+        self,
+        column: str,
+        *,
+        is_merging: bool = False,
+        is_processing_time: bool = False,
+        allowed_lateness_ms: int = 0,
+    ) -> WindowedStateTransformation:
+        """Rows that are of a window each, besides their key.
+
+        Args:
+            column: The windows: a struct of ``start`` and ``end``, the end exclusive, both
+                ``TIMESTAMP`` as Spark's ``window`` and ``session_window`` give them, or ms since
+                the epoch as ``BIGINT``.
+            is_merging: Whether windows merge, as those of sessions do; tumbling and sliding
+                windows don't. Windows of a key that overlap, or touch, are merged as Flink merges
+                them, if each state has a rule for it (``merge=``); else ``write`` raises
+                ``OverlappingWindowsError``.
+            is_processing_time: Whether the clock fires windows, and not the watermark.
+            allowed_lateness_ms: How long after its end the job keeps a window, in ms.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: It has no windows.
+
+        Example:
+            >>> from pyspark.sql.functions import sum, window
+            >>> hourly = sales.groupBy("shop", window("time", "1 hour")).agg(sum("cents").alias("cents"))
+            >>> keyed = OperatorTransformation.bootstrap_with(hourly).key_by("shop").window("window")
+        """
+        return WindowedStateTransformation.of(
+            self,
+            column,
+            is_merging=is_merging,
+            is_processing_time=is_processing_time,
+            allowed_lateness_ms=allowed_lateness_ms,
+        )
+
+    @classmethod
+    def like(
+        cls, data: DataFrame, operator: Operator, ttl_times: Literal["now"] | None = None
+    ) -> Self:
+        """See ``OneInputStateTransformation.like``."""
+        types, shown = StoredTypes.of(operator), operator.state_columns
+        infos = (_written(operator, info) for info in types.states)
+        known = {shown.get(info.name, info.name): info for info in infos}
+        has_windows = any(NewState(info, None).has_namespace for info in types.states)
+        others = (KEY, NAMESPACE, KEY_GROUP) if has_windows else (KEY, KEY_GROUP)
+        columns = [name for name in data.columns if name not in others]
+        unknown = [name for name in columns if name not in known]
+        if unknown:
+            raise StateNotFoundError(
+                f"operator {operator.name} has no column {unknown[0]!r} of keyed state;"
+                f" {alternatives(unknown[0], known)}"
+            )
+        key_groups = KEY_GROUP if KEY_GROUP in data.columns else None
+        keyed = cls(data, Key((KEY,), types.key, key_groups))
+        for name in columns:
+            state = NewState(known[name], name)
+            state.expect_times(data, ttl_times)
+            keyed = keyed.with_new_state(state)
+        return keyed
+
+    def write(self, context: WriteContext) -> OperatorState:
+        """See ``StateTransformation``."""
+        return self.plan().write(context)
+
+    def plan(self) -> OperatorPlan:
+        """What is to be written.
+
+        Raises:
+            ValueError: There is no state, or not every state has a rule for merging.
+        """
+        if not self.states:
+            raise ValueError("no column becomes state: add with_state(descriptor)")
+        if all(state.kind is StateKind.TIMERS for state in self.states):
+            rows = self._rows_of_timers()
+        else:
+            data = self.merged(self.key.columns)
+            rows = (KeyedRows(data, self.key, self.states, self._namespaces(data)),)
+        infos = tuple(state.info for state in self.states)
+        return OperatorPlan(KeyedPlan(self.key.snapshot, infos, rows))
+
+    def _rows_of_timers(self) -> tuple[KeyedRows, ...]:
+        """Rows of timers alone: a key may have several, and they may say the same, as timers are a set."""
+        names = [*self.key.columns, *([NAMESPACE] if self._namespaces(self.data) else [])]
+        given = [] if self.key.key_groups is None else [self.key.key_groups]
+        columns = [column_of(self.data, name)[0] for name in dict.fromkeys((*names, *given))]
+        rows = []
+        for state in self.states:
+            timestamps = state.values(self.data)
+            if timestamps is not None:
+                data = self.data.select(*columns, F.explode(timestamps).alias(_TIMESTAMP))
+                data = Grouping.of(data, (*names, _TIMESTAMP)).distinct()
+                of_timers, namespaces = replace(state, column=_TIMESTAMP), self._namespaces(data)
+                timer_rows = KeyedRows(
+                    data, self.key, (of_timers,), namespaces, is_keyed_once=False
+                )
+                rows.append(timer_rows)
+        nothing = KeyedRows(self.data.limit(0), self.key, self.states, is_keyed_once=False)
+        return tuple(rows) or (nothing,)
+
+    def _namespaces(self, data: DataFrame) -> tuple[Column, TypeSerializerSnapshot] | None:
+        """The column of namespaces, of state that has any: that of ``like`` an operator of windows."""
+        serializers = dict.fromkeys(filter(None, (state.namespace for state in self.states)))
+        if not serializers:
+            return None
+        if len(serializers) > 1:
+            names = ", ".join(state.name for state in self.states if state.has_namespace)
+            raise ColumnTypeError(
+                f"states {names} have namespaces of several types, and the DataFrame has one column"
+                f" of them, {NAMESPACE!r}: write them one by one, with with_state of the savepoint"
+            )
+        (serializer,) = serializers
+        return fitted(data, NAMESPACE, serializer.layout(), "the namespace"), serializer
+
+    def merged(self, group: tuple[str, ...]) -> DataFrame:
+        """The rows, merged where there are rules for it."""
+        if not self.merge_rules:
+            return self.data
+        rules = dict(self.merge_rules)
+        without = [
+            state.name for state in self.states if state.column and state.column not in rules
+        ]
+        if without:
+            raise ValueError(
+                f"state {without[0]!r} has no rule for merging, but others have: add merge=…"
+            )
+        merged = [
+            _MERGE_RULES[rule](column_of(self.data, name)[0])
+            .cast(column_of(self.data, name)[1])
+            .alias(name)
+            for name, rule in rules.items()
+        ]
+        times = {state.last_access for state in self.states if state.last_access}
+        latest = [F.max(column_of(self.data, name)[0]).alias(name) for name in times]
+        return Grouping.of(self.data, group).aggregated(*merged, *latest)
+
+
+def _written(operator: Operator, info: StateMetaInfo) -> StateMetaInfo:
+    """What a header says of a state whose values are written anew."""
+    snapshot = info.serializer(VALUE_SERIALIZER)
+    assert snapshot is not None  # every state has one
+    return info.with_serializer(VALUE_SERIALIZER, operator.written(snapshot))
+
+
+def key_of(
+    data: DataFrame,
+    columns: tuple[str, ...],
+    key_type: TypeInformation | None,
+    key_groups: str | None,
+    hash_code: HashKeys | None,
+) -> Key:
+    """The key that columns make; see ``OneInputStateTransformation.key_by``."""
+    if not columns:
+        raise ValueError("keyed state needs the column of its key: key_by('account')")
+    if key_type is None:
+        types = [natural_type(name, column_of(data, name)[1]) for name in columns]
+        key_type = types[0] if len(types) == 1 else Types.TUPLE(types)
+    expect_type(key_type, "key_type")
+    return Key(columns, key_type.snapshot, key_groups, hash_code)

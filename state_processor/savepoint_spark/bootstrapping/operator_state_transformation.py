@@ -1,0 +1,63 @@
+"""Operator state, list, union or broadcast, out of the columns of a DataFrame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from savepoint_formats.metadata import DistributionMode
+from savepoint_spark.writing.operator_plan import OperatorPlan
+from savepoint_spark.writing.operator_rows import NewOperatorState, OperatorRows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from savepoint_database.types.descriptors import ListStateDescriptor, MapStateDescriptor
+    from savepoint_formats.metadata import OperatorState
+    from savepoint_spark.writing.operator_rows import ElementRows
+    from savepoint_spark.writing.write_context import WriteContext
+
+
+@dataclass(frozen=True, repr=False)
+class OperatorStateTransformation:
+    """Rows that become elements of one operator state.
+
+    Attributes:
+        rows: The rows, and the state; several if it is a function that makes them.
+    """
+
+    rows: tuple[ElementRows, ...]
+
+    def __repr__(self) -> str:
+        return f"OperatorStateTransformation(states {[rows.state.name for rows in self.rows]})"
+
+    @classmethod
+    def of_list(
+        cls,
+        data: DataFrame,
+        descriptor: ListStateDescriptor,
+        column: str | None,
+        *,
+        is_union: bool,
+    ) -> Self:
+        """See ``OneInputStateTransformation.list_state`` and ``union_state``."""
+        mode = DistributionMode.UNION if is_union else DistributionMode.SPLIT_DISTRIBUTE
+        state = NewOperatorState(descriptor.name, mode, descriptor.element)
+        return cls((OperatorRows.of(data, state, (column or descriptor.name,)),))
+
+    @classmethod
+    def of_broadcast(
+        cls, data: DataFrame, descriptor: MapStateDescriptor, key: str, value: str
+    ) -> Self:
+        """See ``OneInputStateTransformation.broadcast_state``."""
+        mode, user_value = DistributionMode.BROADCAST, descriptor.user_value
+        state = NewOperatorState(descriptor.name, mode, user_value, descriptor.user_key)
+        return cls((OperatorRows.of(data, state, (key, value)),))
+
+    def write(self, context: WriteContext) -> OperatorState:
+        """See ``StateTransformation``."""
+        return self.plan().write(context)
+
+    def plan(self) -> OperatorPlan:
+        """What is to be written."""
+        return OperatorPlan(operator_states=self.rows)

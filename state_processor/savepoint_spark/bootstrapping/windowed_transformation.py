@@ -1,0 +1,224 @@
+"""Window state out of the columns of a DataFrame, as Flink's window operator has it.
+
+| state                  | namespace | what it is                                                   |
+|------------------------|-----------|--------------------------------------------------------------|
+| ``window-contents``    | window    | what the function of the window has gathered                 |
+| ``merging-window-set`` | void      | of session windows: pairs of a window and that of its state  |
+| window timers          | window    | one that fires the window at its end                         |
+
+Flink: ``WindowOperator``, ``MergingWindowSet``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructType, TimestampType
+
+from savepoint_database.types.descriptors import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    ReducingStateDescriptor,
+)
+from savepoint_database.types.types import Types
+from savepoint_formats.errors import ColumnTypeError
+from savepoint_formats.snapshots import constructed
+from savepoint_spark.columns.column_types import column_of, fits
+from savepoint_spark.writing.grouped_rows import Grouping
+from savepoint_spark.writing.keyed_plan import KeyedPlan
+from savepoint_spark.writing.keyed_rows import KeyedRows
+from savepoint_spark.writing.merging_windows import MergingWindowSets, merged_windows
+from savepoint_spark.writing.new_state import NewState
+from savepoint_spark.writing.operator_plan import OperatorPlan
+from savepoint_spark.writing.run_encoding import NAMESPACE
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
+
+    from savepoint_database.types.descriptors import StateDescriptor
+    from savepoint_database.types.types import TypeInformation
+    from savepoint_formats.metadata import OperatorState
+    from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
+    from savepoint_spark.writing.write_context import WriteContext
+
+CONTENTS = "window-contents"
+_MERGING_SET = "merging-window-set"
+_TIMERS = "window-timers"
+_FIRES_AT = "window timers"
+
+
+@dataclass(frozen=True, repr=False)
+class WindowedStateTransformation:
+    """Rows of a key and a window each, which become the state of a window operator.
+
+    Attributes:
+        keyed: The rows with their key, and what becomes state so far. Their windows are the
+            column ``namespace``.
+        is_merging: Whether windows merge, as those of sessions do.
+        is_processing_time: Whether the clock fires them, and not the watermark.
+        allowed_lateness_ms: How long after its end the job keeps a window.
+    """
+
+    keyed: KeyedColumns
+    is_merging: bool
+    is_processing_time: bool
+    allowed_lateness_ms: int
+
+    def __repr__(self) -> str:
+        return f"WindowedStateTransformation({self.keyed!r})"
+
+    @classmethod
+    def of(
+        cls,
+        keyed: KeyedColumns,
+        column: str,
+        *,
+        is_merging: bool,
+        is_processing_time: bool,
+        allowed_lateness_ms: int,
+    ) -> Self:
+        """See ``KeyedStateTransformation.window``."""
+        data = keyed.data.withColumn(NAMESPACE, window_column(keyed.data, column))
+        windowed = replace(keyed, data=data)
+        return cls(windowed, is_merging, is_processing_time, allowed_lateness_ms)
+
+    def reduce(self, element_type: TypeInformation, column: str, merge: str | None = None) -> Self:
+        """The column of what the elements of each window were reduced to.
+
+        Args:
+            element_type: The type of elements.
+            column: The column.
+            merge: How several rows of one key and window become one; see
+                ``KeyedStateTransformation.with_state``. With a rule, windows that merge do so,
+                too, where they overlap or touch.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: Its type does not fit.
+
+        Example:
+            >>> windowed.reduce(Types.LONG(), "cents")
+        """
+        return self.with_state(ReducingStateDescriptor(CONTENTS, element_type), column, merge=merge)
+
+    def aggregate(
+        self, accumulator_type: TypeInformation, column: str, merge: str | None = None
+    ) -> Self:
+        """The column of the accumulators in which the elements of each window were gathered.
+
+        Arguments and errors are those of ``reduce``.
+
+        Example:
+            >>> windowed.aggregate(Types.TUPLE([Types.LONG(), Types.LONG()]), "sum_and_count")
+        """
+        descriptor = AggregatingStateDescriptor(CONTENTS, accumulator_type)
+        return self.with_state(descriptor, column, merge=merge)
+
+    def process(self, element_type: TypeInformation, column: str, merge: str | None = None) -> Self:
+        """The column of arrays of the elements of each window, for a function that sees them all.
+
+        Arguments and errors are those of ``reduce``.
+
+        Example:
+            >>> windowed.process(Types.STRING(), "words", merge="concat")
+        """
+        return self.with_state(ListStateDescriptor(CONTENTS, element_type), column, merge=merge)
+
+    def with_state(
+        self,
+        descriptor: StateDescriptor,
+        column: str | None = None,
+        *,
+        last_access: str | None = None,
+        merge: str | None = None,
+    ) -> Self:
+        """A column as state of each window: that of a trigger, or of a window function.
+
+        Arguments and errors are those of ``KeyedStateTransformation.with_state``.
+
+        Example:
+            >>> windowed.with_state(ReducingStateDescriptor("count", Types.LONG()), "elements")
+        """
+        state = NewState.of(
+            descriptor, column or descriptor.name, last_access, constructed.time_window()
+        )
+        return replace(self, keyed=self.keyed.with_new_state(state, merge))
+
+    def write(self, context: WriteContext) -> OperatorState:
+        """See ``StateTransformation``."""
+        return self.plan().write(context)
+
+    def plan(self) -> OperatorPlan:
+        """What is to be written.
+
+        Raises:
+            ValueError: There is no state, or not every state has a rule for merging.
+        """
+        keyed, window = self.keyed, constructed.time_window()
+        if self.is_merging and keyed.merge_rules:
+            keyed = replace(keyed, data=merged_windows(keyed.data, keyed.key.columns))
+        data = keyed.merged((*keyed.key.columns, NAMESPACE))
+        data = data.withColumn(_FIRES_AT, self._fires_at())
+        states = (*keyed.states, *self._timers())
+        rows = [KeyedRows(data, keyed.key, states, (F.col(NAMESPACE), window))]
+        if self.is_merging:
+            rows.append(self._merging_set(data))
+        infos = tuple(state.info for part in rows for state in part.states)
+        return OperatorPlan(KeyedPlan(keyed.key.snapshot, infos, tuple(rows)))
+
+    def _fires_at(self) -> Column:
+        """The timestamps of each window: it fires at the first one, and the last one removes it."""
+        last = F.col(NAMESPACE)["end"] - 1
+        lateness = self.allowed_lateness_ms
+        return F.array(last, last + lateness) if lateness else F.array(last)
+
+    def _timers(self) -> tuple[NewState, ...]:
+        fires_at: dict[str, str | None] = {"event": None, "processing": None}
+        fires_at["processing" if self.is_processing_time else "event"] = _FIRES_AT
+        key, window = self.keyed.key.snapshot, constructed.time_window()
+        return tuple(
+            NewState.of_timers(_TIMERS, domain, column, key, window)
+            for domain, column in fires_at.items()
+        )
+
+    def _merging_set(self, data: DataFrame) -> KeyedRows:
+        """The windows of each key, which has its state under itself.
+
+        ``write`` raises ``OverlappingWindowsError`` if they have not merged.
+        """
+        window = F.col(NAMESPACE)
+        pairs = F.collect_list(F.struct(window.alias("f0"), window.alias("f1")))
+        key = self.keyed.key
+        kept = [] if key.key_groups is None else [F.first(key.key_groups).alias(key.key_groups)]
+        sets = Grouping.of(data, key.columns).aggregated(pairs.alias(_MERGING_SET), *kept)
+        pair = Types.TUPLE([Types.TIME_WINDOW(), Types.TIME_WINDOW()])
+        state = NewState.of(ListStateDescriptor(_MERGING_SET, pair), _MERGING_SET, None)
+        return MergingWindowSets(sets, key, (state,))
+
+
+def window_column(data: DataFrame, name: str) -> Column:
+    """A column of windows, in ms.
+
+    Raises:
+        ColumnNotFoundError: There is no such column.
+        ColumnTypeError: It has no windows.
+    """
+    column, data_type = column_of(data, name)
+    if isinstance(data_type, StructType) and data_type.names == ["start", "end"]:
+        start, end = (_milliseconds(column[field.name], field.dataType) for field in data_type)
+        if start is not None and end is not None:
+            whole = F.struct(start.alias("start"), end.alias("end"))
+            return F.when(column.isNotNull(), whole)
+    raise ColumnTypeError(
+        f"column {name!r} is {data_type.simpleString()}, but windows are structs of start and end,"
+        " both of them timestamps, or bigint in ms"
+    )
+
+
+def _milliseconds(column: Column, data_type: DataType) -> Column | None:
+    if isinstance(data_type, TimestampType):
+        return F.unix_millis(column)
+    return column.cast(LongType()) if fits(data_type, LongType()) else None

@@ -1,0 +1,22 @@
+"""Existing state that is changed: replaced, renamed, removed, or passed through."""
+
+from typing import TYPE_CHECKING
+
+from savepoint_database.types.lazy_names import lazy_names
+from savepoint_spark.changing.canonical import needs_conversion
+
+if TYPE_CHECKING:
+    from savepoint_spark.changing.changed_operator import ChangedOperator
+    from savepoint_spark.changing.migration import collections_to_describe
+    from savepoint_spark.changing.unknown_classes import classes_to_describe
+
+__all__ = ["ChangedOperator", "classes_to_describe", "collections_to_describe", "needs_conversion"]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "ChangedOperator": ".changed_operator",
+        "classes_to_describe": ".unknown_classes",
+        "collections_to_describe": ".migration",
+    },
+)

@@ -1,0 +1,62 @@
+"""Whose keyed state lies in Flink's canonical format, and whose can be brought into it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from savepoint_formats.errors import ConversionError, SavepointError
+from savepoint_formats.metadata import KeyedHandleType
+from savepoint_formats.state_files.header import BackendStateType
+from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.tables.stored_infos import keyed_headers
+
+if TYPE_CHECKING:
+    from savepoint_database.snapshot.operator import Operator
+
+
+def needs_conversion(operator: Operator) -> bool:
+    """Whether some keyed state of the operator lies in a format of one state backend.
+
+    Timers among raw keyed state are keyed state too. Other raw keyed state is the same for all
+    backends, and stays.
+    """
+    subtasks = operator.record.subtasks
+    managed = (subtask.managed_keyed_state for subtask in subtasks)
+    formats = {handle.type for handle in managed if handle is not None}
+    if formats - {KeyedHandleType.CANONICAL_SAVEPOINT} or _has_state_v2(operator):
+        return True
+    has_raw = any(subtask.raw_keyed_state is not None for subtask in subtasks)
+    return has_raw and not _has_unknown_state(operator)
+
+
+def expect_convertible(operator: Operator) -> None:
+    """Looks whether all keyed state of the operator is known.
+
+    Raises:
+        ConversionError: It has raw keyed state, which only the operator itself can read.
+        SavepointError: A file of its keyed state is missing or damaged.
+    """
+    operator.expect_read(is_keyed=True)
+    if _has_unknown_state(operator):
+        raise ConversionError(
+            f"operator {operator.name} has raw keyed state, which only the operator itself can"
+            " read, beside keyed state in the format of a state backend: take a canonical"
+            " savepoint of the job, or remove the operator"
+        )
+
+
+def _has_state_v2(operator: Operator) -> bool:
+    """Whether a canonical file has state V2, which Flink does not write there; damage is no reason."""
+    with suppress(SavepointError):
+        return any(
+            info.type is BackendStateType.KEY_VALUE_V2
+            for subtask in operator.record.subtasks
+            for header in keyed_headers(operator.directory, subtask)
+            for info in header.states
+        )
+    return False
+
+
+def _has_unknown_state(operator: Operator) -> bool:
+    return any(state.kind is StateKind.RAW_KEYED for state in operator.catalog.states)

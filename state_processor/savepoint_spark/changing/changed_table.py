@@ -1,0 +1,331 @@
+"""A table of an operator whose states are changed: as a DataFrame, and as what is written of it.
+
+Changes are made of the DataFrame one after the other, so that each sees those in front of it. What
+is written are the columns of the states that were changed; the other states pass through.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+from pyspark.sql import functions as F
+
+from savepoint_formats.errors import SchemaChangeError
+from savepoint_formats.layout import as_records, with_open_pojos, without_ttl
+from savepoint_formats.scan.read_options import ReadOptions, checked_subclasses
+from savepoint_formats.state_files.header import VALUE_SERIALIZER
+from savepoint_formats.values.kinds.nanoseconds import checked_nanoseconds
+from savepoint_spark.changing.header_changes import RenamedElements
+from savepoint_spark.changing.stored_elements import StoredElements
+from savepoint_spark.changing.struct_columns import (
+    edited_column,
+    has_times,
+    with_times,
+    without_times,
+)
+from savepoint_spark.changing.table_rows import TableRows
+from savepoint_spark.columns.column_types import column_of, fitted, spark_type
+from savepoint_spark.writing.keyed_plan import KeyedPlan
+from savepoint_spark.writing.keyed_rows import Key, KeyedRows
+from savepoint_spark.writing.new_state import NewState
+from savepoint_spark.writing.operator_plan import OperatorPlan
+from savepoint_spark.writing.operator_rows import OperatorRows
+from savepoint_spark.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE
+from savepoint_spark.writing.stored_types import StoredTypes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.scan.read_options import UndescribedSubclasses
+    from savepoint_formats.scan.scan import TableScan
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.snapshots.struct_edit import StructEdit
+    from savepoint_formats.state_files.header import StateMetaInfo
+    from savepoint_formats.state_files.state import State
+    from savepoint_formats.tables.tables import Table
+    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_spark.writing.operator_rows import ElementRows
+
+VALUE = "value"
+
+
+@dataclass(frozen=True)
+class TableChange:
+    """A change of a table.
+
+    Attributes:
+        state: The state that has other values after it; None if it is rows that go.
+        apply: Makes it of the DataFrame.
+        edit: What becomes of fields, and of the serializer of the state's values; None if both stay.
+    """
+
+    state: str | None
+    apply: Callable[[DataFrame], DataFrame]
+    edit: StructEdit | None = None
+
+    @property
+    def keeps_bytes(self) -> bool:
+        """Whether the values lie as before."""
+        return self.edit is not None and self.edit.keeps_bytes
+
+
+@dataclass(frozen=True)
+class ChangedTable:
+    """A table, and what becomes of it.
+
+    Attributes:
+        spark: The session that reads it; none where nothing but its types is looked at.
+        operator: The operator.
+        table: The table.
+        changes: The changes, in order.
+        nanoseconds: What times with nanoseconds are to them.
+        undescribed_subclasses: What POJOs whose class no snapshot describes are to them.
+    """
+
+    spark: SparkSession | None
+    operator: Operator
+    table: Table
+    changes: tuple[TableChange, ...] = ()
+    nanoseconds: Nanoseconds = "refuse"
+    undescribed_subclasses: UndescribedSubclasses = "refuse"
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether it is of keyed state."""
+        return self.table.states[0].kind.is_keyed
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """The states that are written anew, for their values lie otherwise than before."""
+        names = {change.state for change in self.changes if not change.keeps_bytes}
+        return tuple(state for state in self.table.states if state.name in names)
+
+    @property
+    def touched(self) -> frozenset[str]:
+        """The names of the states that are not as they were, be it in headers alone."""
+        return frozenset(change.state for change in self.changes if change.state is not None)
+
+    @property
+    def snapshots(self) -> Mapping[str, TypeSerializerSnapshot]:
+        """State -> the new serializer of its values."""
+        return {
+            change.state: change.edit.snapshot
+            for change in self.changes
+            if change.state and change.edit
+        }
+
+    def column_name(self, state: State) -> str:
+        """The name of the column that has the state."""
+        columns = self.table.state_columns()
+        return next(column.name for column, shown in columns if shown == state)
+
+    def snapshot(self, state: State) -> TypeSerializerSnapshot:
+        """The serializer of the state's values, as it is after the changes so far."""
+        return self.snapshots.get(state.name) or _serializer(self.operator, state)
+
+    @property
+    def scan(self) -> TableScan:
+        """How its rows are read, to be changed."""
+        options = ReadOptions(
+            with_key_group=self.is_keyed,
+            with_times=self.is_keyed,
+            undescribed_subclasses=self.undescribed_subclasses,
+        )
+        return self.operator.scan(self.table, options)
+
+    @property
+    def exact(self) -> frozenset[str]:
+        """The columns that are written again."""
+        return frozenset({KEY, NAMESPACE, *map(self.column_name, self.states)})
+
+    def data(self) -> DataFrame:
+        """The rows after all changes, as users see them; times of access are columns beside."""
+        if self.spark is None:
+            raise ValueError("the rows of a table are read by Spark, of which there is no session")
+        rows = TableRows.to_dataframe(self.spark, self.scan, self.exact, self.nanoseconds)
+        for state in self._timed():
+            name = self.column_name(state)
+            column = column_of(rows, name)[0]
+            columns = {_timed(name): column, name: without_times(column, state.stored)}
+            rows = rows.withColumns(columns)
+        for change in self.changes:
+            rows = change.apply(rows)
+        return rows
+
+    def _timed(self) -> Iterator[State]:
+        if self.is_keyed:
+            yield from (state for state in self.table.states if has_times(state.stored))
+
+    def with_change(self, change: TableChange) -> Self:
+        """The table with one more change, which is tried at once if there is a session.
+
+        Raises:
+            AnalysisException: It is none that Spark can make of the columns.
+        """
+        changed = replace(self, changes=(*self.changes, change))
+        if self.spark is not None:
+            changed.data()
+        return changed
+
+    def shown(
+        self, nanoseconds: Nanoseconds, undescribed_subclasses: UndescribedSubclasses = "refuse"
+    ) -> Self:
+        """The table whose values are shown so to all changes.
+
+        Raises:
+            ValueError: A change before has seen them otherwise.
+        """
+        given = {"nanoseconds": nanoseconds, "undescribed_subclasses": undescribed_subclasses}
+        for option, value in given.items():
+            if self.changes and value != getattr(self, option):
+                raise ValueError(
+                    f"{option}={value!r}, but an earlier change of table {self.table.name!r}"
+                    f" has {option}={getattr(self, option)!r}: say the same in both, or write one"
+                    " before the other"
+                )
+        return replace(
+            self,
+            nanoseconds=checked_nanoseconds(nanoseconds),
+            undescribed_subclasses=checked_subclasses(undescribed_subclasses),
+        )
+
+    def with_values(self, state: State, expression: Column, where: Column | None) -> Self:
+        """The table with other values of a state.
+
+        Raises:
+            ColumnTypeError: They are of another type.
+        """
+        name, now_ms = self.column_name(state), time.time_ns() // 1_000_000
+        stored = self.snapshot(state).layout()
+        # What has other fields by now was decoded.
+        if self.undescribed_subclasses != "refuse" and state.name not in self.snapshots:
+            stored = with_open_pojos(stored)
+
+        def apply(data: DataFrame) -> DataFrame:
+            column = column_of(data, name)[0]
+            new = expression if where is None else F.when(where, expression).otherwise(column)
+            columns = {name: new}
+            if has_times(stored) and self.is_keyed:
+                before = column_of(data, _timed(name))[0]
+                columns[_timed(name)] = with_times(new, before, stored, now_ms)
+            return data.withColumns(columns)
+
+        changed = self.with_change(TableChange(state.name, apply))
+        wanted = as_records(without_ttl(stored)) if self.is_keyed else stored
+        fitted(changed.data(), name, wanted, f"state {state.name!r}")
+        return changed
+
+    def with_fields(self, state: State, edit: StructEdit, new: Mapping[str, Column]) -> Self:
+        """The table with other fields of a state's values."""
+        _expect_no_records(state)
+        name, stored = self.column_name(state), edit.snapshot.layout()
+        wanted = spark_type(stored, self.nanoseconds)
+        is_timed = has_times(stored) and self.is_keyed
+
+        def apply(data: DataFrame) -> DataFrame:
+            whole = _timed(name) if is_timed else name
+            column = edited_column(*column_of(data, whole), wanted, edit, new)
+            data = data.withColumn(whole, column)
+            if is_timed:
+                data = data.withColumn(name, without_times(column_of(data, whole)[0], stored))
+            return data
+
+        return self.with_change(TableChange(state.name, apply, edit))
+
+    def without_keys(self, keys: DataFrame) -> Self:
+        """The table without the rows of some keys, which are the column ``key``."""
+        if not self.is_keyed:
+            return self
+        return self.with_change(TableChange(None, lambda data: data.join(keys, [KEY], "left_anti")))
+
+    def without_state(self, name: str) -> Self:
+        """The table with a state as it was."""
+        kept = tuple(change for change in self.changes if change.state != name)
+        return self if kept == self.changes else replace(self, changes=kept)
+
+    def plan(self) -> OperatorPlan:
+        """What is written of it; nothing if no values lie otherwise than before."""
+        if not self.states:
+            return OperatorPlan()
+        if self.is_keyed:
+            return OperatorPlan(self._keyed_plan())
+        (state,) = self.states
+        stored = StoredElements.state_of(self.operator, state.name)
+        names = (KEY, VALUE) if stored.key is not None else (VALUE,)
+        changed = replace(stored, element=self.snapshot(state))
+        return OperatorPlan(operator_states=(OperatorRows.of(self.data(), changed, names),))
+
+    def info(self, state: State, types: StoredTypes) -> StateMetaInfo:
+        """What a header is to say of a keyed state."""
+        info = next(info for info in types.states if info.name == state.name)
+        return info.with_serializer(VALUE_SERIALIZER, self.snapshot(state))
+
+    def _keyed_plan(self) -> KeyedPlan:
+        types = StoredTypes.of(self.operator)
+        data, states = self.data(), []
+        for state in self.states:
+            name = self.column_name(state)
+            column = _timed(name) if has_times(state.stored) else name
+            states.append(NewState(self.info(state, types), column))
+            states[-1].check(data)
+        serializer = states[0].namespace
+        namespace = None if serializer is None else (column_of(data, NAMESPACE)[0], serializer)
+        key = Key((KEY,), types.key, KEY_GROUP)
+        rows = KeyedRows(data, key, tuple(states), namespace, is_keyed_once=False)
+        return KeyedPlan(types.key, tuple(state.info for state in states), (rows,))
+
+
+def with_tables(
+    plan: OperatorPlan, tables: Iterable[ChangedTable], spark: SparkSession
+) -> OperatorPlan:
+    """The plan with what a session is to write of tables."""
+    for table in tables:
+        plan = plan.with_states(replace(table, spark=spark).plan())
+    return plan
+
+
+def info_after(tables: Iterable[ChangedTable], info: StateMetaInfo) -> StateMetaInfo:
+    """What a header says of a keyed state after changes of tables."""
+    for table in tables:
+        snapshot = table.snapshots.get(info.name) if table.is_keyed else None
+        if snapshot is not None:
+            return info.with_serializer(VALUE_SERIALIZER, snapshot)
+    return info
+
+
+def elements_after(tables: Iterable[ChangedTable], rows: ElementRows) -> ElementRows:
+    """The elements of an operator state after changes of tables, where they lie as before."""
+    for table in tables:
+        snapshot = None if table.is_keyed else table.snapshots.get(rows.state.name)
+        if snapshot is not None:
+            return RenamedElements(rows, replace(rows.state, element=snapshot))
+    return rows
+
+
+def _serializer(operator: Operator, state: State) -> TypeSerializerSnapshot:
+    """The serializer of a state's values in the savepoint."""
+    if not state.kind.is_keyed:
+        return StoredElements.state_of(operator, state.name).element
+    info = next(info for info in StoredTypes.of(operator).states if info.name == state.name)
+    snapshot = info.serializer(VALUE_SERIALIZER)
+    assert snapshot is not None  # every state has one
+    return operator.written(snapshot)
+
+
+def _timed(name: str) -> str:
+    """The column of a state's values with the times of their last access."""
+    return f"timed {name}"
+
+
+def _expect_no_records(state: State) -> None:
+    if state.timed_value != state.stored:
+        raise SchemaChangeError(
+            f"state {state.name!r} holds the elements of windows with an evictor, each in a record"
+            " of its own, whose fields cannot be changed: replace them with update_state or"
+            " with_state"
+        )

@@ -1,0 +1,90 @@
+"""The keys of an operator that a condition chooses, and rows without them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+
+from savepoint_database.types.spark_values import from_spark
+from savepoint_formats.errors import ColumnNotFoundError
+from savepoint_formats.pass_through.deleted_keys import DeletedKeys
+from savepoint_formats.program.encode import Encoder
+from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_spark.columns.column_types import fitted
+from savepoint_spark.session.task_errors import typed_errors
+from savepoint_spark.writing.keyed_rows import KeyedRows
+from savepoint_spark.writing.run_encoding import KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import Column, DataFrame
+
+    from savepoint_formats.layout import Layout
+    from savepoint_spark.writing.operator_plan import OperatorPlan
+
+# The second is of a column "id", which Spark finds below the table, among the numbers of splits.
+_UNRESOLVED = ("UNRESOLVED_COLUMN", "MISSING_ATTRIBUTES")
+
+
+def keys_where(tables: Iterable[DataFrame], where: Column | str, operator: str) -> DataFrame:
+    """The keys that have a row, in any of the tables with the columns in question, that fits.
+
+    Raises:
+        ColumnNotFoundError: No table has the columns of the condition.
+    """
+    chosen, refusals = [], []
+    for table in tables:
+        try:
+            chosen.append(table.where(where).select(KEY))
+        except AnalysisException as error:
+            if not (error.getCondition() or "").startswith(_UNRESOLVED):
+                raise
+            refusals.append(error)
+    if not chosen:
+        reason = f": {refusals[0]}".splitlines()[0] if refusals else ""
+        raise ColumnNotFoundError(
+            f"no table of keyed state of operator {operator} has the columns of the condition{reason}"
+        )
+    return reduce(lambda rows, other: rows.union(other), chosen).distinct()
+
+
+def encoded_keys(keys: DataFrame, layout: Layout) -> DeletedKeys:
+    """Runs the job that finds the keys; they are held in memory as bytes.
+
+    Raises:
+        UnencodableError: Keys of this serializer cannot be encoded.
+    """
+    column = fitted(keys, KEY, layout, "the key").alias(KEY)
+    with typed_errors():
+        encoded = keys.select(column).mapInArrow(_Encoding(layout).run, "key BINARY").toArrow()
+    whole = encoded.column(KEY).cast(pa.large_binary()).combine_chunks()
+    return DeletedKeys(whole if isinstance(whole, pa.Array) else whole.chunk(0))
+
+
+@dataclass(frozen=True)
+class _Encoding:
+    layout: Layout
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        encoder = Encoder(self.layout)
+        for batch in batches:
+            keys = encoder.encode(from_spark(batch.column(0), arrow_type(self.layout)))
+            yield pa.RecordBatch.from_arrays([keys.cast(pa.binary())], names=[KEY])
+
+
+def plan_without_keys(plan: OperatorPlan, keys: DataFrame) -> OperatorPlan:
+    """What is made of rows, without those of some keys."""
+    if plan.keyed is None:
+        return plan
+    rows = (
+        replace(rows, data=rows.data.join(keys, [KEY], "left_anti"))
+        if isinstance(rows, KeyedRows)
+        else rows
+        for rows in plan.keyed.rows
+    )
+    return replace(plan, keyed=replace(plan.keyed, rows=tuple(rows)))

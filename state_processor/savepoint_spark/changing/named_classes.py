@@ -1,0 +1,96 @@
+"""Which classes of Java an operator names: its serializers, and the bytes of its values.
+
+Kryo writes the name of a class that is not registered, a POJO serializer that of a subclass that is
+not, and Java's serialization every name. Only states that may hold such values are looked through.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from savepoint_formats.errors import SchemaChangeError, within
+from savepoint_formats.pass_through.recoded_entries import may_hold_name
+from savepoint_formats.tables.stored_infos import operator_infos
+from savepoint_formats.values.class_names import may_name_classes
+from savepoint_spark.changing.stored_elements import StoredElements, stored_elements
+from savepoint_spark.changing.stored_rows import stored_pieces
+from savepoint_spark.writing.stored_types import StoredTypes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.snapshots.class_names import ClassRename
+    from savepoint_formats.state_files.state import State
+
+
+def snapshots_of(operator: Operator) -> Iterator[TypeSerializerSnapshot]:
+    """The serializers of all states, as the headers of the files have them."""
+    if operator.has_keyed_state:
+        types = StoredTypes.of(operator)
+        yield types.key
+        for info in types.states:
+            yield from (entry.snapshot for _, entry in info.serializers)
+    for subtask in operator.record.subtasks:
+        for info in operator_infos(operator.directory, subtask):
+            yield from (entry.snapshot for _, entry in info.serializers)
+
+
+def naming_states(operator: Operator) -> tuple[State, ...]:
+    """The states of an operator whose bytes may hold names of classes."""
+    return tuple(
+        state
+        for state in operator.catalog.states
+        if not state.kind.is_raw
+        and any(map(may_name_classes, filter(None, (state.stored, state.key, state.namespace))))
+    )
+
+
+def is_named_in_values(operator: Operator, rename: ClassRename) -> bool:
+    """Whether values of an operator hold the old name of a class; reads up to the first that does.
+
+    Raises:
+        SavepointError: A file can't be read.
+    """
+    return any(_is_named_in(operator, state, rename) for state in naming_states(operator))
+
+
+def expect_not_named(
+    operator: Operator, renames: Iterable[ClassRename], names: frozenset[str]
+) -> None:
+    """Reads states whose values are given anew, and which know a class by its old name.
+
+    Raises:
+        SchemaChangeError: Values of these states hold it.
+    """
+    states = [state for state in naming_states(operator) if state.name in names]
+    for rename in renames:
+        for state in states:
+            if _is_named_in(operator, state, rename):
+                raise SchemaChangeError(
+                    f"class {rename.old} cannot be renamed: state {state.name!r} of {operator.name}"
+                    " holds its name in the bytes of values, and gets other values too; write one"
+                    " change, and make the other of what it has written"
+                )
+
+
+def _is_named_in(operator: Operator, state: State, rename: ClassRename) -> bool:
+    with within(f"operator {operator.name}"):
+        for data in _bytes_of(operator, state):
+            likely = data.filter(may_hold_name(data, rename))
+            if any(rename.is_in(value.as_py()) for value in likely):
+                return True
+    return False
+
+
+def _bytes_of(operator: Operator, state: State) -> Iterator[pa.Array]:
+    """The bytes of a state."""
+    if state.kind.is_keyed:
+        for piece in stored_pieces(operator, state.name):
+            yield from (piece.entries.keys, piece.entries.values)
+    else:
+        elements = StoredElements.states_of(operator)[state.name]
+        yield pa.array(stored_elements(operator, elements), pa.large_binary())

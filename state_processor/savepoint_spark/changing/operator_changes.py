@@ -1,0 +1,266 @@
+"""What becomes of an operator: how its changes are checked, and how they are written.
+
+What is untouched is not decoded. If keyed state is touched, the other states go into the new files
+entry by entry as they lie; operator state, coordinator and the like keep their files, which are
+copied. If the operator is rescaled, keyed and operator state are spread anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from savepoint_formats.errors import within
+from savepoint_formats.new_snapshot.copying import copied
+from savepoint_formats.state_files.local_state import as_keyed
+from savepoint_formats.state_files.state_v2 import expect_synchronous
+from savepoint_spark.changing.canonical import expect_convertible
+from savepoint_spark.changing.changed_table import (
+    ChangedTable,
+    elements_after,
+    info_after,
+    with_tables,
+)
+from savepoint_spark.changing.edited_pojos import expect_none_unknown
+from savepoint_spark.changing.hash_codes import hash_code_of
+from savepoint_spark.changing.header_changes import HeaderChanges
+from savepoint_spark.changing.kept_state import (
+    expect_rescalable,
+    joined,
+    without_keyed_state,
+    without_operator_state,
+)
+from savepoint_spark.changing.key_choice import encoded_keys
+from savepoint_spark.changing.local_write import LocalKeyedPlan, MergedPlan
+from savepoint_spark.changing.named_classes import expect_not_named
+from savepoint_spark.changing.recoded_state import RecodedState
+from savepoint_spark.changing.stored_elements import StoredElements
+from savepoint_spark.changing.stored_rows import StoredKeyedRows, check_passage
+from savepoint_spark.changing.values_check import check_values
+from savepoint_spark.writing.keyed_plan import KeyedPlan
+from savepoint_spark.writing.operator_plan import OperatorPlan
+from savepoint_spark.writing.stored_types import StoredTypes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.pass_through.deleted_keys import DeletedKeys
+    from savepoint_formats.pass_through.merged_instances import MergedInstances
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.state_files.header import StateMetaInfo
+    from savepoint_spark.changing.migration import Migration
+    from savepoint_spark.writing.operator_rows import ElementRows
+    from savepoint_spark.writing.write_context import WriteContext
+
+
+@dataclass(frozen=True)
+class OperatorChanges:
+    """What becomes of an operator.
+
+    Attributes:
+        operator: The operator as it is.
+        removed: The names of states that are left out, or replaced.
+        added: What replaces states.
+        tables: The tables whose states have other values or fields.
+        headers: What changes in headers alone.
+        deleted: The keys that are left out, as the column ``key``.
+        hash_code: Gives the Java hash codes of its keys, if max parallelism changes and they
+            cannot be computed; or the text of the shape of a ``hashCode``.
+        merged: How its local states become ordinary ones, by name; None if they stay as they are.
+        is_canonical: Whether its keyed state is to be canonical, even if nothing of it changes.
+        migration: How its states are written for Flink 2.x; None if they stay as they are.
+    """
+
+    operator: Operator
+    removed: frozenset[str] = frozenset()
+    added: OperatorPlan = field(default_factory=OperatorPlan)
+    tables: tuple[ChangedTable, ...] = ()
+    headers: HeaderChanges = field(default_factory=HeaderChanges)
+    deleted: DataFrame | None = None
+    hash_code: HashKeys | str | None = None
+    merged: Mapping[str, MergedInstances] | None = None
+    is_canonical: bool = False
+    migration: Migration | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether its keyed state is local as it is."""
+        return any(state.scope.is_local for state in self.operator.catalog.states)
+
+    def check(self, spark: SparkSession | None, parallelism: int, max_parallelism: int) -> None:
+        """Reads what changes and what passes through, as ``write`` does; writes nothing.
+
+        What is to be encoded anew is encoded.
+
+        Raises:
+            RescaleError: It is rescaled, but has state that only its operator can spread anew.
+            SchemaChangeError: A class is named where its name can't be changed.
+            ConversionError: It is to be canonical, but has state that only it can read.
+            SavepointError: A file can't be read, a value can't be encoded, or the hash codes of
+                keys are not known.
+        """
+        self._expect_movable(parallelism, max_parallelism)
+        if self.operator.has_keyed_state:
+            types = StoredTypes.of(self.operator)
+            names = frozenset(info.name for info in self._kept_of(types))
+            key = types.key.layout()
+            deleted, hash_code = self._deleted_keys(key), self._hash_code()
+            recoded = self._recoded.entries
+            check_passage(self.operator, names, key, max_parallelism, hash_code, deleted, recoded)
+        for name, state in StoredElements.states_of(self.operator).items():
+            if name not in self._written():
+                self._recoded.check_elements(state)
+        self._expect_known()
+        added = self.added
+        if spark is None:
+            check_values(self.tables, max_parallelism)
+        else:
+            added = with_tables(added, self.tables, spark)
+        self.headers.plan(added).check(parallelism, max_parallelism)
+
+    def write(self, context: WriteContext) -> OperatorState:
+        """See ``StateTransformation``.
+
+        Raises:
+            RescaleError: It is rescaled, but has state that only its operator can spread anew.
+            ConversionError: It is to be canonical, but has state that only it can read.
+        """
+        record = self.operator.record
+        is_rescaled = self._expect_movable(context.parallelism, context.max_parallelism)
+        kept, plan = record, OperatorPlan()
+        if is_rescaled or self._touches(is_keyed=True):
+            kept = without_keyed_state(kept)
+            plan = replace(plan, keyed=self._keyed(context.spark))
+        if is_rescaled or self._touches(is_keyed=False):
+            kept = without_operator_state(kept)
+            plan = replace(plan, operator_states=self._elements(context.spark))
+        self._expect_known()
+        written = self.headers.plan(plan).write(context)
+        if is_rescaled:
+            return replace(written, coordinator_state=record.coordinator_state)
+        return joined(copied(kept, self.operator.directory, context.target), written)
+
+    def writes_keys(self, parallelism: int, max_parallelism: int) -> bool:
+        """Whether keyed state of the operator is written anew, so that its keys need a serializer."""
+        is_moved = self._is_rescaled(parallelism, max_parallelism) or self._touches(is_keyed=True)
+        return is_moved and self.operator.has_keyed_state
+
+    def _is_rescaled(self, parallelism: int, max_parallelism: int) -> bool:
+        record = self.operator.record
+        return (record.parallelism, record.max_parallelism) != (parallelism, max_parallelism)
+
+    def _expect_movable(self, parallelism: int, max_parallelism: int) -> bool:
+        """Looks whether state can go where it is to go; returns whether the operator is rescaled.
+
+        Raises:
+            RescaleError: It is rescaled, but has state that only its operator can spread anew.
+            ConversionError: It is to be canonical, but has state that only it can read.
+            SavepointError: A file of state that goes into new files is missing or damaged.
+        """
+        if self.is_canonical:
+            expect_convertible(self.operator)
+        is_rescaled = self._is_rescaled(parallelism, max_parallelism)
+        if is_rescaled:
+            expect_rescalable(self.operator)
+        return is_rescaled
+
+    def _touches(self, *, is_keyed: bool) -> bool:
+        """Whether keyed state, or operator state, is not all as it was."""
+        states = [
+            state for state in self.operator.catalog.states if state.kind.is_keyed == is_keyed
+        ]
+        touched = {*self.removed, *(name for name, _ in self.headers.states)}
+        touched.update(name for table in self.tables for name in table.touched)
+        touched.update(self.migration.touched if self.migration is not None else ())
+        added = self.added.keyed is not None if is_keyed else bool(self.added.operator_states)
+        # What names the class, nobody knows but the headers.
+        changes = self.deleted is not None or self.merged is not None
+        is_all = bool(self.headers.classes) or (is_keyed and changes)
+        if is_keyed and self.is_canonical:
+            return True
+        return added or (is_all and bool(states)) or any(state.name in touched for state in states)
+
+    def _keyed(self, spark: SparkSession) -> KeyedPlan | None:
+        """The keyed state; None if there is none, nor was any."""
+        plan = with_tables(self.added, self.tables, spark)
+        if not self.operator.has_keyed_state:
+            return plan.keyed
+        types = StoredTypes.of(self.operator)
+        kept = self._kept_of(types)
+        names = frozenset(info.name for info in kept)
+        key = types.key.layout()
+        deleted, hash_code = self._deleted_keys(key), self._hash_code()
+        recoded = self._recoded.entries
+        passed = StoredKeyedRows(
+            spark, self.operator, names, key, hash_code, deleted, self.is_local, recoded
+        )
+        if self.is_local:
+            return self._local(types.key, kept, passed) if kept else None
+        key_serializer = (self.migration and self.migration.key) or types.key
+        if plan.keyed is None:
+            return KeyedPlan(key_serializer, kept, (passed,)) if kept else None
+        added, order = replace(plan.keyed, key=types.key), [info.name for info in types.states]
+        return added.beside(kept, (passed,) if kept else (), order)
+
+    @property
+    def _recoded(self) -> RecodedState:
+        return RecodedState(self.operator, self.migration, self.headers.classes)
+
+    def _deleted_keys(self, key: Layout) -> DeletedKeys | None:
+        return None if self.deleted is None else encoded_keys(self.deleted, key)
+
+    def _hash_code(self) -> HashKeys | None:
+        """What gives the hash codes of keys, where they are hashed anew and it is not their type."""
+        return hash_code_of(self.operator, self.hash_code) if self.hash_code else None
+
+    def _expect_known(self) -> None:
+        """Raises ``SchemaChangeError`` if values do not take the changes of their headers."""
+        expect_none_unknown(self.operator, self.tables)
+        encoded = (state.name for table in self.tables for state in table.states)
+        names = frozenset(encoded) | self.added.state_names()
+        expect_not_named(self.operator, self.headers.classes, names)
+
+    def _local(
+        self, key: TypeSerializerSnapshot, kept: tuple[StateMetaInfo, ...], passed: StoredKeyedRows
+    ) -> KeyedPlan:
+        """What is written of local state, which stays local unless it is merged."""
+        subtasks = self.operator.record.parallelism
+        if self.merged is None:
+            return LocalKeyedPlan(key, kept, (passed,), subtasks)
+        merged = tuple(self.merged[info.name] for info in kept)
+        return MergedPlan(key, tuple(map(as_keyed, kept)), (passed,), subtasks, merged)
+
+    def _kept_of(self, types: StoredTypes) -> tuple[StateMetaInfo, ...]:
+        """The states that pass through; raises ``ConversionError`` for one that has to stay V2."""
+        written = self._written()
+        kept = tuple(map(self._kept, (info for info in types.states if info.name not in written)))
+        with within(f"operator {self.operator.name}"):
+            expect_synchronous(kept)
+        return kept
+
+    def _kept(self, info: StateMetaInfo) -> StateMetaInfo:
+        """What a header says of a state whose bytes pass through."""
+        if self.migration is not None:
+            return self.migration.infos.get(info.name, info)
+        return info_after(self.tables, info)
+
+    def _written(self) -> frozenset[str]:
+        """The states that do not pass through."""
+        encoded = (state.name for table in self.tables for state in table.states)
+        return self.removed | frozenset(encoded)
+
+    def _elements(self, spark: SparkSession) -> tuple[ElementRows, ...]:
+        stored = StoredElements.all_of(spark, self.operator)
+        kept = (elements for elements in stored if elements.state.name not in self._written())
+        added = with_tables(self.added, self.tables, spark)
+        return (*map(self._kept_elements, kept), *added.operator_states)
+
+    def _kept_elements(self, rows: StoredElements) -> ElementRows:
+        recoded = self._recoded.elements(rows)
+        return recoded if self.migration is not None else elements_after(self.tables, recoded)

@@ -1,0 +1,83 @@
+"""How state that passes through is written anew: for another Flink, and with classes renamed.
+
+Whatever both ask of a value, it is migrated first, under the names that it has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from savepoint_formats.errors import within
+from savepoint_formats.pass_through.recoded_entries import RecodedStates
+from savepoint_formats.values.class_names import Renaming, may_name_classes
+from savepoint_spark.changing.header_changes import RenamedElements
+from savepoint_spark.changing.named_classes import naming_states
+from savepoint_spark.changing.stored_elements import described_layout, stored_elements
+
+if TYPE_CHECKING:
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.snapshots.class_names import ClassRename
+    from savepoint_spark.changing.migration import Migration
+    from savepoint_spark.changing.stored_elements import Step, StoredElements
+    from savepoint_spark.writing.operator_rows import ElementRows, NewOperatorState
+
+
+@dataclass(frozen=True)
+class RecodedState:
+    """What is asked of the values of an operator.
+
+    Attributes:
+        operator: The operator.
+        migration: How its states are written for Flink 2.x; None if they stay as they are.
+        renames: The classes that get another name, in order.
+    """
+
+    operator: Operator
+    migration: Migration | None
+    renames: tuple[ClassRename, ...]
+
+    @property
+    def entries(self) -> RecodedStates | None:
+        """How entries of keyed state are written; None if they stay."""
+        recoded = None if self.migration is None else self.migration.recoded
+        names = any(state.kind.is_keyed for state in naming_states(self.operator))
+        if not self.renames or not names:
+            return recoded
+        kryo = self.operator.kryo
+        assert kryo is not None  # as it is one of a savepoint
+        recoded = recoded or RecodedStates({}, kryo, kryo)
+        return replace(recoded, renames=self.renames)
+
+    def elements(self, rows: StoredElements) -> ElementRows:
+        """The elements of an operator state anew, or as they are."""
+        steps, state = self._steps(rows.state)
+        return RenamedElements(replace(rows, steps=steps), state) if steps else rows
+
+    def check_elements(self, state: NewOperatorState) -> None:
+        """Writes the elements of an operator state to nowhere.
+
+        Raises:
+            SavepointError: One can't be written.
+        """
+        steps, _ = self._steps(state)
+        if not steps:
+            return
+        with within(f"state {state.name!r}", f"operator {self.operator.name}"):
+            for element in stored_elements(self.operator, state):
+                for step in steps:
+                    element = step.of(element)  # noqa: PLW2901  # it goes from step to step
+
+    def _steps(self, state: NewOperatorState) -> tuple[tuple[Step, ...], NewOperatorState]:
+        """What is done to each element, and the state that it becomes."""
+        steps: tuple[Step, ...] = ()
+        kryo = self.operator.kryo
+        assert kryo is not None  # as it is one of a savepoint
+        if self.migration is not None and state.name in self.migration.elements:
+            steps = (self.migration.element_recoding(state.name),)
+            _, state = self.migration.elements[state.name]
+            kryo = self.migration.writes
+        layout = described_layout(state, kryo)
+        if self.renames and may_name_classes(layout):
+            steps += (Renaming(layout, kryo, self.renames),)
+        return steps, state

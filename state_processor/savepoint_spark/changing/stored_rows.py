@@ -1,0 +1,242 @@
+"""State of an existing operator on its way into a new savepoint, as the bytes that it is.
+
+Each task reads a piece of a state file, as those that read tables do, and decodes no value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from savepoint_formats.errors import within
+from savepoint_formats.metadata import KeyGroupsHandle
+from savepoint_formats.pass_through.copied_sections import StoredSections
+from savepoint_formats.pass_through.stored_runs import PassThrough, raw_timer_runs, stored_runs
+from savepoint_formats.scan.splits import SPLIT_SIZE, key_group_sizes, pieces_of
+from savepoint_formats.scan.subtasks import check_subtasks
+from savepoint_formats.sources.entry_source import SourceSettings
+from savepoint_formats.sources.keyed_source import keyed_source
+from savepoint_formats.tables.catalog import raw_keyed_handle
+from savepoint_spark.changing.local_state_rows import LOCAL_RUNS, of_subtask
+from savepoint_spark.changing.whole_files import WholeFiles
+from savepoint_spark.session.session import is_remote, tasks_at_once
+from savepoint_spark.writing.handed_runs import RunSource
+from savepoint_spark.writing.keyed_files import WRITTEN
+from savepoint_spark.writing.run_encoding import RUNS, run_rows
+from savepoint_spark.writing.stored_types import StoredTypes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.metadata import KeyedStateHandle
+    from savepoint_formats.pass_through.deleted_keys import DeletedKeys
+    from savepoint_formats.pass_through.recoded_entries import RecodedStates
+    from savepoint_formats.state_files.state_piece import StatePiece
+    from savepoint_spark.writing.keyed_files import KeyedFiles
+
+_SPLITS_OF_TASK = 8
+"""At most; what a task holds in memory does not grow with them."""
+
+
+@dataclass(frozen=True)
+class _Split:
+    """A piece of a handle: what one task reads.
+
+    Attributes:
+        subtask: The subtask.
+        handle: The handle.
+        is_raw: Whether it is of raw keyed state, which holds timers.
+        key_groups: The key groups.
+    """
+
+    subtask: int
+    handle: KeyedStateHandle
+    is_raw: bool
+    key_groups: KeyGroupRange
+
+    @property
+    def size(self) -> int:
+        """The bytes of these key groups, about."""
+        sizes = key_group_sizes(self.handle)[self.key_groups.start - self.handle.key_groups.start :]
+        return int(sizes[: len(self.key_groups)].sum())
+
+
+@dataclass(frozen=True)
+class StoredKeyedRows:
+    """Keyed states of an operator, as they are.
+
+    Attributes:
+        spark: The session that reads them.
+        operator: The operator.
+        names: The states.
+        key: The layout of the keys.
+        hash_code: Gives the Java hash codes of keys, if max parallelism changes and it is the
+            user who knows them.
+        deleted: The keys that are left out.
+        is_local: Whether the runs say which subtask they are of.
+        recoded: The states whose values are written anew for another Flink.
+    """
+
+    spark: SparkSession
+    operator: Operator
+    names: frozenset[str]
+    key: Layout
+    hash_code: HashKeys | None = None
+    deleted: DeletedKeys | None = None
+    is_local: bool = False
+    recoded: RecodedStates | None = None
+
+    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
+        """The states as runs: see ``KeyedRows.runs``."""
+        splits = list(_splits(self.operator))
+        wanted = {name: number for name, number in ids.items() if name in self.names}
+        target = PassThrough(wanted, max_parallelism, self.deleted, self.recoded)
+        read = _Reading(
+            self.operator, tuple(splits), self.key, target, self.hash_code, self.is_local
+        )
+        numbers = self.spark.range(0, len(splits), 1, _task_count(self.spark, len(splits)))
+        columns = LOCAL_RUNS if self.is_local else RUNS
+        return RunSource(
+            numbers,
+            read.run,
+            columns,
+            sections=partial(self._sections, ids, target),
+            stored_size=None if self.is_local else sum(split.size for split in splits),
+            whole_files=partial(self._whole_files, target, len(splits)),
+        )
+
+    def _whole_files(self, target: PassThrough, splits: int, files: KeyedFiles) -> DataFrame | None:
+        """What writes the files where each is of one task; None if too few tasks would be at work."""
+        if self.is_local:
+            return None
+        whole = WholeFiles.of(self.operator, self.key, target, self.hash_code, files)
+        if whole is None or len(whole.families) < min(splits, tasks_at_once(self.spark)):
+            return None
+        count = len(whole.families)
+        tasks = min(count, _task_count(self.spark, splits))
+        return self.spark.range(0, count, 1, tasks).mapInArrow(whole.run, WRITTEN)
+
+    def _sections(self, ids: Mapping[str, int], target: PassThrough) -> StoredSections | None:
+        """The sections that become those of the new files as they are; None if they do not."""
+        record = self.operator.record
+        keeps_all = target.keeps_entries and target.state_ids == ids and not self.is_local
+        if not keeps_all or record.max_parallelism != target.max_parallelism:
+            return None
+        return StoredSections.of(self.operator.directory, record, sorted(ids, key=ids.__getitem__))
+
+    def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # as KeyedRows has it
+        """None: a savepoint has each key once."""
+        return []
+
+
+def check_passage(
+    operator: Operator,
+    names: frozenset[str],
+    key: Layout,
+    max_parallelism: int,
+    hash_code: HashKeys | None,
+    deleted: DeletedKeys | None = None,
+    recoded: RecodedStates | None = None,
+) -> None:
+    """Reads keyed states as ``StoredKeyedRows`` does, without Spark, and writes nothing of them.
+
+    So what a job would refuse is refused here. Arguments are those of ``StoredKeyedRows``.
+
+    Raises:
+        UnstableHashError: The hash codes of keys are not known, or not those of the savepoint.
+        SavepointError: A file can't be read to its end.
+    """
+    splits = tuple(_splits(operator))
+    target = PassThrough(
+        {name: number for number, name in enumerate(sorted(names))},
+        max_parallelism,
+        deleted,
+        recoded,
+    )
+    reading = _Reading(operator, splits, key, target, hash_code, is_local=False)
+    for _ in reading.run([pa.record_batch([pa.array(range(len(splits)))], ["id"])]):
+        pass
+
+
+def stored_pieces(operator: Operator, name: str) -> Iterator[StatePiece]:
+    """The entries of a keyed state, from the first subtask to the last.
+
+    Raises:
+        SavepointError: A file can't be read.
+    """
+    settings = SourceSettings(operator.record.max_parallelism, operator.kryo)
+    key = StoredTypes.of(operator).key.layout()
+    for split in _splits(operator):
+        if not split.is_raw:
+            source = keyed_source(operator.directory, split.handle, key, settings)
+            yield from source.pieces(frozenset([name]), split.key_groups)
+
+
+def _task_count(spark: SparkSession, splits: int) -> int:
+    """How many tasks read the splits: as a task takes a while to begin, one may read several."""
+    if is_remote(spark):
+        return max(splits, 1)
+    at_once = tasks_at_once(spark)
+    rounds = -(-splits // (at_once * _SPLITS_OF_TASK))
+    return max(min(splits, at_once * rounds), 1)
+
+
+def _splits(operator: Operator) -> Iterator[_Split]:
+    with within(f"operator {operator.name}"):
+        check_subtasks(operator.record, operator.directory.metadata_path)
+    for subtask in operator.record.subtasks:
+        managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
+        for handle, is_raw in ((managed, False), (raw, True)):
+            if handle is not None:
+                for part in pieces_of(handle, handle.key_groups, SPLIT_SIZE):
+                    yield _Split(subtask.index, handle, is_raw, part)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What a task needs to know to read one of the splits."""
+
+    operator: Operator
+    splits: tuple[_Split, ...]
+    key: Layout
+    target: PassThrough
+    hash_code: HashKeys | None
+    is_local: bool
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The runs of the splits whose numbers are the rows."""
+        settings = SourceSettings(self.operator.record.max_parallelism, self.operator.kryo)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                split = self.splits[number]
+                for runs in self._read(split, settings):
+                    rows = run_rows(runs.column("key_group"), runs.column("run"))
+                    yield of_subtask(rows, split.subtask) if self.is_local else rows
+
+    def _read(self, split: _Split, settings: SourceSettings) -> Iterator[pa.RecordBatch]:
+        directory, key_groups = self.operator.directory, split.key_groups
+        with within(f"operator {self.operator.name}"):
+            if split.is_raw:
+                assert isinstance(split.handle, KeyGroupsHandle)  # Flink writes no other there
+                yield from raw_timer_runs(
+                    directory, split.handle, settings, key_groups, self.target, self.hash_code
+                )
+            else:
+                yield from stored_runs(
+                    directory,
+                    split.handle,
+                    self.key,
+                    settings,
+                    key_groups,
+                    self.target,
+                    self.hash_code,
+                )

@@ -1,0 +1,169 @@
+"""Changes of the values of a state: other values, other fields, fewer keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from savepoint_database.types.type_names import parse_type
+from savepoint_database.types.types import TypeInformation
+from savepoint_formats.errors import ColumnTypeError, SchemaChangeError, within
+from savepoint_formats.snapshots.constructed_sql import row_data
+from savepoint_formats.snapshots.logical_type_text import parse_logical_type
+from savepoint_formats.snapshots.struct_edit import (
+    StructEdit,
+    added_field,
+    dropped_field,
+    is_row,
+    renamed_field,
+    retyped_field,
+)
+from savepoint_formats.state_files.state import StateKind
+from savepoint_spark.changing.edited_pojos import expect_no_subclasses
+from savepoint_spark.changing.struct_columns import type_at
+from savepoint_spark.columns.column_types import fits, spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
+
+    from savepoint_formats.scan.read_options import UndescribedSubclasses
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.state_files.state import State
+    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_spark.changing.changed_operator import ChangedOperator
+    from savepoint_spark.changing.changed_table import ChangedTable
+
+Edit = Callable[["TypeSerializerSnapshot"], StructEdit]
+
+
+@dataclass(frozen=True)
+class ValueChanges:
+    """The values of a state, of which each method gives the operator with others.
+
+    Attributes:
+        operator: The operator as changed so far.
+        spark: The session; none where but the types of fields are looked at.
+        name: The state, by the name that it has now.
+        nanoseconds: What times with nanoseconds are to the changes.
+        undescribed_subclasses: What POJOs whose class no snapshot describes are to them.
+    """
+
+    operator: ChangedOperator
+    spark: SparkSession | None
+    name: str
+    nanoseconds: Nanoseconds
+    undescribed_subclasses: UndescribedSubclasses = "refuse"
+
+    def with_values(self, expression: Column | str, where: Column | str | None) -> ChangedOperator:
+        """See ``StateChanges.update_state``."""
+        new = F.expr(expression) if isinstance(expression, str) else expression
+        condition = F.expr(where) if isinstance(where, str) else where
+
+        def change(table: ChangedTable, state: State) -> ChangedTable:
+            return self._shown(table).with_values(state, new, condition)
+
+        return self._changed(change)
+
+    def with_renamed_field(self, old: str, new: str) -> ChangedOperator:
+        """See ``StateChanges.rename_field``."""
+        return self._edited(lambda values: renamed_field(values, old, new))
+
+    def with_field(
+        self, name: str, field_type: TypeInformation | str, value: Column | Any
+    ) -> ChangedOperator:
+        """See ``StateChanges.add_field``."""
+
+        def edit(values: TypeSerializerSnapshot) -> StructEdit:
+            serializer = _serializer(values, name, field_type)
+            is_sql = is_row(values)
+            if value is None and is_sql and not parse_logical_type(str(field_type)).is_nullable:
+                raise SchemaChangeError(
+                    f"field {name!r} of {field_type} cannot be null: give a value"
+                )
+            return added_field(values, name, serializer)
+
+        if value is None:
+            return self._edited(edit)
+        column = value if isinstance(value, Column) else F.lit(value)
+        return self._edited(edit, {name.rpartition(".")[2]: column})
+
+    def without_field(self, name: str) -> ChangedOperator:
+        """See ``StateChanges.drop_field``."""
+        return self._edited(lambda values: dropped_field(values, name))
+
+    def with_widened_field(self, name: str, field_type: TypeInformation | str) -> ChangedOperator:
+        """See ``StateChanges.widen_field``."""
+
+        def edit(values: TypeSerializerSnapshot) -> StructEdit:
+            widened = retyped_field(values, name, _serializer(values, name, field_type))
+            last = name.rpartition(".")[2]
+            before = _field_type(replace(widened, snapshot=values), last)
+            after = _field_type(widened, last)
+            if not fits(before, after):
+                raise SchemaChangeError(
+                    f"field {name!r} of state {self.name!r} is {before.simpleString()}, of which"
+                    f" {after.simpleString()} does not hold all values: add a field, and drop this"
+                )
+            return widened
+
+        return self._edited(edit)
+
+    def _edited(self, edit: Edit, new: Mapping[str, Column] | None = None) -> ChangedOperator:
+        def change(table: ChangedTable, state: State) -> ChangedTable:
+            with within(f"state {self.name!r}", f"operator {self.operator.operator.name}"):
+                edited = edit(table.snapshot(state))
+                expect_no_subclasses(state, edited.snapshot.layout())
+            table = self._shown(table)
+            for name, column in (new or {}).items():
+                _expect_fitting(table.data(), column, _field_type(edited, name), name)
+            return table.with_fields(state, edited, new or {})
+
+        return self._changed(change)
+
+    def _shown(self, table: ChangedTable) -> ChangedTable:
+        return table.shown(self.nanoseconds, self.undescribed_subclasses)
+
+    def _changed(self, change: Callable[[ChangedTable, State], ChangedTable]) -> ChangedOperator:
+        """The operator with a change of the table that shows the state."""
+        state = self.operator.state(self.name)
+        if state.kind is StateKind.TIMERS:
+            raise SchemaChangeError(
+                f"state {self.name!r} holds timers, which have no values: delete their keys, or"
+                " write them anew"
+            )
+        table = self.operator.table_of(self.spark, state)
+        return self.operator.with_table(change(table, state))
+
+
+def _field_type(edit: StructEdit, name: str) -> DataType:
+    return type_at(spark_type(edit.snapshot.layout()), (*edit.steps, name))
+
+
+def _expect_fitting(data: DataFrame, column: Column, wanted: DataType, name: str) -> None:
+    """Raises ``ColumnTypeError`` if a column is none of the type of a field."""
+    data_type = data.select(column.alias(name)).schema[name].dataType
+    if not fits(data_type, wanted):
+        raise ColumnTypeError(
+            f"the value of field {name!r} is {data_type.simpleString()}, but its type takes"
+            f" {wanted.simpleString()}: cast it first"
+        )
+
+
+def _serializer(
+    state: TypeSerializerSnapshot, name: str, field_type: TypeInformation | str
+) -> TypeSerializerSnapshot:
+    """The serializer of a new field, as ``added_field`` takes it."""
+    if is_row(state):
+        if not isinstance(field_type, str):
+            raise TypeError(f"field {name!r} of a row of SQL needs a type in words: 'BIGINT'")
+        return row_data([parse_logical_type(field_type)])
+    if isinstance(field_type, str):
+        return parse_type(field_type).snapshot
+    if not isinstance(field_type, TypeInformation):
+        raise TypeError(f"field {name!r} needs a type such as Types.LONG(), not {field_type!r}")
+    return field_type.snapshot

@@ -1,0 +1,279 @@
+"""Whether a column of a DataFrame fits a type of Flink, and how it becomes one.
+
+A column fits if every value that its type can hold is one of the wanted type: ``INT`` fits
+``BIGINT``, ``DECIMAL(8, 2)`` fits ``DECIMAL(10, 2)``. What may lose something is the user's to cast.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark_types
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    NullType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from savepoint_database.types.schema import PARTS
+from savepoint_database.types.type_table import PLAIN_TYPES
+from savepoint_database.types.types import TypeInformation, Types
+from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
+from savepoint_formats.layout import as_records, with_open_kryo, with_open_pojos, without_ttl
+from savepoint_formats.printable import alternatives
+from savepoint_formats.values.arrow_types import ROW_KIND, arrow_type
+from savepoint_formats.values.kinds.precise_times import is_precise
+from savepoint_formats.values.kryo.structs import UNDECODED
+from savepoint_spark.columns.spark_types import spark_type_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column
+
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+
+_PARTS = spark_type_of(PARTS)
+
+# What a row is to a changelog of SQL, unless somebody says otherwise.
+_INSERT = "+I"
+
+_WHOLE_NUMBERS = (ByteType, ShortType, IntegerType, LongType)
+# The digits that a whole number may have, and those of its bits that a float keeps.
+_WIDENED: dict[type[DataType], tuple[type[DataType], ...]] = {
+    ShortType: _WHOLE_NUMBERS[:1],
+    IntegerType: _WHOLE_NUMBERS[:2],
+    LongType: _WHOLE_NUMBERS[:3],
+    FloatType: _WHOLE_NUMBERS[:2],
+    DoubleType: (*_WHOLE_NUMBERS[:3], FloatType),
+}
+_KEY_TYPES = {plain.column.lower(): name for name, plain in PLAIN_TYPES.items() if plain.is_of_keys}
+
+
+def natural_type(name: str, data_type: DataType) -> TypeInformation:
+    """The type that a key column most likely has in the job.
+
+    Raises:
+        ColumnTypeError: There are several, or none.
+    """
+    words = data_type.simpleString()
+    if words not in _KEY_TYPES:
+        raise ColumnTypeError(
+            f"column {name!r} is {words}, which may be keys of several types in Flink: add"
+            " key_type=Types. …"
+        )
+    key_type: TypeInformation = getattr(Types, _KEY_TYPES[words])()
+    return key_type
+
+
+def expect_frame(data: object) -> None:
+    """Raises ``TypeError`` if something else is given where Spark's rows are expected."""
+    if not isinstance(data, DataFrame):
+        kind = f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}"
+        raise TypeError(
+            f"a {kind} is no DataFrame of Spark: make one by spark.createDataFrame(data)"
+        )
+
+
+def column_of(data: DataFrame, name: str) -> tuple[Column, DataType]:
+    """A column, and its type.
+
+    Raises:
+        ColumnNotFoundError: There is none; the message lists those there are.
+    """
+    if name not in data.columns:
+        known = alternatives(name, data.columns)
+        raise ColumnNotFoundError(f"the DataFrame has no column {name!r}; {known}")
+    quoted = name.replace("`", "``")
+    return data[f"`{quoted}`"], data.schema[name].dataType
+
+
+def fitted(data: DataFrame, name: str, wanted: Layout, what: str) -> Column:
+    """A column as a type that Arrow then takes for the values of a layout.
+
+    Args:
+        data: The DataFrame.
+        name: The column.
+        wanted: The layout.
+        what: What is to have the values, for errors.
+
+    Raises:
+        ColumnNotFoundError: There is no such column.
+        ColumnTypeError: Its type does not fit.
+    """
+    column, data_type = column_of(data, name)
+    target = _spark_type_like(data_type, arrow_type(wanted))
+    if not fits(data_type, target):
+        if _is_named(UNDECODED, data_type) and not _is_named(UNDECODED, target):
+            raise ColumnTypeError(
+                f"column {name!r} has fields {UNDECODED}, of values that were not decoded, where"
+                f" {what} takes {spark_type(wanted).simpleString()}: leave it out, for what is not"
+                " written anew is passed on as it is; or drop these fields, if they are null in"
+                " all rows"
+            )
+        raise ColumnTypeError(
+            f"column {name!r} is {data_type.simpleString()}, but {what} takes"
+            f" {spark_type(wanted).simpleString()}: cast it first"
+        )
+    return _as_type(column, data_type, target)
+
+
+def shown_layout(data: DataFrame, name: str, layout: Layout) -> Layout:
+    """The layout of a state as a column shows it: with the bytes of what was not decoded, or not.
+
+    Raises:
+        ColumnNotFoundError: There is no such column.
+    """
+    data_type = column_of(data, name)[1]
+    others = (
+        with_open_pojos(layout),
+        with_open_kryo(layout, is_open=False),
+        with_open_kryo(layout, is_open=True),
+    )
+    shown = (other for other in others if other != layout and _shows(data_type, other))
+    return next(shown, layout)
+
+
+def _shows(data_type: DataType, layout: Layout) -> bool:
+    """Whether a column has the values of a state, with times of last access or without."""
+    types = (arrow_type(as_records(form)) for form in (layout, without_ttl(layout)))
+    return any(fits(data_type, _spark_type_like(data_type, stored_type)) for stored_type in types)
+
+
+def _is_named(name: str, data_type: DataType) -> bool:
+    """Whether a type has fields of this name."""
+    match data_type:
+        case StructType():
+            return name in data_type.names or any(
+                _is_named(name, field.dataType) for field in data_type
+            )
+        case ArrayType():
+            return _is_named(name, data_type.elementType)
+        case MapType():
+            return _is_named(name, data_type.valueType)
+        case _:
+            return False
+
+
+def _as_type(column: Column, data_type: DataType, wanted: DataType) -> Column:
+    """A column that fits as what it fits; rows that lack their kind are inserts."""
+    match data_type, wanted:
+        case StructType(), StructType() if _has_struct(data_type):
+            fields = [
+                _as_type(column.getField(field.name), field.dataType, wanted[index].dataType).alias(
+                    field.name
+                )
+                for index, field in enumerate(data_type)
+            ]
+            kind = [] if data_type.names == wanted.names else [F.lit(_INSERT).alias(ROW_KIND)]
+            return F.when(column.isNotNull(), F.struct(*fields, *kind)).cast(wanted)
+        case ArrayType(), ArrayType() if _has_struct(data_type):
+            return F.transform(
+                column, lambda element: _as_type(element, data_type.elementType, wanted.elementType)
+            )
+        case MapType(), MapType() if _has_struct(data_type):
+            keyed = F.transform_keys(
+                column, lambda key, _: _as_type(key, data_type.keyType, wanted.keyType)
+            )
+            return F.transform_values(
+                keyed, lambda _, value: _as_type(value, data_type.valueType, wanted.valueType)
+            )
+        case _:
+            return column.cast(wanted)
+
+
+def _has_struct(data_type: DataType) -> bool:
+    match data_type:
+        case StructType():
+            return True
+        case ArrayType():
+            return _has_struct(data_type.elementType)
+        case MapType():
+            return _has_struct(data_type.keyType) or _has_struct(data_type.valueType)
+        case _:
+            return False
+
+
+def _spark_type_like(data_type: DataType, wanted: pa.DataType) -> DataType:
+    """Spark's type for values of an Arrow type; times with nanoseconds in the form of ``found``."""
+    if is_precise(wanted) and isinstance(data_type, StringType):
+        return StringType()
+    if is_precise(wanted) and isinstance(data_type, StructType):
+        return _PARTS
+    target = spark_type_of(wanted)
+    match data_type, target:
+        case ArrayType(), ArrayType():
+            return ArrayType(_spark_type_like(data_type.elementType, wanted.value_type))
+        case MapType(), MapType():
+            return MapType(
+                _spark_type_like(data_type.keyType, wanted.key_type),
+                _spark_type_like(data_type.valueType, wanted.item_type),
+            )
+        case StructType(), StructType():
+            # Fields that the column lacks or that have other names are for ``fits`` to refuse.
+            types = {field.name: field.dataType for field in data_type}
+            return StructType(
+                [
+                    StructField(
+                        field.name,
+                        _spark_type_like(
+                            types.get(field.name, NullType()), wanted.field(index).type
+                        ),
+                    )
+                    for index, field in enumerate(target)
+                ]
+            )
+        case _:
+            return target
+
+
+def spark_type(layout: Layout, nanoseconds: Nanoseconds = "refuse") -> DataType:
+    """The type that Spark has for the values of a layout.
+
+    Args:
+        layout: The layout.
+        nanoseconds: What times with nanoseconds are.
+    """
+    return spark_type_of(arrow_type(layout), nanoseconds)
+
+
+def fits(data_type: DataType, wanted: DataType) -> bool:
+    """Whether every value of a type is one of another."""
+    match data_type, wanted:
+        case NullType(), _:
+            return True
+        case ArrayType(), ArrayType():
+            return fits(data_type.elementType, wanted.elementType)
+        case MapType(), MapType():
+            return fits(data_type.keyType, wanted.keyType) and fits(
+                data_type.valueType, wanted.valueType
+            )
+        case StructType(), StructType():
+            # The kind of a row may be left out: it is the last field.
+            names = (wanted.names, [name for name in wanted.names if name != ROW_KIND])
+            return data_type.names in names and all(
+                fits(field.dataType, other.dataType)
+                for field, other in zip(data_type, wanted, strict=False)
+            )
+        case DecimalType(), DecimalType():
+            digits = wanted.precision - wanted.scale
+            return (
+                data_type.scale <= wanted.scale and data_type.precision - data_type.scale <= digits
+            )
+        case StringType() | spark_types.CharType() | spark_types.VarcharType(), StringType():
+            return True
+        case _:
+            return data_type == wanted or type(data_type) in _WIDENED.get(type(wanted), ())

@@ -1,0 +1,1 @@
+"""Files of rows that become a savepoint, as a description says."""

@@ -1,0 +1,272 @@
+"""Runs a user's function for each key, or key and window, of an operator.
+
+The driver opens a copy of the function to learn which states it reads, and plans a scan of those
+alone. A task opens the function, reads its split, and sends rows of the user's schema to Spark, as
+any data source does: state goes from the file to the function without a detour through the JVM.
+``mapInArrow`` would do as well, but it asks for pandas, which nothing here needs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from base64 import b64decode, b64encode
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyspark import cloudpickle
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from savepoint_database.types.python_values import OutputRows
+from savepoint_database.types.spark_values import to_python
+from savepoint_database.types.user_frames import user_frames_first
+from savepoint_formats.scan.read_options import ReadOptions
+from savepoint_formats.state_files.state import State, StateKind
+from savepoint_formats.tables.tables import Column, tables_of
+from savepoint_spark.columns.spark_types import arrow_schema
+from savepoint_spark.reading.data_source import SplitPartition
+from savepoint_spark.reading.functions import RuntimeContext
+from savepoint_spark.reading.key_group_rows import KeyGroupRows, OtherTables, key_groups_of
+from savepoint_spark.reading.states import hold
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from types import TracebackType
+    from typing import Self
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from savepoint_database.rows.place import Place
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_formats.scan.scan import TableScan
+    from savepoint_formats.scan.splits import Split
+    from savepoint_spark.reading.functions import ReaderFunction
+    from savepoint_spark.reading.source_options import SourceOptions
+
+    TimersOf = Callable[[str], list[int]]
+
+
+class Visit(NamedTuple):
+    """A call of a function.
+
+    Attributes:
+        place: What it is for.
+        namespace: The namespace of its timers.
+        values: What the state of each name holds there, if anything.
+        elements: What is in the window, if there is one.
+    """
+
+    place: Place
+    namespace: Any
+    values: dict[str, Any]
+    elements: Sequence[Any] = ()
+
+
+@dataclass(frozen=True)
+class PerKeyJob(ABC):
+    """A function, and what it is to read.
+
+    Attributes:
+        reader: The function.
+        operator: What the operator is called.
+        states: The states that the function can ask for.
+        scan: The table: ``key``, then ``namespace`` if it has one, a column per state, and
+            ``key_group``.
+        others: What else there is of its keys.
+        schema: Of the rows that the function gives.
+    """
+
+    reader: ReaderFunction
+    operator: str
+    states: tuple[State, ...]
+    scan: TableScan
+    others: OtherTables
+    schema: pa.Schema
+
+    @abstractmethod
+    def visits(self, batch: pa.RecordBatch, others: KeyGroupRows) -> Iterable[Visit]:
+        """The calls that the rows of a batch ask for."""
+
+    @abstractmethod
+    def call(self, visit: Visit, timers: TimersOf) -> Iterable[Any]:
+        """The rows that the function gives."""
+
+    def run(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """What the function gives for a split of the table."""
+        yield from OutputRows(self.schema, type(self.reader).__name__).batches(self.rows(split))
+
+    def rows(self, split: Split) -> Iterator[tuple[Place, Any]]:
+        """The rows that the function gives for a split, as they are, each with its place."""
+        context = RuntimeContext(self.operator, self.states)
+        with closing(self.reader):
+            self.reader.open(context)
+            names, states = tuple(context.registered), tuple(context.registered.values())
+            for batch, others in self._batches(split):
+                with _Function(self.reader, self.operator) as function:
+                    for visit in self.visits(batch, others):
+                        function.place = visit.place
+                        hold(states, map(visit.values.get, names))
+                        timers = partial(others.timers, visit.place.key, visit.namespace)
+                        for row in self.call(visit, timers):
+                            yield visit.place, row
+                        function.place = None
+
+    def _batches(self, split: Split) -> Iterator[tuple[pa.RecordBatch, KeyGroupRows]]:
+        """The batches of a split that have rows, and what else there is of their key groups."""
+        others = None
+        for batch in self.scan.read(split):
+            if batch.num_rows:
+                key_groups = key_groups_of(batch)
+                # A key group that is too large for memory comes in several batches.
+                if others is None or others.key_groups != key_groups:
+                    others = KeyGroupRows(self.others, key_groups)
+                yield to_python(batch), others
+
+
+class PerKeySource(DataSource):
+    """The data source of a ``PerKeyJob``, which comes pickled in an option with its splits."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "savepoint_function"
+
+    def reader(self, schema: StructType) -> PerKeyReader:  # noqa: ARG002  # the job knows it
+        return PerKeyReader(*cloudpickle.loads(b64decode(self.options["job"])))
+
+
+class PerKeyReader(DataSourceReader):
+    """Reads what a function gives, split by split."""
+
+    def __init__(self, job: PerKeyJob, splits: list[Split]) -> None:
+        self._job = job
+        self._splits = splits
+
+    def partitions(self) -> list[SplitPartition]:
+        return [SplitPartition(split) for split in self._splits]
+
+    @user_frames_first
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        # Spark asks for the rows of no partition where there are none.
+        if isinstance(partition, SplitPartition):
+            yield from self._job.run(partition.split)
+
+
+def to_dataframe(spark: SparkSession, job: PerKeyJob, schema: StructType) -> DataFrame:
+    """What the function of a job gives; the splits are planned here, and errors in them raised."""
+    planned = (job, job.scan.splits())
+    pickled: bytes = cloudpickle.dumps(planned)  # type: ignore[no-untyped-call]
+    spark.dataSource.register(PerKeySource)
+    reader = spark.read.format(PerKeySource.name()).schema(schema)
+    return reader.option("job", b64encode(pickled).decode()).load()
+
+
+class _Function:
+    """Tells of an error which function it comes from, and where that was."""
+
+    def __init__(self, reader: ReaderFunction, operator: str) -> None:
+        self._name = type(reader).__name__
+        self._operator = operator
+        self.place: Place | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if error is not None and self.place is not None:
+            error.add_note(f"in {self._name} for {self.place} of {self._operator}")
+
+
+@dataclass(frozen=True)
+class ReaderPlan:
+    """What the driver knows of a function before it runs.
+
+    Attributes:
+        savepoint: The savepoint.
+        operator: The operator.
+        reader: The function.
+        keys: The keys that it is to see; None for all.
+    """
+
+    savepoint: Snapshot
+    operator: Operator
+    reader: ReaderFunction
+    keys: tuple[Any, ...] | None = None
+
+    def states(self) -> tuple[State, ...]:
+        """The keyed states of the operator, of windows and others, without timers."""
+        return tuple(
+            state
+            for state in self.operator.catalog.states
+            if state.kind.is_keyed and state.kind is not StateKind.TIMERS
+        )
+
+    def registered(self) -> tuple[State, ...]:
+        """The states that the function asks for; a copy is asked, so that it stays as it is.
+
+        Raises:
+            StateNotFoundError: The operator has no such state; the message lists those there are.
+        """
+        context = RuntimeContext(self.operator.name, self.states())
+        copy = cloudpickle.loads(cloudpickle.dumps(self.reader))  # type: ignore[no-untyped-call]
+        with closing(copy):
+            copy.open(context)
+        return tuple(state for state in self.states() if state.name in context.registered)
+
+    def scan(self, states: Sequence[State]) -> TableScan:
+        """A scan of these states alone, which have the same namespace.
+
+        Its columns have names that no state can take from them.
+        """
+        whole = next(table for table in self.operator.tables if states[0] in table.states)
+        (table,) = tables_of(states)
+        first = len(table.columns) - len(states)
+        columns = [
+            Column(f"{index}: {column.name}", column.layout) if index >= first else column
+            for index, column in enumerate(table.columns)
+        ]
+        return replace(
+            self.savepoint.scan(f"{self.operator.name}.{whole.name}"),
+            table=replace(table, columns=tuple(columns)),
+            options=ReadOptions(keys=self.keys, with_key_group=True),
+        )
+
+
+def keys_of_function(asked: SourceOptions) -> tuple[Any, ...] | None:
+    """The keys that a function is called for; None for all.
+
+    Raises:
+        ValueError: More was asked for, which a function decides itself, or does not see.
+    """
+    if refused := [name for name in asked.given() if name != "keys"]:
+        raise ValueError(
+            "a reader function takes no arguments but 'schema' and 'keys';"
+            f" leave {', '.join(refused)} to reads without a function"
+        )
+    return asked.read.keys
+
+
+def row_types(schema: StructType | str | None, function: object) -> tuple[StructType, pa.Schema]:
+    """The types of the rows that a function gives, for Spark and for Arrow.
+
+    Args:
+        schema: As the user has it.
+        function: The function.
+
+    Raises:
+        ValueError: There is no schema, or it has no columns.
+    """
+    name = type(function).__name__
+    if schema is None:
+        raise ValueError(
+            f"the columns that {name} gives are not known: add schema='key STRING, total BIGINT'"
+        )
+    data_type = StructType.fromDDL(schema) if isinstance(schema, str) else schema
+    if not isinstance(data_type, StructType):
+        raise ValueError(f"schema {schema!r} has no columns, expected such as 'key STRING'")
+    return data_type, arrow_schema(data_type)

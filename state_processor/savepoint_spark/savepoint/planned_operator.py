@@ -1,0 +1,270 @@
+"""An operator of a savepoint that is to be written, and what makes its state."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from inspect import isfunction
+from typing import TYPE_CHECKING, Self
+
+from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from savepoint_spark import changing
+from savepoint_spark.writing.write_context import GoingOn, NamedStates, PlannedTransformation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_formats.metadata import OperatorState
+    from savepoint_spark.changing.changed_operator import ChangedOperator
+    from savepoint_spark.writing.write_context import StateTransformation
+
+_HASH = re.compile("[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PlannedOperator:
+    """An operator of the savepoint that is to be written.
+
+    Attributes:
+        operator_id: The id that it will have.
+        uid: The uid that it will have, if that is known.
+        parallelism: The number of subtasks.
+        max_parallelism: The number of key groups.
+        source: What it was in the savepoint that the new one is based on.
+        transformation: What makes its state; None if it is copied.
+    """
+
+    operator_id: OperatorId
+    uid: str | None
+    parallelism: int
+    max_parallelism: int
+    source: Operator | None = None
+    transformation: StateTransformation | None = None
+
+    def __repr__(self) -> str:
+        return f"PlannedOperator({self.name!r}, {self.action})"
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` if the parallelism is none that Flink allows."""
+        expect_parallelism(self.parallelism, self.max_parallelism)
+
+    @classmethod
+    def copy_of(cls, operator: Operator) -> Self:
+        """An operator of another savepoint, unchanged."""
+        record = operator.record
+        return cls(
+            record.operator_id,
+            operator.uid,
+            record.parallelism,
+            record.max_parallelism,
+            source=operator,
+        )
+
+    @property
+    def name(self) -> str:
+        """What it is called: the uid, or the hash where the uid is not known."""
+        return self.uid or str(self.operator_id)
+
+    @property
+    def action(self) -> str:
+        """What is done to it."""
+        if self.source is None:
+            return "written"
+        if self.transformation is not None:
+            return "converted" if self._is_only_converted else "changed"
+        is_renamed = self.source.name != self.name
+        return f"renamed from {self.source.name}" if is_renamed else "copied"
+
+    @property
+    def _is_only_converted(self) -> bool:
+        """Whether its files have another format, and nothing else is different."""
+        if self.source is None or self.change is None:
+            return False
+        record = self.source.record
+        before = record.parallelism, record.max_parallelism
+        is_rescaled = (self.parallelism, self.max_parallelism) != before
+        return self.change.is_canonical and self.change.is_same and not is_rescaled
+
+    def changed(self, change: Callable[[ChangedOperator], ChangedOperator]) -> Self:
+        """The operator with its state changed, perhaps once more.
+
+        Raises:
+            ValueError: Its state is new, so that there is nothing to change.
+        """
+        before = self.change
+        if before is None:
+            raise ValueError(f"operator {self.name} is written anew: change what it is made of")
+        return replace(self, transformation=change(before))
+
+    @property
+    def change(self) -> ChangedOperator | None:
+        """What has become of an operator of the source so far; None of one that is new."""
+        if self.transformation is None and self.source is not None:
+            return changing.ChangedOperator(self.source)
+        made = self.transformation
+        return made if isinstance(made, changing.ChangedOperator) else None
+
+    def rescaled(
+        self, max_parallelism: int | None, parallelism: int | None, hash_code: HashKeys | str | None
+    ) -> Self:
+        """The operator with other key groups and subtasks; see ``SavepointWriter.rescale``."""
+        new_max = max_parallelism or self.max_parallelism
+        new_parallelism = parallelism or min(self.parallelism, new_max)
+        new = replace(self, max_parallelism=new_max, parallelism=new_parallelism)
+        # Of a finished operator nothing is left but that it is.
+        is_finished = self.source is not None and self.source.record.is_finished
+        if new == self or is_finished or self.change is None:
+            return new
+        return new.changed(lambda operator: replace(operator, hash_code=hash_code))
+
+    def converted(self) -> Self:
+        """The operator with canonical keyed state; see ``SavepointWriter.convert``."""
+        if self.source is None or self.change is None or not changing.needs_conversion(self.source):
+            return self
+        return self.changed(lambda operator: replace(operator, is_canonical=True))
+
+    def migrated(self) -> Self:
+        """The operator with its states as Flink 2.x has them; see ``SavepointWriter.migrate``."""
+        if self.source is None or self.change is None:
+            return self
+        change = self.change.with_migration()
+        return self if change.migration is None else replace(self, transformation=change)
+
+    def with_hash_codes(self) -> Self:
+        """The operator with the hash codes of its keys inferred, where its key groups change.
+
+        Raises:
+            UnstableHashError: They do not follow from the type of the keys, nor from the savepoint.
+        """
+        source = self.source
+        if source is None or source.record.max_parallelism == self.max_parallelism:
+            return self
+        change = self.change
+        if change is None:
+            return self
+        return replace(self, transformation=change.with_hash_codes())
+
+    @property
+    def hash_code(self) -> str | None:
+        """What its keys are hashed by, where that does not follow from their type."""
+        if self.transformation is None:
+            return None
+        change = self.change
+        if change is None or change.hash_code is None:
+            return None
+        return "a function, as given" if isfunction(change.hash_code) else str(change.hash_code)
+
+    @property
+    def is_made_anew(self) -> bool:
+        """Whether nothing of it is what an operator of the source has."""
+        return self.transformation is not None and self.change is None
+
+    def dropped_states(self) -> tuple[str, ...]:
+        """The states of the source's operator that one made anew does not have, as ``uid.state``."""
+        if self.source is None or not self.is_made_anew:
+            return ()
+        made = self.transformation
+        plan = made.plan() if isinstance(made, PlannedTransformation) else made
+        kept: frozenset[str] = plan.state_names() if isinstance(plan, NamedStates) else frozenset()
+        names = dict.fromkeys(state.name for state in self.source.catalog.states)
+        return tuple(f"{self.source.name}.{name}" for name in names if name not in kept)
+
+    def kryo_versions(self) -> frozenset[str]:
+        """The versions of Kryo that its new objects are written for."""
+        made = self.transformation
+        if isinstance(made, PlannedTransformation):
+            return made.plan().kryo_versions()
+        return frozenset()
+
+    def check(self, spark: SparkSession | None) -> None:
+        """Reads what changes and what passes through as ``write`` would, and writes nothing.
+
+        Raises:
+            SavepointError: What ``write`` would refuse.
+        """
+        # What is only copied is not read.
+        if self.transformation is not None and self.change is not None:
+            self.change.check(spark, self.parallelism, self.max_parallelism)
+
+    @property
+    def writes_keys(self) -> bool:
+        """Whether keyed state of the source is written anew."""
+        change = None if self.transformation is None else self.change
+        return change is not None and change.writes_keys(self.parallelism, self.max_parallelism)
+
+    def undescribed(self) -> list[str]:
+        """Its states that hold objects of classes that nobody has described, and how many."""
+        change = self.change
+        if change is None:
+            return []
+        return [
+            f"state {state!r}: {count} values with an object of {unknown.class_name}, whose fields"
+            f" are not known: describe the class, or leave the state out; in operator {self.name}"
+            for (unknown, state), count in changing.classes_to_describe(change.operator).items()
+            if state not in change.removed
+        ]
+
+    def identified(self, record: OperatorState) -> OperatorState:
+        """The record under the id, the uid and the name that the operator is to have."""
+        name = self.source.record.name if self.source is not None else ""
+        return replace(record, operator_id=self.operator_id, uid=self.uid or "", name=name)
+
+
+def id_and_uid(uid: str) -> tuple[OperatorId, str | None]:
+    """The id of an operator and, if it is not given by its hash, its uid."""
+    if isinstance(uid, str) and _HASH.fullmatch(uid):
+        return OperatorId.from_hex(uid), None
+    return OperatorId.from_uid(uid), uid
+
+
+def expect_parallelism(parallelism: int, max_parallelism: int) -> None:
+    """Raises ``ValueError`` if Flink allows no operator of these."""
+    if not 1 <= parallelism <= max_parallelism <= MAX_PARALLELISM:
+        raise ValueError(
+            f"parallelism {parallelism} of max parallelism {max_parallelism},"
+            f" expected 1 <= parallelism <= max parallelism <= {MAX_PARALLELISM}"
+        )
+
+
+def combined(transformations: tuple[StateTransformation, ...]) -> StateTransformation:
+    """One transformation that makes what several make.
+
+    Raises:
+        ValueError: There is none, or there are two of keyed state or of one name.
+        TypeError: One can't be combined with others.
+    """
+    for transformation in transformations:
+        # A DataFrame has a property of this name.
+        if not callable(getattr(type(transformation), "write", None)):
+            raise TypeError(
+                f"a {type(transformation).__name__} makes no state: begin with"
+                " OperatorTransformation.bootstrap_with(data), and name states by with_state(…),"
+                " transform(…) or the like"
+            )
+    if not transformations:
+        raise ValueError("an operator needs a transformation that makes its state")
+    initial = next(filter(None, map(initial_of, transformations)), None)
+    if len(transformations) == 1 and initial is None:
+        return transformations[0]
+    plans = []
+    for transformation in transformations:
+        if not isinstance(transformation, PlannedTransformation):
+            raise TypeError(
+                f"{type(transformation).__name__} can't be combined with other transformations"
+            )
+        plans.append(transformation.plan())
+    plan = plans[0].combined(plans)
+    if initial is None:
+        return plan
+    known = {state.name for state in initial.catalog.states}
+    return changing.ChangedOperator(initial, plan.state_names() & known, plan)
+
+
+def initial_of(transformation: StateTransformation) -> Operator | None:
+    """The operator that a transformation goes on from, if it does."""
+    return transformation.initial if isinstance(transformation, GoingOn) else None

@@ -1,0 +1,198 @@
+"""A savepoint as users meet it: read without Spark, or with it, and written anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from savepoint_database.audit.audit_verbs import AuditVerbs
+from savepoint_database.checks.kafka_offsets import with_offsets
+from savepoint_database.types.class_library import ClassLibrary
+from savepoint_spark.savepoint.changes import SavepointChanges
+from savepoint_spark.savepoint.writer import SavepointWriter
+from savepoint_spark.session.session import expect_session, tasks_at_once
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from savepoint_database.snapshot.key_types import GivenType
+    from savepoint_database.types.described_classes import ClassToDescribe, DescribedClasses
+    from savepoint_formats.layout import KryoClass
+    from savepoint_formats.locations.location import PathText
+    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+
+
+@dataclass(frozen=True, repr=False)
+class Savepoint(AuditVerbs, SavepointChanges):
+    """A savepoint or checkpoint; holds no data, and needs no Spark.
+
+    ``open`` and ``load`` open one; ``describe``, ``tables``, ``schema``, ``files`` and ``scan`` say
+    and read what is in it, the methods of ``AuditVerbs`` judge it. All methods of ``SavepointChanges`` give a writer of another savepoint.
+    """
+
+    @classmethod
+    def load(
+        cls,
+        spark: SparkSession,
+        path: PathText | None = None,
+        *,
+        uids: Iterable[str] = (),
+        kryo_classes: DescribedClasses = (),
+        allow_paths: Iterable[PathText] = (),
+        strict_paths: bool = False,
+        key_types: Mapping[str, GivenType] | None = None,
+    ) -> SparkSavepoint:
+        """Opens a savepoint whose tables are to be DataFrames.
+
+        Args:
+            spark: The session.
+            path: As for ``open``.
+            uids: As for ``open``.
+            kryo_classes: As for ``open``.
+            allow_paths: As for ``open``.
+            strict_paths: As for ``open``.
+            key_types: As for ``open``.
+
+        Raises:
+            SavepointError: As ``open`` does.
+            TypeError: The session or the path is missing.
+
+        Example:
+            >>> savepoint = Savepoint.load(spark, "sample_savepoints/currency-2.2.1-rocksdb-native")
+            >>> savepoint.read_keyed_state("summarize").show()
+        """
+        from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint  # noqa: PLC0415  # Spark is slow
+
+        expect_session(spark, "load(spark, path)")
+        if path is None:
+            raise TypeError("Savepoint.load(spark, path) has no path: name the savepoint")
+        options = {
+            "allow_paths": allow_paths,
+            "strict_paths": strict_paths,
+            "key_types": key_types,
+        }
+        return SparkSavepoint.of(spark, path, uids, kryo_classes, options)
+
+    @staticmethod
+    def create(
+        spark: SparkSession, *, max_parallelism: int = 128, parallelism: int | None = None
+    ) -> SavepointWriter:
+        """Begins a savepoint that is based on no other.
+
+        Args:
+            spark: The session that makes its state.
+            max_parallelism: The number of key groups, as the job is to have it. A job that sets
+                none takes that of the savepoint.
+            parallelism: The number of files that keyed state is spread over, which is not that
+                of the job; by default as many as the session runs tasks at once.
+
+        Raises:
+            TypeError: The session is missing.
+            ValueError: They are not 1 <= parallelism <= max parallelism <= 32768.
+
+        Example:
+            >>> writer = Savepoint.create(spark).with_operator("summarize", transformation)
+            >>> writer.write("s3://jobs/bootstrapped")
+        """
+        expect_session(spark, "create(spark)")
+        if parallelism is None:
+            parallelism = min(tasks_at_once(spark), max_parallelism)
+        return SavepointWriter(spark, None, (), parallelism, max_parallelism)
+
+    def set_kafka_offsets(
+        self, offsets: Iterable[Mapping[str, Any]], *, operator: str | None = None
+    ) -> SavepointWriter:
+        """A savepoint whose Kafka sources go on elsewhere.
+
+        Args:
+            offsets: Of each partition that moves a dict of ``topic``, ``partition`` and ``offset``:
+                that of the next record, or ``earliest``, ``latest`` or ``committed``; and
+                ``stopping_offset``, if the source has an end. Other partitions stay.
+            operator: The uid or hash of the source; by default all that read the partition.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            StateNotFoundError: There is no Kafka source that has partitions.
+            RefusedError: No source reads a partition, or its state is compressed.
+            ValueError: An offset lacks something, or is none.
+
+        Example:
+            >>> moved = savepoint.set_kafka_offsets([{"topic": "t", "partition": 0, "offset": 42}])
+            >>> moved.write("s3://jobs/earlier")
+        """
+        operators = with_offsets(self, offsets, operator)
+        records = tuple(changed.record for changed in operators)
+        metadata = replace(self.metadata, operators=records)
+        return replace(self, metadata=metadata, _operators=operators).writer()
+
+    def with_classes_of(
+        self,
+        places: Iterable[str | os.PathLike[str]] = (),
+        *,
+        sources: Iterable[str | os.PathLike[str]] = (),
+    ) -> Self:
+        """The savepoint, opened with descriptions of classes out of class files or sources.
+
+        All objects of Kryo are read, once and again while there are other classes behind those that
+        were described. Class files are read as bytes, sources are parsed; nothing is loaded or run.
+
+        Args:
+            places: Archives (``app.jar``), and directories of class files.
+            sources: Directories with ``.java`` files somewhere below them, for classes that are in
+                none of the places; they need the extra ``java``.
+
+        Returns:
+            The savepoint; ``kryo.classes`` has the descriptions, those given before among them, and
+            ``classes_to_describe()`` what no class file told.
+
+        Raises:
+            DescriptionError: One of the places is neither, or is damaged; or the extra is missing.
+            FormatError: A class file is damaged.
+
+        Example:
+            >>> savepoint = Savepoint.open("s3://jobs/flink-1.20").with_classes_of(["app.jar"])
+        """
+        library, savepoint = ClassLibrary.of(places, sources), self
+        while True:
+            known = {described.class_name for described in savepoint.kryo.classes}
+            unknown = {named.class_name: named for named in savepoint.classes_to_describe()}
+            described = library.described(unknown)
+            more = [
+                _taken_as(description, unknown.get(description.class_name))
+                for description in described
+                if description.class_name not in known
+            ]
+            if not more:
+                return savepoint
+            kryo = replace(savepoint.kryo, classes=(*savepoint.kryo.classes, *more))
+            operators = tuple(replace(operator, kryo=kryo) for operator in savepoint.operators())
+            savepoint = replace(savepoint, kryo=kryo, _operators=operators)
+
+    def writer(self) -> SavepointWriter:
+        """What writes a savepoint that is based on this one; as yet a copy of it."""
+        return SavepointWriter.of(self, None)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Tells what only a savepoint with a session has; raises ``AttributeError``."""
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if not name.startswith("_"):
+                from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint  # noqa: PLC0415  # Spark is slow
+
+                if hasattr(SparkSavepoint, name):
+                    message += (
+                        f": {name} needs Spark, so open with Savepoint.load(local_session(), path);"
+                        " without Spark, scan(table) and sql(query) read"
+                    )
+            raise AttributeError(message, name=name, obj=self)
+
+
+def _taken_as(described: KryoClass, named: ClassToDescribe | None) -> KryoClass:
+    """A description with what the savepoint itself says: whether Flink takes it as a POJO."""
+    if named is None or not named.is_pojo:
+        return described
+    return replace(described, is_pojo=True, superclass=named.superclass or described.superclass)

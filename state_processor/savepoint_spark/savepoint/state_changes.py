@@ -1,0 +1,375 @@
+"""Changes of states and their types: what a job that has changed needs to find in its savepoint.
+
+Names change in headers alone: values pass through as the bytes that they are, and so does all state
+that is not named here. Fields change in columns: what has them is decoded, and encoded anew.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from savepoint_formats.errors import ClassNotNamedError
+from savepoint_formats.snapshots.class_names import ClassRename
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import Column
+
+    from savepoint_database.types.types import TypeInformation
+    from savepoint_formats.scan.read_options import UndescribedSubclasses
+    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_spark.changing.changed_operator import ChangedOperator
+    from savepoint_spark.changing.local_merges import Merge
+    from savepoint_spark.changing.value_changes import ValueChanges
+    from savepoint_spark.savepoint.writer import SavepointWriter
+
+
+class StateChanges:
+    """What can be changed of the states of a savepoint that is to be written.
+
+    Each method gives a writer in which later ones see what earlier ones have changed.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def writer(self) -> SavepointWriter:
+        """What writes the savepoint."""
+
+    def rename_class(self, old: str, new: str, *, uid: str | None = None) -> SavepointWriter:
+        """Gives a class of Java another name wherever serializers and values name it.
+
+        Kryo writes the names of classes that are not registered into values, and so does Flink for
+        subclasses of POJOs. Where no serializer of an operator names the class, its values are read
+        up to the first that does. Key groups stay as they are, for the hash code of a key does not
+        follow from the name of its class.
+
+        Args:
+            old: The present name, as ``Class.getName`` gives it: inner classes with ``$``. Those
+                are classes of their own, to be renamed one by one.
+            new: The name that the class has in the new job.
+            uid: The operator; all by default.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            ClassNotNamedError: Neither a serializer nor a value names the class; the message lists
+                what serializers name.
+            SchemaChangeError: A serializer names it where it cannot be changed, as in a Java object.
+
+        ``write`` raises ``SchemaChangeError`` if a value holds the name in bytes that nobody can
+        tell apart: those of Java's serialization, or of a class that has to be described.
+
+        Example:
+            >>> savepoint.rename_class("shop.Customer", "shop.Client").write("s3://jobs/renamed")
+        """
+        writer, rename = self.writer(), ClassRename(old, new)
+        planned = writer.operators if uid is None else (writer.operator(uid),)
+        changes = {
+            operator.name: operator.change for operator in planned if operator.source is not None
+        }
+        operators = {name: change for name, change in changes.items() if change is not None}
+        # All of them are tried, for each may have the name where it cannot be changed.
+        named = [name for name, operator in operators.items() if operator.renames(rename)]
+        if not named:
+            names = (operator.class_names() for operator in operators.values())
+            known = ", ".join(sorted(frozenset().union(*names))) or "none"
+            raise ClassNotNamedError(
+                f"no serializer or value names class {old}; serializers name: {known}"
+            )
+        for name in named:
+            writer = writer.changed(name, lambda operator: operator.with_class(rename))
+        return writer
+
+    def rename_state(self, uid: str, old: str, new: str) -> SavepointWriter:
+        """Gives a state another name.
+
+        Args:
+            uid: The operator's uid, or the hash of one.
+            old: The state.
+            new: The name that its descriptor has in the new job.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            StateNotFoundError: It has no such state; the message lists those there are.
+            StateExistsError: Another state has the new name.
+
+        Example:
+            >>> savepoint.rename_state("summarize", "total", "sum").write("s3://jobs/renamed")
+        """
+        return self.writer().changed(uid, lambda operator: operator.with_name(old, new))
+
+    def rename_field(
+        self,
+        uid: str,
+        state: str,
+        old: str,
+        new: str,
+        *,
+        nanoseconds: Nanoseconds = "refuse",
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
+    ) -> SavepointWriter:
+        """Gives a field of the POJOs in a state another name.
+
+        Fields lie in the order of their names: where that changes, values are encoded anew.
+
+        Args:
+            uid: The operator's uid, or the hash of one.
+            state: The state: its values, elements, or the values of its map are the POJOs.
+            old: The field; of a POJO inside the POJO behind the fields around it: ``address.zip``.
+            new: The new name, alone.
+            nanoseconds: As for ``update_state``: where values are encoded anew, and have times with
+                nanoseconds, ``struct`` keeps these.
+            undescribed_subclasses: ``bytes`` shows POJOs of subclasses that no snapshot describes
+                as bytes, so that the table can be read. Those of other states stay what they are;
+                ``write`` raises ``SchemaChangeError`` if one is a value of this state, for it has
+                the fields of the POJO, too.
+
+        Raises:
+            OperatorNotFoundError, StateNotFoundError: As ``rename_state``.
+            FieldNotFoundError: There is no such field; the message lists those there are.
+            SchemaChangeError: The values are no POJOs, have values of subclasses beside them, or
+                have a field of the new name.
+
+        Example:
+            >>> savepoint.rename_field("stateful", "customer", "address.zip", "postcode")
+        """
+        return self._with_values(
+            uid,
+            state,
+            lambda values: values.with_renamed_field(old, new),
+            nanoseconds,
+            undescribed_subclasses,
+        )
+
+    def add_field(
+        self,
+        uid: str,
+        state: str,
+        name: str,
+        field_type: TypeInformation | str,
+        value: Column | Any = None,
+        *,
+        nanoseconds: Nanoseconds = "refuse",
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
+    ) -> SavepointWriter:
+        """Adds a field to the POJOs, or to the rows of SQL, in a state.
+
+        Args:
+            uid: The operator's uid, or the hash of one.
+            state: The state.
+            name: The field, as in ``rename_field``; of a row of SQL the next one, ``f<n>``.
+            field_type: The type of a POJO's field, or its name: ``"LONG"``; of a row's the words
+                of SQL: ``"BIGINT"``.
+            value: What the field holds: a value of Python, or an expression over the columns of
+                the state's table; null by default, which a primitive field of Java can't be.
+            nanoseconds: As for ``rename_field``; the value sees and gives times so, too.
+            undescribed_subclasses: As for ``rename_field``.
+
+        Raises:
+            OperatorNotFoundError, StateNotFoundError, FieldNotFoundError: As ``rename_field``.
+            SchemaChangeError: There is such a field, or the values are neither POJOs nor rows.
+            ColumnTypeError: The value does not fit the type.
+            TypeError: The type is none for such a field.
+            ValueError: The text is that of no type for such a field.
+
+        Example:
+            >>> savepoint.add_field("stateful", "customer", "vip", Types.BOOLEAN(), False)
+        """
+        return self._with_values(
+            uid,
+            state,
+            lambda values: values.with_field(name, field_type, value),
+            nanoseconds,
+            undescribed_subclasses,
+            has_expressions=value is not None,
+        )
+
+    def drop_field(
+        self,
+        uid: str,
+        state: str,
+        name: str,
+        *,
+        nanoseconds: Nanoseconds = "refuse",
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
+    ) -> SavepointWriter:
+        """Leaves a field of the POJOs, or of the rows of SQL, in a state out.
+
+        Arguments and errors are those of ``rename_field``. The fields behind that of a row move up.
+
+        Example:
+            >>> savepoint.drop_field("stateful", "customer", "tags").write("s3://jobs/smaller")
+        """
+        return self._with_values(
+            uid,
+            state,
+            lambda values: values.without_field(name),
+            nanoseconds,
+            undescribed_subclasses,
+        )
+
+    def widen_field(
+        self,
+        uid: str,
+        state: str,
+        name: str,
+        field_type: TypeInformation | str,
+        *,
+        nanoseconds: Nanoseconds = "refuse",
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
+    ) -> SavepointWriter:
+        """Gives a field a type that holds all values of the present one.
+
+        Args:
+            uid: The operator's uid, or the hash of one.
+            state: The state.
+            name: The field, as in ``rename_field``.
+            field_type: The new type, as in ``add_field``: ``LONG`` for ``INT``, ``DOUBLE`` for
+                ``FLOAT``, a ``DECIMAL`` of more digits.
+            nanoseconds: As for ``rename_field``.
+            undescribed_subclasses: As for ``rename_field``.
+
+        Raises:
+            OperatorNotFoundError, StateNotFoundError, FieldNotFoundError: As ``rename_field``.
+            SchemaChangeError: The type does not hold all values.
+
+        Example:
+            >>> savepoint.widen_field("stateful", "customer", "purchases", Types.LONG())
+        """
+        return self._with_values(
+            uid,
+            state,
+            lambda values: values.with_widened_field(name, field_type),
+            nanoseconds,
+            undescribed_subclasses,
+        )
+
+    def update_state(
+        self,
+        uid: str,
+        state: str,
+        expression: Column | str,
+        *,
+        where: Column | str | None = None,
+        nanoseconds: Nanoseconds = "refuse",
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
+    ) -> SavepointWriter:
+        """Gives a state other values of its type; what has a time to live keeps its time.
+
+        Args:
+            uid: The operator's uid, or the hash of one.
+            state: The state: keyed, list, union or broadcast.
+            expression: The new value, over the columns of the state's table: ``key`` and all
+                states of the key, or ``value``. A key whose new value is null has nothing in the
+                state any more.
+            where: Which rows it is for; all by default.
+            nanoseconds: What times with nanoseconds are in those columns: ``struct`` or ``text``,
+                which the expression is to give as well, as ``read_keyed_state`` has them.
+            undescribed_subclasses: ``bytes`` shows POJOs of subclasses that no snapshot describes
+                in a field ``$undecoded`` of POJOs, as ``read_keyed_state`` does. The table can be
+                changed then, and such a value is written back as its bytes; the expression is to
+                leave it as it is: ``payment.withField(…)``, where ``$undecoded`` is null.
+
+        Raises:
+            OperatorNotFoundError, StateNotFoundError: As ``rename_state``.
+            ColumnTypeError: The expression does not fit the type of the state.
+            AnalysisException: It is none that Spark can make of the columns.
+
+        ``write`` raises ``SchemaChangeError`` if a value of the state is none that Spark can hold
+        exactly, as are nanoseconds unless ``nanoseconds`` says how they are shown; and
+        ``UnencodableError`` if a POJO that was not decoded is no longer what it was.
+
+        Example:
+            >>> from pyspark.sql.functions import abs
+            >>> savepoint.update_state("summarize", "total", abs("total"), where="count > 1")
+        """
+        return self._with_values(
+            uid,
+            state,
+            lambda values: values.with_values(expression, where),
+            nanoseconds,
+            undescribed_subclasses,
+            has_expressions=True,
+        )
+
+    def delete_keys(
+        self,
+        uid: str,
+        where: Column | str,
+        *,
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
+    ) -> SavepointWriter:
+        """Leaves keys of an operator out: all their states, windows and timers.
+
+        Args:
+            uid: The operator's uid, or the hash of one.
+            where: Which keys: those that have a row which fits in a table of the operator that
+                has the columns in question.
+            undescribed_subclasses: As for ``update_state``, for the condition to see.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            ColumnNotFoundError: No table of the operator's keyed state has the columns.
+
+        ``write`` raises ``UnencodableError`` if keys are of a type that can't be written, and
+        ``UnstableHashError`` if nobody can tell where a key ends.
+
+        Example:
+            >>> savepoint.delete_keys("summarize", "total = 0").write("s3://jobs/cleaned")
+        """
+        writer = self.writer()
+        spark = writer.session()
+        return writer.changed(
+            uid, lambda operator: operator.without_keys(spark, where, undescribed_subclasses)
+        )
+
+    def merge_local(self, uid: str, merge: Mapping[str, Merge] | None = None) -> SavepointWriter:
+        """Makes ordinary keyed state of the local one of an operator, for Flink to restore.
+
+        The instances that a key has in all subtasks become one, in the subtask that owns its key
+        group. Those of lists are appended.
+
+        Args:
+            uid: The operator's uid, or the hash of one.
+            merge: State -> how two instances become one, for each state that is no list: a rule
+                by its name (``sum``, ``min``, ``max``, ``concat``), a function of two values (of a
+                reducing state its reduce function, of a map state for the values of a user key),
+                or an object with such a function ``merge``, as is an ``AggregateFunction``.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            StateNotFoundError: It has no local state, or none of a name in ``merge``.
+            MergeError: A state that is no list is not in ``merge``.
+            ColumnTypeError: A rule cannot merge values of a state's type.
+            ValueError: There is no such rule, or a list is in ``merge``.
+
+        ``write`` raises ``MergeError`` if of some instances nothing can be made, as of longs whose
+        sum no long holds.
+
+        Example:
+            >>> merged = savepoint.merge_local("count_words", {"count": "sum"})
+            >>> merged.write("s3://jobs/for-flink")
+        """
+        return self.writer().changed(uid, lambda operator: operator.with_merged(merge or {}))
+
+    def _with_values(
+        self,
+        uid: str,
+        state: str,
+        change: Callable[[ValueChanges], ChangedOperator],
+        nanoseconds: Nanoseconds,
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
+        *,
+        has_expressions: bool = False,
+    ) -> SavepointWriter:
+        """The savepoint with a change of the values of a state; Spark alone knows expressions."""
+        from savepoint_spark.changing.value_changes import ValueChanges  # noqa: PLC0415  # Spark is slow
+
+        writer = self.writer()
+        spark = writer.session() if has_expressions else writer.spark
+        shown = nanoseconds, undescribed_subclasses
+        return writer.changed(
+            uid, lambda operator: change(ValueChanges(operator, spark, state, *shown))
+        )

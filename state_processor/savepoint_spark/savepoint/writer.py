@@ -1,0 +1,226 @@
+"""Savepoints that are made: from nothing, or from another one with some operators changed.
+
+What is not changed is copied: its files as they are, byte for byte, and its handles. So state that
+nobody can decode survives, native formats do, and it costs no more than its bytes.
+
+A savepoint made from nothing has version 3 of ``_metadata``, which Flink reads from 1.11 on, or 5 if it
+has objects that only the Kryo of Flink 2.x reads. One
+that is based on another has the version of that, for its handles, names of operators and properties
+are made for it: the Flink that wrote the one restores the other. Version 2 alone becomes 3, for
+before Flink 1.11 no file is named relative to its directory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Self
+
+from savepoint_database.snapshot.operator_names import id_called
+from savepoint_formats.errors import MigrationError
+from savepoint_formats.locations.location import path_text
+from savepoint_formats.new_snapshot.copying import no_progress
+from savepoint_formats.new_snapshot.directory import WriteMode
+from savepoint_formats.printable import html_table
+from savepoint_spark.savepoint.changes import SavepointChanges
+from savepoint_spark.savepoint.planned_operator import (
+    PlannedOperator,
+    expect_parallelism,
+)
+from savepoint_spark.savepoint.write import SavepointWrite
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from savepoint_formats.locations.location import PathText
+    from savepoint_formats.new_snapshot.copying import Progress
+    from savepoint_spark.changing.changed_operator import ChangedOperator
+    from savepoint_spark.savepoint.savepoint import Savepoint
+    from savepoint_spark.savepoint.written import PlannedSavepoint, WrittenSavepoint
+
+_DEFAULT_MAX_PARALLELISM = 128
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SavepointWriter(SavepointChanges):
+    """A savepoint that is to be written; nothing happens before ``write``.
+
+    Each method gives another writer, and leaves this one as it is.
+
+    Attributes:
+        spark: The session for jobs; operators that are only copied need none.
+        source: The savepoint that the new one is based on.
+        operators: The operators that it will have.
+        parallelism: The number of subtasks of new operators.
+        max_parallelism: The number of key groups of new operators.
+        is_canonical: Whether it says of itself that it is a canonical savepoint.
+        is_of_flink_2: Whether it is one of Flink 2.x, though the source is one of 1.x.
+
+    Example:
+        >>> savepoint = Savepoint.load(spark, "s3://jobs/savepoint-1a2b")
+        >>> savepoint.remove_operator("sink").rename_operator("sum", "totals").write("s3://jobs/new")
+    """
+
+    spark: SparkSession | None
+    source: Savepoint | None
+    operators: tuple[PlannedOperator, ...]
+    parallelism: int
+    max_parallelism: int
+    is_canonical: bool = False
+    is_of_flink_2: bool = False
+
+    def __repr__(self) -> str:
+        source = "nothing" if self.source is None else repr(self.source.path)
+        counts = Counter(operator.action.partition(" ")[0] for operator in self.operators)
+        actions = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
+        return f"SavepointWriter(of {source}, operators: {actions or 'none'})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        rows = ((operator.name, operator.action) for operator in self.operators)
+        return html_table(repr(self), ("operator", "action"), rows)
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` if the parallelism is none that Flink allows."""
+        expect_parallelism(self.parallelism, self.max_parallelism)
+
+    @classmethod
+    def of(cls, source: Savepoint, spark: SparkSession | None) -> Self:
+        """A savepoint that is based on another one.
+
+        New operators get the greatest parallelism and max parallelism that its operators have.
+        """
+        operators = tuple(PlannedOperator.copy_of(operator) for operator in source.operators())
+        return cls(
+            spark,
+            source,
+            operators,
+            max((operator.parallelism for operator in operators), default=1),
+            max(
+                (operator.max_parallelism for operator in operators),
+                default=_DEFAULT_MAX_PARALLELISM,
+            ),
+        )
+
+    def writer(self) -> Self:
+        """The writer itself, as that of a savepoint is what writes a copy of it."""
+        return self
+
+    def operator(self, uid: str) -> PlannedOperator:
+        """The operator of this uid, this hash of a uid, or a hash that begins so, as planned.
+
+        Raises:
+            OperatorNotFoundError: There is none; the message lists those there are.
+            AmbiguousOperatorError: Several hashes begin so; the message lists them.
+        """
+        path = "the new savepoint" if self.source is None else self.source.path
+        planned = {str(operator.operator_id): operator for operator in self.operators}
+        uids = {operator_id: operator.uid for operator_id, operator in planned.items()}
+        return planned[id_called(uid, uids, path)]
+
+    @property
+    def needs_session(self) -> bool:
+        """Whether some of its state is made by Spark, and not just copied."""
+        return any(planned.transformation is not None for planned in self.operators)
+
+    def with_session(self, spark: SparkSession) -> Self:
+        """The same savepoint, made by this session."""
+        return replace(self, spark=spark)
+
+    def plan(
+        self, path: PathText, mode: WriteMode | str = WriteMode.ERROR, *, check: bool = False
+    ) -> PlannedSavepoint:
+        """What ``write`` would write; writes nothing.
+
+        Args:
+            path: As for ``write``.
+            mode: As for ``write``.
+            check: Reads the state of operators that change, so that what ``write`` would refuse
+                of it is refused now: state that passes through, and values whose fields change,
+                without Spark; by Spark what expressions and DataFrames give. Hash codes are
+                inferred where ``write`` infers them. It takes as long as reading it. What is only
+                copied is not read.
+
+        Raises:
+            SavepointError: As ``write`` does.
+        """
+        return self._write.plan(path_text(path), mode, check=check)
+
+    def write(
+        self,
+        path: PathText,
+        mode: WriteMode | str = WriteMode.ERROR,
+        on_progress: Progress = no_progress,
+    ) -> WrittenSavepoint:
+        """Writes the savepoint.
+
+        ``_metadata`` comes last: if anything fails, no savepoint is there, or the one that was.
+
+        Args:
+            path: A directory that is empty, or not there yet; a local path, or a URI of a file
+                system that pyarrow knows.
+            mode: ``overwrite`` if a savepoint that lies there is to be replaced, else ``error``.
+            on_progress: Is called with the bytes of each step of copying, from several threads.
+
+        Raises:
+            SavepointExistsError: A savepoint lies there, and it is not to be replaced.
+            NotASavepointError: Something lies there that is no savepoint.
+            StateFileNotFoundError: A file of an operator that is to be copied is gone.
+            EmptySavepointError: There are no operators.
+            ValueError: State is to be made, and there is no session for it.
+            SavepointError: What a transformation or the file system finds wrong.
+
+        Example:
+            >>> savepoint.remove_operator("sink").write("s3://jobs/new", mode="overwrite")
+        """
+        return self._write.run(path_text(path), mode, on_progress)
+
+    @property
+    def _write(self) -> SavepointWrite:
+        return SavepointWrite(
+            self.spark,
+            self.source,
+            self.operators,
+            is_canonical=self.is_canonical,
+            is_of_flink_2=self.is_of_flink_2,
+        )
+
+    @property
+    def metadata_version(self) -> int:
+        """The version that its ``_metadata`` will have."""
+        return self._write.metadata_version
+
+    def session(self) -> SparkSession:
+        """The session.
+
+        Raises:
+            ValueError: There is none.
+        """
+        if self.spark is None:
+            raise ValueError(
+                "state is changed by Spark: open the savepoint with Savepoint.load(spark, path)"
+            )
+        return self.spark
+
+    def changed(self, uid: str, change: Callable[[ChangedOperator], ChangedOperator]) -> Self:
+        """The writer with an operator changed, perhaps once more.
+
+        Raises:
+            MigrationError: It is migrated, and the change needs the values that migration makes.
+        """
+        planned = self.operator(uid)
+        changed = planned.changed(change)
+        if self.is_of_flink_2 and changed.change is not None and changed.change.has_new_values:
+            raise MigrationError(
+                f"operator {uid} is migrated to Flink 2.x: write that, and give what it has written"
+                " other values or fields; names, removed states and deleted keys go with it"
+            )
+        return self.replaced(planned, changed)
+
+    def replaced(self, planned: PlannedOperator, *others: PlannedOperator) -> Self:
+        """The writer with other operators, or none, in the place of one."""
+        parts = (others if operator is planned else (operator,) for operator in self.operators)
+        return replace(self, operators=tuple(chain.from_iterable(parts)))

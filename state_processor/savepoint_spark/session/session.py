@@ -1,0 +1,182 @@
+"""A Spark session of this machine, for those who have none of their own."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from savepoint_spark.session.class_archive import archive_options
+from savepoint_spark.session.java_runtime import ensure_java
+from savepoint_spark.session.java_start import start_java
+from savepoint_spark.workers.start import forked_workers
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Spark puts an archive on the path by a relative name.
+_LOGGING = Path(__file__).absolute().with_name("log4j2.properties")
+_LOGGING_OPTION = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
+
+# More than any cluster runs tasks.
+_NUMBERS = 1 << 20
+
+_DEFAULTS = {
+    "spark.ui.showConsoleProgress": "false",
+    "spark.ui.enabled": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    # A Python worker is on the machine of its Java. Rows take the shorter way.
+    "spark.python.unix.domain.socket.enabled": "true",
+    # What never leaves the machine is written faster than it is compressed.
+    "spark.shuffle.compress": "false",
+    # 200 by default, each of which starts workers: too many for one machine.
+    "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
+}
+
+
+def expect_session(spark: object, call: str) -> None:
+    """Raises ``TypeError`` if something else is given where a session of Spark is expected.
+
+    Args:
+        spark: What is given.
+        call: The call, as it should be.
+    """
+    if not hasattr(spark, "dataSource"):
+        raise TypeError(
+            f"{spark!r} is no session of Spark: call Savepoint.{call} with spark = local_session(),"
+            " or Savepoint.open(path), which needs none"
+        )
+
+
+def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
+    """A session on this machine, on its own Java or the one that comes with this package.
+
+    The first one leaves an archive of Spark's classes in the user's folder of caches (about 170 MB),
+    if the machine's own Java is a 17; the later ones start in half the time. Settings of
+    ``spark.driver.extraJavaOptions`` go in the place of that.
+
+    On Linux its Python workers are forked from a process that has imported what they need. That
+    process ends with this one. It needs the Spark and the Python of this process: where
+    ``SPARK_HOME`` or ``PYSPARK_PYTHON`` name others, Spark starts its workers itself.
+
+    Args:
+        master: As Spark has it.
+        settings: Settings of Spark, dots written as two underscores; they go before ours.
+
+    Raises:
+        RuntimeError: There is no Java, nor can there be one from a package.
+        JobError: Java did not start, over a setting for instance.
+
+    Example:
+        >>> spark = local_session(spark__driver__memory="4g")
+    """
+    from pyspark.sql import SparkSession  # noqa: PLC0415  # Spark is slow to import
+
+    java = ensure_java()
+    # Workers must find what this interpreter finds, whether or not its environment is active.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    given = {
+        "spark.master": master,
+        "spark.app.name": "savepoint",
+        **{name.replace("__", "."): value for name, value in settings.items()},
+    }
+    if SparkSession.getActiveSession() is not None:
+        return _session(given)
+    with forked_workers(master):
+        ours = {
+            **_DEFAULTS,
+            "spark.driver.extraJavaOptions": f"{_LOGGING_OPTION} {archive_options(java)}",
+            "spark.driver.memory": f"{_heap_size() >> 20}m",
+            "spark.sql.warehouse.dir": _warehouse(),
+        }
+        start_java({**ours, **given})
+        return _session({**ours, **given})
+
+
+def _session(settings: dict[str, Any]) -> SparkSession:
+    """The session with these settings."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415  # Spark is slow to import
+
+    spark = SparkSession.builder.config(map=settings).getOrCreate()
+    # It prints every error of a query as JSON, before the error itself is raised.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    return spark
+
+
+def is_remote(spark: SparkSession) -> bool:
+    """Whether a session is one of Spark Connect, whose Java is not that of this process."""
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
+
+
+def remote_error(what: str) -> ValueError:
+    """What is refused to a session of Spark Connect."""
+    return ValueError(
+        f"{what}: Spark Connect does not offer what that needs; use a session in the process of"
+        " the driver, such as local_session()"
+    )
+
+
+def tasks_at_once(spark: SparkSession) -> int:
+    """How many tasks a session runs at once."""
+    if not is_remote(spark):
+        return spark.sparkContext.defaultParallelism
+    # Spark divides numbers into as many parts, where nobody says how many there are to be.
+    parts = spark.range(_NUMBERS).selectExpr("spark_partition_id() AS part")
+    (last,) = parts.selectExpr("max(part)").collect()[0]
+    return int(last) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCount:
+    """The tasks of the stages that a session works at now.
+
+    Attributes:
+        done: How many are done.
+        total: How many there are.
+    """
+
+    done: int
+    total: int
+
+
+def task_count(spark: SparkSession) -> TaskCount:
+    """How far a session is with what it works at.
+
+    Args:
+        spark: The session.
+
+    Raises:
+        ValueError: It is one of Spark Connect, which does not tell.
+
+    Example:
+        >>> task_count(spark)
+        TaskCount(done=3, total=8)
+    """
+    if is_remote(spark):
+        raise remote_error("the number of tasks")
+    tracker = spark.sparkContext.statusTracker()
+    infos = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    stages = [stage for stage in infos if stage is not None]
+    done = sum(stage.numCompletedTasks for stage in stages)
+    return TaskCount(done, sum(stage.numTasks for stage in stages))
+
+
+def _heap_size() -> int:
+    """The most memory that Java may take, in bytes: a quarter of the machine's, as without Spark."""
+    # Spark says 1 GiB, which is little for a session that does all the work itself.
+    quarter = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
+    return min(max(quarter, 1 << 30), 4 << 30)
+
+
+def _warehouse() -> str:
+    """A folder for what the session's databases have, which goes when the process does."""
+    folder = tempfile.mkdtemp(prefix="savepoint-warehouse-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

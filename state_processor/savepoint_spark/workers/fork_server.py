@@ -1,0 +1,155 @@
+"""The process that Spark's Python daemons are forked from, with all imported that workers need.
+
+It imports Spark's workers, Arrow and what this package does in tasks, and waits for what ``daemon``
+asks. It runs nothing else, and ends when the process that started it does. Machine code that this
+machine has kept is loaded once Java has started, for until then each keeps the other waiting.
+
+::
+
+    python -m savepoint_spark.workers.fork_server LISTENER PID
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import select
+import shutil
+import signal
+import socket
+import sys
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from savepoint_spark.workers.daemon import NUMBER_SIZE, receive_request
+from savepoint_spark.workers.worker_garbage import keep_what_is_imported
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MODULES = (
+    "pyspark.daemon",
+    "pyspark.worker",
+    "pyspark.sql.worker.create_data_source",
+    "pyspark.sql.worker.lookup_data_sources",
+    "pyspark.sql.worker.plan_data_source_read",
+    "savepoint_functions.functions.function_task",
+    "savepoint_spark.reading.data_source",
+    "savepoint_spark.writing.keyed_files",
+    "savepoint_spark.writing.run_encoding",
+)
+"""What workers import sooner or later. It is of rooms that stand on this one, so it has names here."""
+
+# The daemons that look for data sources and make ours; rows are read by later ones.
+_DAEMONS_BEFORE_ROWS = 2
+
+# What Python and its libraries ask once, when they begin; the others are Spark's, for its processes.
+_ASKED = (b"PYTHON", b"LANG", b"LC_", b"NUMBA_", b"ARROW_", b"OMP_", b"OPENBLAS_", b"MKL_")
+_OF_SPARK = (b"PYTHON_", b"PYTHONPATH", b"PYTHONUNBUFFERED")
+
+
+def main() -> None:
+    """Serves until the process that started it has ended; each daemon goes on from here."""
+    listener, starter = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
+    address = listener.getsockname()
+    # As Java and all that it starts: what stops a terminal's program is for the driver alone.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end = os.pidfd_open(starter)
+    if os.getppid() == starter:
+        _prepare()
+        sender = _request(listener, end)
+        if sender is not None:
+            _become_a_daemon(sender)
+        else:
+            # A driver that was killed could not remove it.
+            shutil.rmtree(os.path.dirname(address), ignore_errors=True)
+
+
+def _prepare() -> None:
+    """Imports what workers need, and sets it apart from what they look through for garbage."""
+    for name in _MODULES:
+        importlib.import_module(name)
+    keep_what_is_imported()
+
+
+def _request(listener: socket.socket, end: int) -> socket.socket | None:
+    """In each fork who asks for a daemon; None in this process, when it is to end."""
+    # Nobody asks how a daemon ended.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    poller = select.poll()
+    poller.register(listener, select.POLLIN)
+    poller.register(end, select.POLLIN)
+    daemons = 0
+    with listener:
+        while end not in [descriptor for descriptor, _ in poller.poll()]:
+            sender, _ = listener.accept()
+            if os.fork() == 0:
+                os.close(end)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                return sender
+            sender.close()
+            daemons += 1
+            if daemons == _DAEMONS_BEFORE_ROWS:
+                _load_machine_code()
+    return None
+
+
+def _load_machine_code() -> None:
+    """Loads what this machine has kept, with numba, and sets that apart, too."""
+    importlib.import_module("savepoint_formats.program.kernel.machine_code").load_kernels()
+    keep_what_is_imported()
+
+
+def _become_a_daemon(sender: socket.socket) -> None:
+    """Runs as a daemon of Spark, in the place of the process that asks for it."""
+    with sender:
+        streams, worker, folder, variables = receive_request(sender)
+        if not _is_as_begun(variables):
+            return
+        _take_over(folder, variables)
+        sys.argv[1:] = [worker]
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+            os.close(stream)
+        sender.sendall(os.getpid().to_bytes(NUMBER_SIZE, "big"))
+    daemon: Any = importlib.import_module("pyspark.daemon")
+    daemon.worker = partial(_end_when_unheard, daemon.worker)
+    daemon.manager()
+
+
+def _end_when_unheard(worker: Callable[..., int], *arguments: object) -> int:
+    """Runs a worker, which ends without a word when Java does not listen any more.
+
+    That is so with each LIMIT and ``show()``, and Spark's daemon prints the error with its traceback.
+    What goes wrong in a task is told to Java, and is not raised here.
+    """
+    try:
+        return worker(*arguments)
+    except ConnectionError:
+        os._exit(1)
+
+
+def _is_as_begun(variables: dict[bytes, bytes]) -> bool:
+    """Whether a process with these variables would begin as this one did."""
+    return all(
+        os.environb.get(name) == value
+        for name, value in variables.items()
+        if name.startswith(_ASKED) and not name.startswith(_OF_SPARK)
+    )
+
+
+def _take_over(folder: bytes, variables: dict[bytes, bytes]) -> None:
+    """Gives this process a folder and variables."""
+    own = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    installed = [place for place in sys.path[1:] if place not in own]
+    os.environb.clear()
+    os.environb.update(variables)
+    time.tzset()
+    os.chdir(folder)
+    asked = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:] = [os.getcwd(), *filter(None, asked), *installed]
+
+
+if __name__ == "__main__":
+    main()

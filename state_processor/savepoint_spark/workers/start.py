@@ -1,0 +1,119 @@
+"""Has Spark's Python daemons forked from a process that is ready, instead of started one by one.
+
+The first read of a session starts four daemons and a worker of each. Each of these would import
+Spark, Pandas and Arrow; the fork server does so once, while Java starts.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_DAEMON = Path(__file__).with_name("daemon.py")
+
+_PYTHON = """\
+#!/bin/sh
+if [ "$1 $2" = "-m pyspark.daemon" ]; then
+  exec {python} -S -E {daemon} {address} "$3"
+fi
+exec {python} "$@"
+"""
+"""What Spark takes for Python."""
+
+
+class _Running:
+    """What Spark takes for Python, once the fork server runs."""
+
+    python = ""
+
+
+@contextmanager
+def forked_workers(master: str) -> Iterator[None]:
+    """Java that starts, and a session that is made, in here have their daemons forked.
+
+    Nothing changes where that can't be: on a cluster, where processes can't be watched (that takes
+    Linux), for another Python or another Spark than this process has, or if Java runs already.
+
+    Args:
+        master: What the session is to run on.
+    """
+    usual = os.environ["PYSPARK_PYTHON"]
+    if master.startswith("local") and usual == sys.executable:
+        if not _Running.python and _can_start():
+            _Running.python = _started()
+        os.environ["PYSPARK_PYTHON"] = _Running.python or usual
+    try:
+        yield
+    finally:
+        # What else this process starts has no part in it.
+        os.environ["PYSPARK_PYTHON"] = usual
+
+
+def _can_start() -> bool:
+    from pyspark import SparkContext  # noqa: PLC0415  # Spark is slow to import
+
+    java_runs = SparkContext._gateway is not None  # nothing else says so
+    another_spark = "SPARK_HOME" in os.environ
+    return sys.platform == "linux" and _DAEMON.is_file() and not (another_spark or java_runs)
+
+
+def _started() -> str:
+    """Starts the fork server, which ends with this process.
+
+    Returns:
+        The path of what Spark is to take for Python; empty if there can be none.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="savepoint-workers-"))
+    atexit.register(_in(os.getpid(), lambda: shutil.rmtree(folder, ignore_errors=True)))
+    address, python = folder / "socket", folder / "python"
+    words = {"python": sys.executable, "daemon": str(_DAEMON), "address": str(address)}
+    script = _PYTHON.format(**{name: shlex.quote(word) for name, word in words.items()})
+    python.write_text(script, encoding="utf-8")
+    python.chmod(0o700)
+    with socket.socket(socket.AF_UNIX) as listener:
+        try:
+            listener.bind(str(address))
+        except OSError:
+            return ""  # the path of a folder for temporary files may be too long
+        listener.listen()
+        _serve(listener)
+    # Nothing can be run where files are mounted without that right.
+    return str(python) if os.access(python, os.X_OK) else ""
+
+
+def _serve(listener: socket.socket) -> None:
+    numbers = (str(listener.fileno()), str(os.getpid()))
+    server = subprocess.Popen(
+        [sys.executable, "-u", "-m", "savepoint_spark.workers.fork_server", *numbers],
+        # As Spark has it for its workers. Without the second one, libraries start threads.
+        env={"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", **os.environ},
+        pass_fds=[listener.fileno()],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    atexit.register(_in(os.getpid(), server.wait))
+    atexit.register(_in(os.getpid(), server.kill))
+
+
+def _in(process: int, what: Callable[[], object]) -> Callable[[], None]:
+    """What is done in a process, but not in its forks."""
+
+    def do() -> None:
+        if os.getpid() == process:
+            what()
+
+    return do

@@ -1,0 +1,99 @@
+"""Rows grouped as Flink tells keys apart.
+
+To Spark, which groups by numbers, -0.0 is 0.0. To Flink, which hashes and compares what Java and
+its bytes say, they are two keys.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DoubleType,
+    FloatType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from savepoint_spark.columns.column_types import column_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Rows, and the columns by which they are grouped.
+
+    Attributes:
+        data: The rows; a column that has fractions has its text beside it.
+        names: The columns by which they are to be grouped.
+        columns: The columns by which they are, in the same order.
+    """
+
+    data: DataFrame
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    @classmethod
+    def of(cls, data: DataFrame, names: tuple[str, ...]) -> Self:
+        """Rows that are to be grouped by these columns.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+        """
+        columns = []
+        for name in names:
+            column, data_type = column_of(data, name)
+            comparable = _comparable(data_type)
+            columns.append(name if comparable == data_type else f"text of {name}")
+            if comparable != data_type:
+                # Java's texts of two fractions differ if they do, and so do those of two zeros.
+                data = data.withColumn(columns[-1], column.cast(comparable))
+        return cls(data, names, tuple(columns))
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The columns that the rows had not."""
+        return tuple(column for column in self.columns if column not in self.names)
+
+    def aggregated(self, *aggregates: Column) -> DataFrame:
+        """A row per group: its columns, and what is aggregated of it."""
+        groups = [column_of(self.data, name)[0] for name in self.columns]
+        kept = [
+            F.first(column_of(self.data, name)[0]).alias(name)
+            for name, column in zip(self.names, self.columns, strict=True)
+            if name != column
+        ]
+        return self.data.groupBy(*groups).agg(*kept, *aggregates).drop(*self.added)
+
+    def distinct(self) -> DataFrame:
+        """One row of each group."""
+        return self.data.dropDuplicates(list(self.columns)).drop(*self.added)
+
+
+def _comparable(data_type: DataType) -> DataType:
+    """A type that Spark compares as Flink does, with texts for fractions."""
+    match data_type:
+        case FloatType() | DoubleType():
+            return StringType()
+        case ArrayType():
+            return ArrayType(_comparable(data_type.elementType), data_type.containsNull)
+        case MapType():
+            key, value = _comparable(data_type.keyType), _comparable(data_type.valueType)
+            return MapType(key, value, data_type.valueContainsNull)
+        case StructType():
+            return StructType(
+                [
+                    StructField(field.name, _comparable(field.dataType), field.nullable)
+                    for field in data_type
+                ]
+            )
+        case _:
+            return data_type

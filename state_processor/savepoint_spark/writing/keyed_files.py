@@ -1,0 +1,260 @@
+"""Runs become files: the reduce side of writing keyed state.
+
+Rows are sent to the subtask that owns their key group, and sorted by it. A task puts the runs of
+each key group together, and writes one canonical file; nothing is held but a run at a time and,
+where no key may occur twice, the hashes of a key group's keys.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import functions as F
+
+from savepoint_formats.errors import DuplicateKeyError
+from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.metadata import KeyGroupRangeOffsets, RelativeFile
+from savepoint_formats.pass_through.placed_runs import PlacedRuns
+from savepoint_formats.state_files.canonical_file import CanonicalFile
+from savepoint_spark.session.task_errors import typed_errors
+from savepoint_spark.writing.arrow_batches import (
+    in_arrow_batches_of,
+    in_batches_of_small_rows,
+    large_row_errors,
+)
+from savepoint_spark.writing.handed_runs import FILE, HandedRuns
+from savepoint_spark.writing.run_encoding import HASH_SIZE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+    from pyspark.sql import Column, DataFrame
+
+    from savepoint_formats.metadata import KeyGroupsHandle
+    from savepoint_formats.new_snapshot.directory import NewSnapshot
+    from savepoint_formats.new_snapshot.new_file import NewFile
+    from savepoint_formats.pass_through.copied_sections import StoredSections
+    from savepoint_formats.state_files.canonical_file import Run
+    from savepoint_formats.state_files.header import KeyedBackendHeader
+    from savepoint_spark.writing.handed_runs import Piece
+
+# A row of runs may have megabytes. By default Spark gathers 64 of them, in memory that grows by
+# doubling; the memory of a small batch is used again for the next one, which is faster as well.
+_BATCH_SIZE = 1 << 20
+
+_COPIES_AT_ONCE = 4
+
+WRITTEN = "subtask INT, path STRING, size BIGINT, offsets ARRAY<BIGINT>"
+"""What a task tells of a file that it has written."""
+
+WRITTEN_SCHEMA = pa.schema(
+    {
+        "subtask": pa.int32(),
+        "path": pa.string(),
+        "size": pa.int64(),
+        "offsets": pa.list_(pa.int64()),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedFiles:
+    """How the keyed state of an operator becomes files, one per subtask.
+
+    Attributes:
+        target: The savepoint that is being written.
+        header: The header of each file.
+        max_parallelism: That of the operator.
+        parallelism: How many subtasks it has.
+    """
+
+    target: NewSnapshot
+    header: KeyedBackendHeader
+    max_parallelism: int
+    parallelism: int
+
+    order: ClassVar[tuple[str, ...]] = ("key_group",)
+
+    def write(
+        self, runs: DataFrame, *, is_of_small_rows: bool = False
+    ) -> dict[int, KeyGroupsHandle]:
+        """Runs the job that writes the files.
+
+        Args:
+            runs: Runs, as ``handed_runs`` has them.
+            is_of_small_rows: Whether they are made of what ``of_small_rows`` lets pass.
+
+        Returns:
+            Subtask -> handle of its file; subtasks without state have none.
+
+        Raises:
+            DuplicateKeyError: A key has two rows.
+            SavepointError: What a task has raised.
+            LargeRowError: They are said to be made of small rows, and are not.
+        """
+        routed = runs.repartitionById(self.parallelism, self.owner())
+        files = routed.sortWithinPartitions(*self.order).mapInArrow(self._task, WRITTEN)
+        if is_of_small_rows:
+            made = in_batches_of_small_rows(files)
+        else:
+            made = in_arrow_batches_of(_BATCH_SIZE, files)
+        with typed_errors(), large_row_errors():
+            written = [row.asDict() for row in made.collect()]
+        # Spark begins no task where it sees beforehand that there are no rows.
+        if not written:
+            written = [self._written(0, ())]
+        return {row["subtask"]: self._handle(**row) for row in written}
+
+    def assembled(self, places: DataFrame) -> dict[int, KeyGroupsHandle]:
+        """Runs the job that leaves runs in files, and has the file system put them together.
+
+        Args:
+            places: Rows of ``handed_runs.PLACES``.
+
+        Returns:
+            As for ``write``.
+
+        Raises:
+            SavepointError: What a task has raised, or the file system does not take the files.
+        """
+        with typed_errors():
+            rows = places.collect()
+        return self.copied(PlacedRuns.of((row[FILE], row["places"]) for row in rows))
+
+    def copied(self, sections: StoredSections | PlacedRuns) -> dict[int, KeyGroupsHandle]:
+        """Writes the files, of what lies in others; no job of Spark is needed for it.
+
+        Args:
+            sections: Sections, or runs of them.
+
+        Returns:
+            As for ``write``.
+
+        Raises:
+            SavepointError: The file system does not take them, or a file has become shorter.
+        """
+        # One file says which states there are, even if no key has any.
+        subtasks = [
+            subtask
+            for subtask in range(self.parallelism)
+            if not subtask or self.key_groups(subtask) in sections
+        ]
+        with ThreadPoolExecutor(_COPIES_AT_ONCE) as pool:
+            return dict(
+                zip(subtasks, pool.map(partial(self._copied, sections), subtasks), strict=True)
+            )
+
+    def _copied(self, sections: StoredSections | PlacedRuns, subtask: int) -> KeyGroupsHandle:
+        name, key_groups = f"keyed-{subtask}", self.key_groups(subtask)
+        path, file = sections.write(self.target, name, self.header, key_groups)
+        return file.handle(RelativeFile(path, file.size))
+
+    def owner(self) -> Column:
+        """The subtask that a row goes to."""
+        return owner_of("key_group", self.parallelism, self.max_parallelism)
+
+    def key_groups(self, subtask: int) -> KeyGroupRange:
+        """The key groups that a subtask has."""
+        return KeyGroupRange.of_subtask(subtask, self.parallelism, self.max_parallelism)
+
+    def sections(self, pieces: Iterable[Piece]) -> Iterator[tuple[int, Iterator[Run]]]:
+        """The runs of each key group of a subtask.
+
+        Args:
+            pieces: The rows that came to the subtask, in order.
+
+        Raises:
+            DuplicateKeyError: A key has two rows; it is raised by the runs.
+        """
+        for key_group, of_group in groupby(pieces, lambda piece: piece.key_group):
+            yield key_group, runs_of(key_group, of_group)
+
+    def _handle(
+        self, subtask: int, path: str, size: int, offsets: Iterable[int]
+    ) -> KeyGroupsHandle:
+        groups = KeyGroupRangeOffsets(self.key_groups(subtask), tuple(offsets))
+        return CanonicalFile(groups, size).handle(RelativeFile(path, size))
+
+    def _task(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Writes the file of a subtask, whose number is that of the partition."""
+        context = TaskContext.get()
+        assert context is not None  # it runs in a task
+        subtask = context.partitionId()
+        with HandedRuns(self.target) as runs:
+            written = self._written(subtask, runs.pieces(batches))
+        # One file says which states there are, even if no key has any. To the others nobody
+        # refers then, and they go when the savepoint is committed.
+        if subtask and not any(written["offsets"]):
+            return
+        yield pa.RecordBatch.from_pylist([written], WRITTEN_SCHEMA)
+
+    def _written(self, subtask: int, pieces: Iterable[Piece]) -> dict[str, Any]:
+        """Writes the file of a subtask; returns a row of ``WRITTEN``."""
+        with self.target.create(f"keyed-{subtask}") as file:
+            written = CanonicalFile.write(
+                file, self.header, self.key_groups(subtask), self.sections(pieces)
+            )
+        return self.written_row(subtask, file, written)
+
+    def written_row(self, subtask: int, file: NewFile, written: CanonicalFile) -> dict[str, Any]:
+        """What a task tells of the file of a subtask: a row of ``WRITTEN``."""
+        return {
+            "subtask": subtask,
+            "path": file.path,
+            "size": file.size,
+            "offsets": written.offsets,
+        }
+
+    def told(self, files: DataFrame) -> dict[int, KeyGroupsHandle]:
+        """Runs a job whose tasks write files.
+
+        Args:
+            files: Rows of ``WRITTEN``.
+
+        Returns:
+            As for ``write``.
+
+        Raises:
+            SavepointError: What a task has raised.
+        """
+        with typed_errors():
+            return {row["subtask"]: self._handle(**row.asDict()) for row in files.collect()}
+
+
+def owner_of(number: str, parallelism: int, count: int) -> Column:
+    """The subtask that gets one of ``count`` key groups, of which an expression gives the number."""
+    # Flink: KeyGroupRangeAssignment.computeOperatorIndexForKeyGroup.
+    return F.expr(f"CAST({number} * {parallelism} DIV {count} AS INT)")
+
+
+def runs_of(key_group: int, pieces: Iterable[Piece]) -> Iterator[bytes]:
+    """The runs of a key group, after whose last one its keys are known to differ.
+
+    Raises:
+        DuplicateKeyError: They do not.
+    """
+    hashes: list[bytes] = []
+    for piece in pieces:
+        if piece.keys is not None:
+            hashes.append(piece.keys)
+        if piece.run is not None:
+            yield piece.run
+    keys = np.frombuffer(b"".join(hashes), np.uint64).reshape(-1, HASH_SIZE // 8)
+    if _has_equal_rows(keys):
+        raise DuplicateKeyError(f"a key of key group {key_group} has two rows")
+
+
+def _has_equal_rows(keys: NDArray[np.uint64]) -> bool:
+    # Rows are compared only where their first halves do not tell them apart, which is hardly ever.
+    firsts = np.sort(keys[:, 0])
+    if not (firsts[1:] == firsts[:-1]).any():
+        return False
+    return len(np.unique(keys, axis=0)) < len(keys)

@@ -1,0 +1,167 @@
+"""The keyed state of an operator that is to be written: rows of DataFrames, all in one file."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Protocol
+
+from savepoint_formats.errors import DuplicateKeyError
+from savepoint_formats.snapshots import SerializerEntry
+from savepoint_formats.state_files.header import KeyedBackendHeader
+from savepoint_formats.state_files.state_v2 import expect_synchronous
+from savepoint_spark.writing.arrow_batches import LargeRowError
+from savepoint_spark.writing.keyed_files import KeyedFiles
+from savepoint_spark.writing.run_through import run_through
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Self
+
+    from pyspark.sql import Row
+
+    from savepoint_formats.metadata import KeyGroupsHandle
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.state_files.header import StateMetaInfo
+    from savepoint_spark.writing.handed_runs import RunSource
+    from savepoint_spark.writing.write_context import WriteContext
+
+_EXAMPLES = 3
+
+
+class RunRows(Protocol):
+    """What becomes runs: rows of a DataFrame, or state that is there already."""
+
+    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
+        """The runs; see ``run_encoding``.
+
+        Args:
+            ids: State -> its index in the header.
+            max_parallelism: That of the operator.
+        """
+
+    def duplicates(self, limit: int) -> list[Row]:
+        """Some of the keys, or keys and namespaces, that have several rows but may have one."""
+
+
+@dataclass(frozen=True)
+class KeyedPlan:
+    """What the files of an operator's keyed state are to hold.
+
+    Attributes:
+        key: The serializer of the keys.
+        states: The states, in the order of the header.
+        rows: What becomes entries of them.
+        numbered: How many of the first states have the indices of the header in their runs already.
+
+    Raises:
+        ConversionError: A state is state V2, which can't lie in these files.
+    """
+
+    key: TypeSerializerSnapshot
+    states: tuple[StateMetaInfo, ...]
+    rows: tuple[RunRows, ...]
+    numbered: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        expect_synchronous(self.states)
+
+    @property
+    def header(self) -> KeyedBackendHeader:
+        """The header of each file."""
+        return KeyedBackendHeader(
+            is_compressed=False, key_serializer=SerializerEntry(self.key), states=self.states
+        )
+
+    def with_rows(self, other: KeyedPlan) -> Self:
+        """The plan with other rows of the same keys."""
+        states, rows = (*self.states, *other.states), (*self.rows, *other.rows)
+        return replace(self, states=states, rows=rows)
+
+    def beside(
+        self, kept: Iterable[StateMetaInfo], rows: Iterable[RunRows], order: Iterable[str]
+    ) -> Self:
+        """The plan beside states that pass through.
+
+        Args:
+            kept: The states.
+            rows: What becomes entries of them.
+            order: The states as they were. All states stay in this order, for it is that of columns,
+                and new ones are last; but those that are numbered already are first.
+        """
+        places = {name: place for place, name in enumerate(order)}
+        others = (*self.states[self.numbered :], *kept)
+        in_order = sorted(others, key=lambda info: places.get(info.name, len(places)))
+        states = (*self.states[: self.numbered], *in_order)
+        return replace(self, states=states, rows=(*rows, *self.rows))
+
+    def files(self, context: WriteContext) -> KeyedFiles:
+        """How its runs become files."""
+        return KeyedFiles(context.target, self.header, context.max_parallelism, context.parallelism)
+
+    def check(self, max_parallelism: int) -> None:
+        """Makes all runs as ``write`` does, and writes nothing; that keys differ is not looked at.
+
+        Raises:
+            SavepointError: What a task has raised.
+        """
+        for source in self._sources(max_parallelism):
+            run_through(source.frame())
+
+    def _sources(self, max_parallelism: int) -> list[RunSource]:
+        ids = {state.name: number for number, state in enumerate(self.states)}
+        return [rows.runs(ids, max_parallelism) for rows in self.rows]
+
+    def write(self, context: WriteContext) -> dict[int, KeyGroupsHandle]:
+        """Runs the job.
+
+        Returns:
+            Subtask -> its state; none for a subtask without keys.
+
+        Raises:
+            DuplicateKeyError: A key has two rows; the message names some.
+        """
+        sources = self._sources(context.max_parallelism)
+        written = self._of_one(sources[0], context) if len(sources) == 1 else None
+        if written is not None:
+            return written
+        try:
+            with suppress(LargeRowError):
+                small = [source.of_small_rows(context.target) for source in sources]
+                return self._written(small, context, is_of_small_rows=True)
+            return self._written(sources, context, is_of_small_rows=False)
+        except DuplicateKeyError as error:
+            raise self._with_examples(error) from error
+
+    def _of_one(
+        self, source: RunSource, context: WriteContext
+    ) -> dict[int, KeyGroupsHandle] | None:
+        """Writes what is of one savepoint, where no key is twice; None if runs have to meet in tasks."""
+        files = self.files(context)
+        sections = source.sections()
+        if sections is not None and sections.can_be_copied_to(context.target):
+            return files.copied(sections)
+        whole = source.whole_files(files)
+        if whole is not None:
+            return files.told(whole)
+        if source.is_assembled_in(context.target):
+            return files.assembled(source.placed(context.target))
+        return None
+
+    def _written(
+        self, sources: list[RunSource], context: WriteContext, *, is_of_small_rows: bool
+    ) -> dict[int, KeyGroupsHandle]:
+        runs = [source.handed_over(context.target) for source in sources]
+        united = reduce(lambda frame, other: frame.unionAll(other), runs)
+        return self.files(context).write(united, is_of_small_rows=is_of_small_rows)
+
+    def _with_examples(self, error: DuplicateKeyError) -> DuplicateKeyError:
+        rows_of_keys = [row for rows in self.rows for row in rows.duplicates(_EXAMPLES)]
+        examples = "; ".join(
+            ", ".join(f"{name} {value!r}" for name, value in row.asDict().items())
+            for row in rows_of_keys
+        )
+        return DuplicateKeyError(
+            f"{error}: e.g. {examples}; make one row of them first, or give with_state(…, merge=…)"
+        )

@@ -1,0 +1,273 @@
+"""Operator state that is to be written: rows of DataFrames become elements in files of subtasks.
+
+Elements of lists go to the subtasks in turn; the entries of broadcast state go to all of them. A
+task holds the operator state of its subtask as a whole, as Flink does.
+
+| column  | type   | meaning                              |
+|---------|--------|--------------------------------------|
+| subtask | INT    |                                      |
+| state   | INT    | the index of the state               |
+| key     | BINARY | of an entry of broadcast state       |
+| element | BINARY | of a list, or the value of an entry  |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Protocol, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+from pyspark.sql import functions as F
+
+from savepoint_database.types.spark_values import from_spark
+from savepoint_formats.errors import DuplicateKeyError, within
+from savepoint_formats.metadata import DistributionMode, OperatorStateOffsets, RelativeFile
+from savepoint_formats.program.encode import Encoder
+from savepoint_formats.state_files.operator_state import (
+    BroadcastBytes,
+    BroadcastEntries,
+    ListElements,
+    OperatorStateFile,
+)
+from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_spark.columns.column_types import fitted, shown_layout
+from savepoint_spark.session.task_errors import typed_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import Column, DataFrame, Row
+
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.metadata import OperatorStateHandle
+    from savepoint_formats.new_snapshot.directory import NewSnapshot
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_spark.writing.write_context import WriteContext
+
+ELEMENTS = "subtask INT, state INT, key BINARY, element BINARY"
+ELEMENT_SCHEMA = pa.schema(
+    {"subtask": pa.int32(), "state": pa.int32(), "key": pa.binary(), "element": pa.binary()}
+)
+_WRITTEN = "subtask INT, path STRING, size BIGINT, offsets ARRAY<ARRAY<BIGINT>>"
+_WRITTEN_SCHEMA = pa.schema(
+    {
+        "subtask": pa.int32(),
+        "path": pa.string(),
+        "size": pa.int64(),
+        "offsets": pa.list_(pa.list_(pa.int64())),
+    }
+)
+
+
+@dataclass(frozen=True)
+class NewOperatorState:
+    """An operator state.
+
+    Attributes:
+        name: Its name.
+        mode: How its elements are spread over subtasks.
+        element: The serializer of elements, or of the values of broadcast state.
+        key: The serializer of the keys of broadcast state.
+    """
+
+    name: str
+    mode: DistributionMode
+    element: TypeSerializerSnapshot
+    key: TypeSerializerSnapshot | None = None
+
+    def contents(self, elements: pa.Table) -> ListElements | BroadcastEntries | BroadcastBytes:
+        """What a file holds of it; broadcast state that is there already has no keys of its own.
+
+        Raises:
+            DuplicateKeyError: A key of broadcast state has two rows.
+        """
+        values = _whole(elements.column("element"))
+        if self.key is None:
+            return ListElements(self.name, self.mode, self.element, values)
+        if elements.column("key").null_count:
+            return BroadcastBytes(self.name, self.key, self.element, values[0].as_buffer())
+        keys = _whole(elements.column("key"))
+        if len(pc.unique(keys)) < len(keys):
+            raise DuplicateKeyError(
+                f"a key of broadcast state {self.name!r} has two rows: make one row of them first"
+            )
+        return BroadcastEntries(self.name, self.key, self.element, keys, values)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.LargeBinaryArray:
+    return column.cast(pa.large_binary()).combine_chunks()
+
+
+class ElementRows(Protocol):
+    """What becomes elements: rows of a DataFrame, or state that is there already."""
+
+    @property
+    def state(self) -> NewOperatorState:
+        """The state."""
+
+    def elements(self, index: int, parallelism: int) -> DataFrame:
+        """The rows as bytes, each with its subtask and ``index``, that of the state."""
+
+
+@dataclass(frozen=True)
+class OperatorRows:
+    """Rows of a DataFrame, and the operator state that they become.
+
+    Attributes:
+        state: The state.
+        data: Columns ``element``, and ``key`` for broadcast state, of types that fit.
+    """
+
+    state: NewOperatorState
+    data: DataFrame
+
+    @classmethod
+    def of(cls, data: DataFrame, state: NewOperatorState, columns: tuple[str, ...]) -> Self:
+        """The rows of these columns.
+
+        Raises:
+            ColumnNotFoundError: There is no such column.
+            ColumnTypeError: Its type does not fit.
+        """
+        what = f"state {state.name!r}"
+        layout = shown_layout(data, columns[-1], state.element.layout())
+        selected: list[Column] = [fitted(data, columns[-1], layout, what).alias("element")]
+        if state.key is not None:
+            key = fitted(data, columns[0], state.key.layout(), f"the key of {what}")
+            selected.append(key.alias("key"))
+        return cls(state, data.select(*selected))
+
+    def elements(self, index: int, parallelism: int) -> DataFrame:
+        """The rows as bytes, each with its subtask."""
+        key = None if self.state.key is None else self.state.key.layout()
+        layout = shown_layout(self.data, "element", self.state.element.layout())
+        encoding = ElementEncoding(self.state.name, index, parallelism, layout, key)
+        return self.data.mapInArrow(encoding.run, ELEMENTS)
+
+
+@dataclass(frozen=True)
+class ElementEncoding:
+    """How the rows of a state become bytes.
+
+    Attributes:
+        name: The name of the state.
+        index: That of the state.
+        parallelism: The number of subtasks.
+        element: The layout of elements, or of the values of broadcast state.
+        key: The layout of the keys of broadcast state.
+    """
+
+    name: str
+    index: int
+    parallelism: int
+    element: Layout
+    key: Layout | None
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The elements of the rows of a partition, as ``ELEMENTS`` has them."""
+        context = TaskContext.get()
+        assert context is not None  # it runs in a task
+        # Each partition begins at another subtask, so that small ones do not all go to the first.
+        position = context.partitionId()
+        for batch in batches:
+            with within(f"state {self.name!r}"):
+                elements = encoded_elements(batch, "element", self.element)
+                keys = None if self.key is None else encoded_elements(batch, "key", self.key)
+            if keys is None:
+                subtasks = np.arange(position, position + len(elements)) % self.parallelism
+                yield self._rows(subtasks, pa.nulls(len(elements), pa.binary()), elements)
+                position += len(elements)
+            else:
+                for subtask in range(self.parallelism):
+                    yield self._rows(np.full(len(elements), subtask), keys, elements)
+
+    def _rows(
+        self, subtasks: np.ndarray[tuple[int], np.dtype[np.int64]], keys: pa.Array, values: pa.Array
+    ) -> pa.RecordBatch:
+        states = pa.array(np.full(len(values), self.index, np.int32))
+        columns = [pa.array(subtasks.astype(np.int32)), states, keys, values]
+        return pa.RecordBatch.from_arrays(columns, schema=ELEMENT_SCHEMA)
+
+
+def encoded_elements(batch: pa.RecordBatch, name: str, layout: Layout) -> pa.Array:
+    """A column as bytes."""
+    values = from_spark(batch.column(name), arrow_type(layout))
+    return Encoder(layout).encode(values).cast(pa.binary())
+
+
+@dataclass(frozen=True)
+class OperatorFiles:
+    """How the operator states of an operator become files, one per subtask.
+
+    Attributes:
+        target: The savepoint that is being written.
+        states: The states, of which a row has the index.
+    """
+
+    target: NewSnapshot
+    states: tuple[NewOperatorState, ...]
+
+    @classmethod
+    def write(
+        cls, context: WriteContext, rows: tuple[ElementRows, ...]
+    ) -> dict[int, OperatorStateHandle]:
+        """Runs the job.
+
+        Returns:
+            Subtask -> its state; none for a subtask without elements.
+
+        Raises:
+            DuplicateKeyError: A key of broadcast state has two rows.
+            SavepointError: What a task has raised.
+        """
+        files = cls(context.target, tuple(elements_of.state for elements_of in rows))
+        elements = [
+            elements_of.elements(index, context.parallelism)
+            for index, elements_of in enumerate(rows)
+        ]
+        routed = reduce(
+            lambda elements_of, other: elements_of.unionAll(other), elements
+        ).repartitionById(context.parallelism, F.col("subtask"))
+        with typed_errors():
+            written = routed.mapInArrow(files._task, _WRITTEN).collect()
+        return {row.subtask: files._handle(row) for row in written}
+
+    def _handle(self, written: Row) -> OperatorStateHandle:
+        states = tuple(
+            OperatorStateOffsets(state.name, state.mode, tuple(offsets))
+            for state, offsets in zip(self._in_order(), written.offsets, strict=True)
+        )
+        stream = RelativeFile(written.path, written.size)
+        return OperatorStateFile(states, written.size).handle(stream)
+
+    def _in_order(self) -> list[NewOperatorState]:
+        """The states as a file has them: lists first."""
+        return sorted(self.states, key=lambda state: state.mode is DistributionMode.BROADCAST)
+
+    def _task(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Writes the file of a subtask, whose number is that of the partition."""
+        rows = pa.Table.from_batches(batches, ELEMENT_SCHEMA)
+        context = TaskContext.get()
+        assert context is not None  # it runs in a task
+        subtask = context.partitionId()
+        # One file says which states there are, even if all of them are empty.
+        if subtask and not rows.num_rows:
+            return
+        lists: list[ListElements] = []
+        broadcast: list[BroadcastEntries | BroadcastBytes] = []
+        for state in self._in_order():
+            of_state = rows.filter(pc.equal(rows.column("state"), self.states.index(state)))
+            match state.contents(of_state):
+                case ListElements() as elements:
+                    lists.append(elements)
+                case entries:
+                    broadcast.append(entries)
+        with self.target.create(f"operator-{subtask}") as file:
+            written = OperatorStateFile.write(file, lists, broadcast)
+        offsets = [list(state.offsets) for state in written.states]
+        row = {"subtask": subtask, "path": file.path, "size": file.size, "offsets": offsets}
+        yield pa.RecordBatch.from_pylist([row], _WRITTEN_SCHEMA)

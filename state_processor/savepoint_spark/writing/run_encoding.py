@@ -1,0 +1,249 @@
+"""Rows become runs: the map side of writing keyed state.
+
+A task takes the rows of its partition in batches, encodes the columns of each batch, and sends a
+row per key group and state of a batch on to the task that writes the key group's file. Nothing is
+sorted but by key group, which is all that a canonical file asks for.
+
+| column    | type       | meaning                                                              |
+|-----------|------------|----------------------------------------------------------------------|
+| key_group | INT        | of the keys                                                          |
+| run       | BINARY     | entries of one state as a section of a canonical file has them       |
+| keys      | BINARY     | a hash of 16 bytes of each row's key and namespace, which no other   |
+|           |            | row may have; rows with hashes have no run                           |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from savepoint_database.types.spark_values import from_spark
+from savepoint_formats.entries.entry_encoder import (
+    KeyColumns,
+    ListEncoder,
+    MapEncoder,
+    TimerEncoder,
+    ValueEncoder,
+)
+from savepoint_formats.entries.stored_entries import distinct_hashes, runs
+from savepoint_formats.errors import KeyGroupError, NullKeyError, within
+from savepoint_formats.hashing.key_hash import hashed_key_groups
+from savepoint_formats.key_groups.ranges import prefix_size
+from savepoint_formats.layout import VoidNamespace, as_records, without_ttl
+from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.tables.visible import stream_elements
+from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_formats.values.time_to_live import with_times
+from savepoint_spark.workers.worker_garbage import keep_what_is_imported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.entries.entry_encoder import EncodedEntries
+    from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_formats.layout import Layout
+
+RUNS = "key_group INT, run BINARY, keys BINARY"
+RUN_SCHEMA = pa.schema({"key_group": pa.int32(), "run": pa.binary(), "keys": pa.binary()})
+HASH_SIZE = 16
+
+BATCH_SIZE = 16 << 20
+"""Bytes of rows that are encoded at once."""
+
+KEY, NAMESPACE, KEY_GROUP = "key", "namespace", "key_group"
+
+
+class EntryEncoder(Protocol):
+    """What makes entries of a column of values."""
+
+    def entries(self, keys: KeyColumns, values: pa.Array) -> EncodedEntries:
+        """The entries of some rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateColumn:
+    """A state, and the column that has its values.
+
+    Attributes:
+        name: The name of the state.
+        id: Its index in the header of the file.
+        kind: What it is to the job.
+        stored: What its serializer writes.
+        has_namespace: Whether its namespace is the row's, and not the void one.
+        values: The column of its values.
+        times: The column of the time of last access, in ms, if its values have one.
+    """
+
+    name: str
+    id: int
+    kind: StateKind
+    stored: Layout
+    has_namespace: bool
+    values: str
+    times: str | None = None
+
+    @property
+    def column_layout(self) -> Layout:
+        """The layout of the values of the column; that of timers is a list of timestamps."""
+        return as_records(self.stored if self.times is None else without_ttl(self.stored))
+
+    def encoder(self) -> EntryEncoder:
+        """What makes entries of the column."""
+        kinds = {
+            StateKind.LIST: ListEncoder,
+            StateKind.MAP: MapEncoder,
+            StateKind.TIMERS: TimerEncoder,
+        }
+        make: type[EntryEncoder] = kinds.get(self.kind, ValueEncoder)
+        return make(self.stored)  # type: ignore[call-arg]  # each takes what its kind stores
+
+
+TIMESTAMPS = pa.list_(pa.int64())
+"""The type of a column of timers, in ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEncoding:
+    """How rows become runs.
+
+    Attributes:
+        key: The layout of the keys.
+        namespace: The layout of the namespaces; None if the rows have none.
+        max_parallelism: That of the operator.
+        states: The states; their columns follow those of key, namespace and key group.
+        hash_keys: Gives the Java hash codes of keys, if it is the user who knows them.
+        has_key_groups: Whether a column gives the key groups.
+        is_keyed_once: Whether no key, or key and namespace, may have two rows.
+    """
+
+    key: Layout
+    namespace: Layout | None
+    max_parallelism: int
+    states: tuple[StateColumn, ...]
+    hash_keys: HashKeys | None = None
+    has_key_groups: bool = False
+    is_keyed_once: bool = True
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The runs of the rows of a partition, as a task of Spark gives them."""
+        encoders = self.encoders()
+        for batch in gathered(batches):
+            yield from self.encoded(batch, encoders)
+        keep_what_is_imported()
+
+    def encoders(self) -> list[EntryEncoder]:
+        """What makes entries of each state."""
+        return [state.encoder() for state in self.states]
+
+    def encoded(
+        self, batch: pa.RecordBatch, encoders: list[EntryEncoder]
+    ) -> Iterator[pa.RecordBatch]:
+        """The runs of the rows of a batch."""
+        keys = self._column(batch, KEY, arrow_type(self.key))
+        with within("the column of the keys"):
+            key_groups = self._key_groups(batch, keys)
+            plain = self._keyed(keys, VoidNamespace(), pa.nulls(len(keys)))
+            windows = plain
+            if self.namespace is not None:
+                namespaces = self._column(batch, NAMESPACE, arrow_type(self.namespace))
+                windows = self._keyed(keys, self.namespace, namespaces)
+        if self.is_keyed_once:
+            yield self._hashes(key_groups, windows)
+        for state, encoder in zip(self.states, encoders, strict=True):
+            with within(f"state {state.name!r}"):
+                values = self._values(state, batch)
+                of = windows if state.has_namespace else plain
+                made_entries = encoder.entries(of, values)
+                made = runs(
+                    made_entries.entries,
+                    key_groups[made_entries.rows],
+                    state.id,
+                    prefix_size(self.max_parallelism),
+                )
+            yield run_rows(made.column("key_group"), made.column("run"))
+
+    def _hashes(self, key_groups: NDArray[np.uint16], keys: KeyColumns) -> pa.RecordBatch:
+        """A row per key group, with the hashes of its keys."""
+        order = np.argsort(key_groups, kind="stable")
+        groups, starts = np.unique(key_groups[order], return_index=True)
+        hashes = np.take(distinct_hashes(keys.identities), order, axis=0)
+        # The same key may well have a row in another DataFrame, which is of other states.
+        hashes[:, 0] ^= np.uint64(self.states[0].id)
+        offsets = pa.array(np.append(starts, len(order)) * HASH_SIZE, pa.int32()).buffers()[1]
+        buffers = [None, offsets, pa.py_buffer(hashes)]
+        column = pa.BinaryArray.from_buffers(pa.binary(), len(groups), buffers)
+        return run_rows(pa.array(groups.astype(np.int32)), hashes=column)
+
+    def _key_groups(self, batch: pa.RecordBatch, keys: pa.Array) -> NDArray[np.uint16]:
+        present(keys)
+        if self.has_key_groups:
+            return given_key_groups(batch.column(KEY_GROUP), keys, self.max_parallelism)
+        return hashed_key_groups(self.key, keys, self.max_parallelism, self.hash_keys)
+
+    def _keyed(self, keys: pa.Array, namespace: Layout, namespaces: pa.Array) -> KeyColumns:
+        return KeyColumns.encoded(self.key, namespace, keys, namespaces)
+
+    def _column(self, batch: pa.RecordBatch, name: str, wanted: pa.DataType) -> pa.Array:
+        return from_spark(batch.column(name), wanted)
+
+    def _values(self, state: StateColumn, batch: pa.RecordBatch) -> pa.Array:
+        if state.kind is StateKind.TIMERS:
+            return self._column(batch, state.values, TIMESTAMPS)
+        values = self._column(batch, state.values, arrow_type(state.column_layout))
+        if state.times is None:
+            return stream_elements(values, state.stored)
+        return with_times(values, batch.column(state.times), state.stored)
+
+
+def given_key_groups(given: pa.Array, keys: pa.Array, max_parallelism: int) -> NDArray[np.uint16]:
+    """Key groups that a column gives. Raises ``KeyGroupError`` if there is no such key group."""
+    key_groups = np.asarray(given.fill_null(-1).to_numpy())
+    (wrong,) = np.nonzero((key_groups < 0) | (key_groups >= max_parallelism))
+    if len(wrong):
+        raise KeyGroupError(
+            f"key group {given[int(wrong[0])].as_py()} of key {keys[int(wrong[0])].as_py()!r},"
+            f" expected 0 to {max_parallelism - 1}"
+        )
+    return key_groups.astype(np.uint16)
+
+
+def present(keys: pa.Array) -> pa.Array:
+    """The keys. Raises ``NullKeyError`` if one is null."""
+    if keys.null_count:
+        raise NullKeyError(f"{keys.null_count} keys of {len(keys)} are null: leave them out")
+    return keys
+
+
+def run_rows(
+    key_groups: pa.Array, runs: pa.Array | None = None, hashes: pa.Array | None = None
+) -> pa.RecordBatch:
+    """Rows of ``RUN_SCHEMA``: runs of these key groups, or hashes of their keys."""
+    nothing = pa.nulls(len(key_groups), pa.binary())
+    columns = [
+        key_groups,
+        nothing if runs is None else runs,
+        nothing if hashes is None else hashes,
+    ]
+    return pa.RecordBatch.from_arrays(
+        [column.cast(field.type) for column, field in zip(columns, RUN_SCHEMA, strict=True)],
+        schema=RUN_SCHEMA,
+    )
+
+
+def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows in larger batches: the more keys of a key group come at once, the better."""
+    pending: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        pending.append(batch)
+        size += batch.nbytes
+        if size >= BATCH_SIZE:
+            yield pa.concat_batches(pending)
+            pending, size = [], 0
+    if size:
+        yield pa.concat_batches(pending)

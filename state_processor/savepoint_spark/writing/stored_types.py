@@ -1,0 +1,106 @@
+"""The serializers of an operator's keyed state, as headers of canonical files have them."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from savepoint_formats.errors import DamagedError, KeyTypeError, NotFoundError, StateNotFoundError
+from savepoint_formats.state_files.header import VALUE_SERIALIZER, BackendStateType
+from savepoint_formats.state_files.state_v2 import as_synchronous
+from savepoint_formats.tables.stored_infos import keyed_headers, raw_timers, registered_infos
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.state_files.header import StateMetaInfo
+
+
+@dataclass(frozen=True)
+class StoredTypes:
+    """What writing more of the same needs to know.
+
+    Attributes:
+        key: The serializer of the keys.
+        states: What the headers say of each state, timers among them; state V2 is as
+            ``as_synchronous`` has it.
+    """
+
+    key: TypeSerializerSnapshot
+    states: tuple[StateMetaInfo, ...]
+
+    @classmethod
+    def of(cls, operator: Operator) -> Self:
+        """Those of an operator; subtasks may differ in the states that they have.
+
+        Raises:
+            StateNotFoundError: It has no keyed state.
+            KeyTypeError: Nobody tells the type of its keys.
+            FormatError: A header is damaged.
+        """
+        directory, subtasks = operator.directory, operator.record.subtasks
+        headers = [header for subtask in subtasks for header in keyed_headers(directory, subtask)]
+        states = {state.name: state for header in headers for state in header.states}
+        for subtask in subtasks:
+            for info in registered_infos(directory, subtask):
+                states.setdefault(info.name, info)
+        timers = {
+            info.name: info
+            for subtask in subtasks
+            for info in raw_timers(directory, subtask, operator.kryo)
+        }
+        if not states and not timers:
+            raise StateNotFoundError(f"operator {operator.name} has no keyed state")
+        infos = tuple(map(as_synchronous, {**states, **timers}.values()))
+        if headers:
+            return cls(headers[0].key_serializer.snapshot, infos)
+        key = _key_of_timers(infos) or operator.key_type
+        if key is None:
+            raise _unknown_key_types([operator])
+        return cls(key, infos)
+
+
+def expect_key_types(operators: Iterable[Operator]) -> None:
+    """Looks whether the types of all keys are known, where files, timers or the user tell them.
+
+    Args:
+        operators: Operators that have keyed state.
+
+    Raises:
+        KeyTypeError: Some are not. The message names all these operators.
+    """
+    unknown = []
+    for operator in operators:
+        # A file that can't be read is told by who writes, with its place.
+        with suppress(DamagedError, NotFoundError):
+            try:
+                StoredTypes.of(operator)
+            except KeyTypeError:
+                unknown.append(operator)
+    if unknown:
+        raise _unknown_key_types(unknown)
+
+
+def _unknown_key_types(operators: Sequence[Operator]) -> KeyTypeError:
+    names = [operator.name for operator in operators]
+    which = f"operator {names[0]}" if len(names) == 1 else f"{len(names)} operators"
+    # No type stands here: each one would be taken for the answer, and only the job knows it.
+    options = " ".join(f"--key-type {shlex.quote(f'{name}=TYPE')}" for name in names)
+    types = ", ".join(f"{name!r}: TYPE" for name in names)
+    return KeyTypeError(
+        f"no file tells the type of the keys of {which}, which a new savepoint has to: give the one"
+        f" that keyBy has in the job, by {options}, or by key_types={{{types}}}"
+    )
+
+
+def _key_of_timers(states: tuple[StateMetaInfo, ...]) -> TypeSerializerSnapshot | None:
+    """The serializer of keys, if there are timers: theirs begins with it."""
+    for info in states:
+        timer = info.serializer(VALUE_SERIALIZER)
+        if info.type is BackendStateType.PRIORITY_QUEUE and timer is not None and timer.nested:
+            return timer.nested[0]
+    return None

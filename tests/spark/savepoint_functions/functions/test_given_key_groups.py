@@ -1,0 +1,134 @@
+"""Keys whose key groups a column gives keep these, however a function is run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.errors import PySparkException
+
+from savepoint_formats.errors import KeyGroupError
+from state_processor import (
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    OperatorTransformation,
+    Savepoint,
+    Types,
+    ValueStateDescriptor,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
+    from savepoint_functions.functions.process_functions import KeyedContext
+    from savepoint_spark.writing.write_context import StateTransformation
+
+SORTED, BACKEND = "execution.sorted-inputs.enabled", "state.backend.type"
+COUNT = ValueStateDescriptor("count", Types.LONG())
+
+
+class Count(KeyedProcessFunction):
+    """Counts the rows of a key."""
+
+    def open(self, runtime_context: KeyedRuntimeContext) -> None:
+        self.count = runtime_context.get_state(COUNT)
+
+    def process_element(self, value: Any, context: KeyedContext) -> None:
+        self.count.update((self.count.value() or 0) + 1)
+        context.timer_service.register_event_time_timer(0)
+
+    def on_timer(self, timestamp: int, context: KeyedContext) -> Any:
+        yield context.current_key, self.count.value()
+
+
+class Wanderer(Count):
+    """Goes to a key that no row has."""
+
+    def process_element(self, value: Any, context: KeyedContext) -> None:
+        context.set_current_key("elsewhere")
+
+
+class Nothing(KeyedCoProcessFunction):
+    """Makes no rows of two inputs."""
+
+    def process_element1(self, value: Any, context: KeyedContext) -> None: ...
+
+    def process_element2(self, value: Any, context: KeyedContext) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def rows(spark: SparkSession) -> DataFrame:
+    """Six keys, whose key groups have nothing to do with their hash codes."""
+    return spark.range(60, numPartitions=2).selectExpr(
+        "concat('key ', id % 6) AS word", "CAST(id % 6 AS INT) * 20 AS `group`"
+    )
+
+
+def key_groups(
+    spark: SparkSession, transformation: StateTransformation, folder: Path
+) -> dict[str, tuple[int, int]]:
+    """The key group and the count of each key of a savepoint."""
+    path = str(folder / "savepoint")
+    Savepoint.create(spark, parallelism=2).with_operator("words", transformation).write(path)
+    state = Savepoint.load(spark, path, uids=["words"]).read_keyed_state(
+        "words", with_key_group=True
+    )
+    return {row["key"]: (row["key_group"], row["count"]) for row in state.collect()}
+
+
+WANTED = {f"key {number}": (20 * number, 10) for number in range(6)}
+
+
+@pytest.mark.parametrize("way", [(True, "single_key"), (False, "heap")])
+def test_state_goes_to_the_key_groups_that_a_column_gives(
+    spark: SparkSession, rows: DataFrame, tmp_path: Path, way: tuple[bool, str]
+) -> None:
+    keyed = OperatorTransformation.bootstrap_with(rows).key_by("word", key_groups="group")
+    run = keyed.with_options({SORTED: way[0], BACKEND: way[1]})
+    assert key_groups(spark, run.transform(Count()), tmp_path) == WANTED
+
+
+def test_tables_of_whole_keys_keep_them_as_well(
+    spark: SparkSession, rows: DataFrame, tmp_path: Path
+) -> None:
+    def counts(table: pa.Table) -> pa.Table:
+        found = table.group_by("word", use_threads=False).aggregate([([], "count_all")])
+        return found.rename_columns(["key", "count"])
+
+    keyed = OperatorTransformation.bootstrap_with(rows).key_by("word", key_groups="group")
+    assert key_groups(spark, keyed.transform_batches(counts, COUNT), tmp_path) == WANTED
+
+
+def test_rows_are_made_whatever_the_key_groups_are(rows: DataFrame) -> None:
+    larger = rows.selectExpr("word", "`group` * 100 AS `group`")
+    keyed = OperatorTransformation.bootstrap_with(larger).key_by("word", key_groups="group")
+    found = keyed.process(Count(), "word STRING, n BIGINT").collect()
+    assert sorted(tuple(row) for row in found) == [(f"key {number}", 10) for number in range(6)]
+
+
+def test_a_key_group_that_the_savepoint_does_not_have_is_an_error(
+    spark: SparkSession, rows: DataFrame, tmp_path: Path
+) -> None:
+    larger = rows.selectExpr("word", "`group` * 100 AS `group`")
+    keyed = OperatorTransformation.bootstrap_with(larger).key_by("word", key_groups="group")
+    with pytest.raises((PySparkException, KeyGroupError), match="expected 0 to 127"):
+        key_groups(spark, keyed.transform(Count()), tmp_path)
+
+
+def test_a_function_goes_to_no_key_whose_key_group_is_not_known(
+    spark: SparkSession, rows: DataFrame, tmp_path: Path
+) -> None:
+    keyed = OperatorTransformation.bootstrap_with(rows).key_by("word", key_groups="group")
+    with pytest.raises(PySparkException, match="the key group of key 'elsewhere' is not known"):
+        key_groups(spark, keyed.transform(Wanderer()), tmp_path)
+
+
+def test_two_inputs_have_both_their_key_groups_given_or_neither(rows: DataFrame) -> None:
+    source = OperatorTransformation.bootstrap_with(rows)
+    one, other = source.key_by("word", key_groups="group"), source.key_by("word")
+    with pytest.raises(ValueError, match="key groups are given for one input only"):
+        one.connect(other).process(Nothing(), "word STRING")

@@ -1,0 +1,120 @@
+"""Operators called by the first digits of their hashes, as commits are in git."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from savepoint_database.snapshot.operator_names import short_ids
+from savepoint_formats.errors import AmbiguousOperatorError, OperatorNotFoundError
+from savepoint_formats.key_groups.operator_id import OperatorId
+from state_processor import Savepoint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WINDOWS = "windows-1.20.5-hashmap-canonical"
+HASH = "1228afe0298b7812a54a8a47f0a2c61f"
+
+
+@pytest.fixture
+def windows(samples: Path) -> Savepoint:
+    return Savepoint.open(samples / WINDOWS)
+
+
+def alike_uids(digits: int) -> tuple[str, str]:
+    """Two uids whose hashes begin alike."""
+    known: dict[str, str] = {}
+    for number in count():
+        uid = f"uid-{number}"
+        start = str(OperatorId.from_uid(uid))[:digits]
+        if start in known:
+            return known[start], uid
+        known[start] = uid
+    raise AssertionError
+
+
+@pytest.fixture
+def alike(windows: Savepoint, tmp_path: Path) -> tuple[Savepoint, str, str]:
+    """A savepoint with two operators whose hashes begin alike; and these hashes."""
+    uids = alike_uids(5)
+    writer = windows.rename_operator(HASH, uids[0]).rename_operator("06873195", uids[1])
+    writer.write(tmp_path / "alike")
+    ids = [str(OperatorId.from_uid(uid)) for uid in uids]
+    return Savepoint.open(tmp_path / "alike"), ids[0], ids[1]
+
+
+@pytest.mark.parametrize("name", [HASH, HASH[:8], HASH[:4], HASH[:9].upper()])
+def test_an_operator_by_the_first_digits_of_its_hash(name: str, windows: Savepoint) -> None:
+    assert windows.operator(name).id == HASH
+    assert str(windows.writer().operator(name).operator_id) == HASH
+    table = f"{name}.window_state"
+    assert windows.scan(table).full_name == f"{HASH}.window_state"
+    assert windows.schema(table) == windows.schema(f"{HASH}.window_state")
+    assert windows.stats(table).states[0].operator == HASH
+    assert {rows.operator for rows in windows.key(1, operator=name).tables} == {HASH}
+    (difference,) = windows.diff(windows, table).table_names
+    assert difference == f"{HASH}.window_state"
+
+
+def test_an_operator_of_sql_by_the_first_digits_of_its_hash(windows: Savepoint) -> None:
+    expected = windows.sql(f'SELECT count(*) AS n FROM "{HASH}".window_state')
+    assert expected.to_pylist() == [{"n": 27}]
+    for name in (HASH[:8], HASH[:4]):
+        assert windows.sql(f'SELECT count(*) AS n FROM "{name}".window_state') == expected
+    # A name for a table in a query may look like the first digits of a hash.
+    aliased = f'SELECT c9e0.key FROM "{HASH}".window_state AS c9e0'
+    assert windows.sql(aliased).num_rows == 27
+
+
+def test_the_type_of_keys_by_the_first_digits(samples: Path) -> None:
+    opened = Savepoint.open(samples / WINDOWS, key_types={HASH[:6]: "INT"})
+    assert opened.operator(HASH).key_type is not None
+
+
+@pytest.mark.parametrize("name", [HASH[:3], "ffff", HASH + "0"])
+def test_what_is_the_beginning_of_no_hash(name: str, windows: Savepoint) -> None:
+    for call in (windows.operator, windows.writer().operator):
+        with pytest.raises(OperatorNotFoundError, match=f"has no operator '{name}'; it has: "):
+            call(name)
+
+
+def test_digits_of_several_operators(alike: tuple[Savepoint, str, str]) -> None:
+    savepoint, *ids = alike
+    digits = ids[0][:4]
+    calls: list[Any] = [
+        lambda: savepoint.operator(digits),
+        lambda: savepoint.writer().operator(digits),
+        lambda: savepoint.scan(f"{digits}.window_state"),
+        lambda: savepoint.key(1, operator=digits),
+        lambda: savepoint.sql(f'FROM "{digits}".window_state'),
+        lambda: Savepoint.open(savepoint.path, key_types={digits: "INT"}),
+    ]
+    for call in calls:
+        with pytest.raises(AmbiguousOperatorError) as caught:
+            call()
+        message = f"several operators whose hash begins with {digits}: {', '.join(sorted(ids))}"
+        assert message in str(caught.value)
+
+
+def test_a_uid_goes_before_digits(windows: Savepoint, tmp_path: Path) -> None:
+    windows.rename_operator("06873195", HASH[:8]).write(tmp_path / "renamed")
+    savepoint = Savepoint.open(tmp_path / "renamed", uids=[HASH[:8]])
+    assert savepoint.operator(HASH[:8]).uid == HASH[:8]
+    assert savepoint.operator(HASH[:9]).id == HASH
+    assert savepoint.short_ids()[HASH] == HASH[:9]
+
+
+def test_the_shortest_digits_that_stand_for_no_other(alike: tuple[Savepoint, str, str]) -> None:
+    savepoint, *_ = alike
+    for operator_id, digits in savepoint.short_ids().items():
+        assert operator_id.startswith(digits)
+        assert len(digits) == 8
+    ids = ["0123456789" + "a" * 22, "0123456789" + "b" * 22, "0123456700" + "a" * 22]
+    assert short_ids(dict.fromkeys(ids)) == {
+        ids[0]: "0123456789a",
+        ids[1]: "0123456789b",
+        ids[2]: "012345670",
+    }

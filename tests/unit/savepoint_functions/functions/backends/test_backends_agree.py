@@ -1,0 +1,67 @@
+"""All state backends have the same after the same steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.backend_states import AVERAGE, BY_DAY, MOST, NAMES, TOTAL, switch
+
+from savepoint_functions.functions.backends import state_backend
+from state_processor import Types
+
+STEPS = st.lists(
+    st.tuples(
+        st.integers(-2, 2),
+        st.sampled_from(["update", "add", "put", "remove", "clear", "reduce", "gather"]),
+        st.integers(-3, 3),
+    ),
+    max_size=40,
+)
+
+
+def contents(name: str, steps: list[tuple[int, str, int]]) -> dict[int, Any]:
+    """What a backend has after steps, each of a key."""
+    with state_backend(name, Types.LONG().layout, lambda: 7) as backend:
+        total: Any = backend.state(TOTAL)
+        names: Any = backend.state(NAMES.with_ttl())
+        by_day: Any = backend.state(BY_DAY)
+        most: Any = backend.state(MOST)
+        average: Any = backend.state(AVERAGE)
+        found: dict[int, Any] = {}
+
+        def keep() -> None:
+            for key, _, values in backend.entries():
+                values[2] = values[2] and sorted(values[2])
+                found[key] = values
+
+        for key, step, number in steps:
+            if not backend.keeps_all_keys and key != backend.current_key:
+                keep()
+            switch(backend, key)
+            match step:
+                case "update":
+                    total.update((total.value() or 0) + number)
+                case "add":
+                    names.add(str(number))
+                case "put":
+                    by_day.put(str(number), number or None)
+                case "remove":
+                    by_day.remove(str(number))
+                case "clear":
+                    (total, names, by_day, most)[number % 4].clear()
+                case "reduce":
+                    most.add(number)
+                case _:
+                    average.add(number)
+        keep()
+        return found
+
+
+@settings(max_examples=40)
+@given(STEPS)
+def test_all_backends_have_the_same_in_the_end(steps: list[tuple[int, str, int]]) -> None:
+    found = contents("heap", steps)
+    assert contents("rocksdb", steps) == found
+    assert contents("single_key", sorted(steps, key=lambda step: step[0])) == found

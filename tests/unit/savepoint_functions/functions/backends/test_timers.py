@@ -1,0 +1,131 @@
+"""Timers: each once, in the order of their timestamps, those of a key at its end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from savepoint_functions.functions.backends import (
+    STATE_BACKENDS,
+    KeyedStateBackend,
+    TimerService,
+    state_backend,
+)
+from state_processor import Types
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EVENT, PROCESSING = "EVENT_TIME", "PROCESSING_TIME"
+
+
+@pytest.fixture(params=STATE_BACKENDS)
+def backend(request: pytest.FixtureRequest) -> Iterator[KeyedStateBackend]:
+    """One of each, whose clock stands at 1000 ms."""
+    with state_backend(request.param, Types.LONG().layout, lambda: 1000) as found:
+        yield found
+
+
+@pytest.fixture
+def timers(backend: KeyedStateBackend) -> TimerService:
+    """Timers of the key 1."""
+    found = TimerService(backend)
+    backend.set_current_key(1, bytes(8))
+    return found
+
+
+def test_timers_are_a_set_in_the_order_of_time(timers: TimerService) -> None:
+    for timestamp in (30, -10, 20, 30):
+        timers.register_event_time_timer(timestamp)
+    timers.register_processing_time_timer(5)
+    timers.delete_event_time_timer(20)
+    timers.delete_event_time_timer(21)
+    assert timers.event_time_timers() == [-10, 30]
+    assert timers.processing_time_timers() == [5]
+    timers.delete_processing_time_timer(5)
+    assert timers.processing_time_timers() == []
+
+
+def test_timers_are_those_of_the_current_key(
+    backend: KeyedStateBackend, timers: TimerService
+) -> None:
+    timers.register_event_time_timer(1)
+    backend.set_current_key(2, b"\x01" * 8)
+    assert timers.event_time_timers() == []
+    timers.register_event_time_timer(2)
+    if backend.keeps_all_keys:
+        backend.set_current_key(1, bytes(8))
+        assert timers.event_time_timers() == [1]
+
+
+def test_event_time_fires_first_and_new_timers_come_in_their_turn(timers: TimerService) -> None:
+    timers.register_processing_time_timer(1)
+    for timestamp in (30, 10, 20):
+        timers.register_event_time_timer(timestamp)
+    fired = []
+    for domain, timestamp in timers.due():
+        fired.append((domain, timestamp))
+        if (domain, timestamp) == (EVENT, 10):
+            timers.register_event_time_timer(15)
+            timers.register_event_time_timer(15)
+            timers.delete_event_time_timer(20)
+        if domain == PROCESSING:
+            timers.register_event_time_timer(99)
+    assert fired[:4] == [(EVENT, 10), (EVENT, 15), (EVENT, 30), (PROCESSING, 1)]
+    assert fired[4:] == [(EVENT, 99)]
+    assert timers.event_time_timers() == timers.processing_time_timers() == []
+
+
+def test_the_watermark_is_the_least_until_timers_fire_and_the_most_then(
+    timers: TimerService,
+) -> None:
+    assert timers.current_watermark() == -(2**63)
+    timers.register_event_time_timer(0)
+    assert [timers.current_watermark() for _ in timers.due()] == [2**63 - 1]
+    assert timers.current_watermark() == -(2**63)
+
+
+def test_processing_time_is_that_of_the_clock(timers: TimerService) -> None:
+    assert timers.current_processing_time() == 1000
+
+
+def test_a_key_without_timers_has_none_due(timers: TimerService) -> None:
+    assert list(timers.due()) == []
+
+
+def test_timers_are_state_that_a_snapshot_has(
+    backend: KeyedStateBackend, timers: TimerService
+) -> None:
+    timers.register_event_time_timer(9)
+    timers.register_event_time_timer(-9)
+    assert [one.name for one in backend.descriptors] == [timers.EVENT, timers.PROCESSING]
+    event, processing = map(timers.timestamps, backend.snapshot_current_key())
+    assert (event, processing) == ([-9, 9], None)
+
+
+def test_timers_fire_up_to_a_watermark_and_those_behind_it_stay(timers: TimerService) -> None:
+    for timestamp in (30, 10, 20):
+        timers.register_event_time_timer(timestamp)
+    timers.register_processing_time_timer(5)
+    fired = []
+    for domain, timestamp in timers.due_until(20):
+        fired.append((domain, timestamp, timers.current_watermark()))
+        if timestamp == 10:
+            timers.register_event_time_timer(15)
+            timers.register_event_time_timer(25)
+    assert fired == [(EVENT, 10, 20), (EVENT, 15, 20), (EVENT, 20, 20)]
+    assert (timers.event_time_timers(), timers.processing_time_timers()) == ([25, 30], [5])
+
+
+def test_the_clock_fires_timers_and_leaves_the_watermark(timers: TimerService) -> None:
+    timers.set_watermark(7)
+    timers.register_event_time_timer(1)
+    for timestamp in (6, 5):
+        timers.register_processing_time_timer(timestamp)
+    assert [(*one, timers.current_watermark()) for one in timers.due_processing(5)] == [
+        (PROCESSING, 5, 7)
+    ]
+    assert (timers.event_time_timers(), timers.processing_time_timers()) == ([1], [6])
+    assert list(timers.due(0, 10)) == [(PROCESSING, 6)]
+    assert timers.current_watermark() == 7
