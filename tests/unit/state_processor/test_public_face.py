@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import json
 import pydoc
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +20,6 @@ from state_processor import Savepoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 READING = {
     Savepoint: ("open", "load", "describe", "tables", "schema", "files", "scan", "operators"),
@@ -70,6 +73,22 @@ savepoint.rescale(max_parallelism="128")  # refused
 ValueStateDescriptor("total", "LONG")  # refused
 names.append(scan.count())  # refused
 """
+
+ROOT = Path(__file__).parents[3]
+PACKAGES = ("savepoint_formats", "savepoint_database", "savepoint_spark", "savepoint_functions")
+FOR_THE_CURIOUS = {
+    "docs/how-to/choose-types.md": {"constructed"},
+    "docs/how-to/read-kryo-classes.md": {
+        *("DataInputView", "Kryo", "KryoDialect", "KryoVersion", "read_value"),
+    },
+}
+"""Names of bytes that a page shows, which nobody needs to work with a savepoint."""
+BELOW = {
+    *("BoundAggregate", "ChangedOperator", "FunctionRows", "Layout", "OperatorPlan"),
+    *("BroadcastElements", "HeldBroadcast", "OperatorState", "State"),
+}
+"""Types of the layers below, which methods return that those layers call."""
+PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
 def public_functions() -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -133,3 +152,66 @@ def test_mypy_sees_the_types_in_a_program_of_a_user(tmp_path: Path) -> None:
     assert refused == {
         number for number, line in enumerate(lines, 1) if line.endswith("# refused")
     }, run.stdout + run.stderr
+
+
+def programs() -> Iterator[tuple[str, str]]:
+    """Each Python block of a page or notebook, and which page it is on."""
+    pages = [
+        ROOT / "README.md",
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs/how-to").glob("*.md"),
+    ]
+    for page in pages:
+        for block in PYTHON.findall(page.read_text("utf-8")):
+            yield page.relative_to(ROOT).as_posix(), block
+    for notebook in (ROOT / "docs/notebooks").glob("*.ipynb"):
+        for cell in json.loads(notebook.read_text("utf-8"))["cells"]:
+            if cell["cell_type"] == "code" and not cell["source"][0].startswith(("%", "!")):
+                yield notebook.relative_to(ROOT).as_posix(), "".join(cell["source"])
+
+
+def test_pages_import_public_names_alone() -> None:
+    imported = {
+        (page, alias.name)
+        for page, program in programs()
+        for node in ast.walk(ast.parse(program))
+        if isinstance(node, ast.ImportFrom)
+        and (node.module or "").partition(".")[0] in (*PACKAGES, "state_processor")
+        for alias in node.names
+        if node.module != "state_processor" or alias.name not in state_processor.__all__
+    }
+    assert imported == {(page, name) for page, names in FOR_THE_CURIOUS.items() for name in names}
+
+
+def own_classes() -> set[str]:
+    """The names of all public classes of the packages."""
+    folders = (
+        ROOT / "formats" / PACKAGES[0],
+        *(ROOT / "state_processor" / p for p in PACKAGES[1:]),
+    )
+    trees = (
+        ast.parse(file.read_text("utf-8")) for folder in folders for file in folder.rglob("*.py")
+    )
+    names = (node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
+    return {name for name in names if not name.startswith("_")}
+
+
+def test_each_type_that_a_public_method_returns_is_public() -> None:
+    spark = {"Column", "DataFrame", "Row"}
+    known = {*state_processor.__all__, *BELOW, *spark}
+    returned = {
+        (name, kind)
+        for name, function in public_functions()
+        for kind in re.findall(r"\w+", str(inspect.signature(function).return_annotation))
+    }
+    own = own_classes()
+    assert {(name, kind) for name, kind in returned if kind in own and kind not in known} == set()
+
+
+def test_the_packages_below_load_when_a_name_is_used() -> None:
+    program = (
+        "import state_processor, sys; print(sorted({m.partition('.')[0] for m in sys.modules}))"
+    )
+    modules = subprocess.check_output([sys.executable, "-c", program], text=True)
+    assert "savepoint_database" in modules
+    assert not [name for name in ("savepoint_spark", "pyspark", "duckdb") if name in modules]

@@ -1,0 +1,496 @@
+"""Read, query, audit, bootstrap and modify the state of Apache Flink jobs: the public names."""
+
+from savepoint_database.audit.history import (
+    KeyHistory,
+    history,
+)
+from savepoint_database.audit.key_state import (
+    KeyState,
+)
+from savepoint_database.audit.statistics import (
+    SavepointStatistics,
+)
+from savepoint_database.checks.compatibility import (
+    Compatibility,
+    OperatorCompatibility,
+    StateCompatibility,
+)
+from savepoint_database.checks.garbage import (
+    Garbage,
+    GarbageFile,
+)
+from savepoint_database.checks.kafka_state import (
+    KafkaState,
+)
+from savepoint_database.checks.savepoint_diff import (
+    Difference,
+    SavepointDiff,
+    TableChanges,
+)
+from savepoint_database.checks.verification import (
+    Verification,
+)
+from savepoint_database.files.exported_table import (
+    ExportedTable,
+    export_table,
+)
+from savepoint_database.files.schema_texts import (
+    schema_text,
+)
+from savepoint_database.files.table_files import (
+    TableFiles,
+)
+from savepoint_database.files.table_format import (
+    FileSplit,
+    TableFormat,
+)
+from savepoint_database.snapshot.description import (
+    ColumnDescription,
+    FileDescription,
+    OperatorDescription,
+    SavepointDescription,
+    StateDescription,
+    TableDescription,
+)
+from savepoint_database.snapshot.operator import (
+    Operator,
+)
+from savepoint_database.snapshot.retained import (
+    RetainedSnapshot,
+    RetainedSnapshots,
+    snapshots,
+)
+from savepoint_database.types.described_classes import (
+    ClassToDescribe,
+)
+from savepoint_database.types.descriptors import (
+    AggregateFunction,
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    StateDescriptor,
+    ValueStateDescriptor,
+)
+from savepoint_database.types.state_ttl import (
+    StateTtlConfig,
+    StateVisibility,
+    UpdateType,
+)
+from savepoint_database.types.types import (
+    TypeInformation,
+    Types,
+)
+from savepoint_formats.checks.faults import (
+    Fault,
+)
+from savepoint_formats.compatibility.rules import (
+    Finding,
+)
+from savepoint_formats.compatibility.verdicts import (
+    Verdict,
+)
+from savepoint_formats.errors import (
+    AmbiguousOperatorError,
+    ClassNotNamedError,
+    ColumnNotFoundError,
+    ColumnTypeError,
+    ConditionError,
+    ConversionError,
+    DamagedError,
+    DescriptionError,
+    DuplicateKeyError,
+    EmptySavepointError,
+    FieldNotFoundError,
+    FileReplacedError,
+    FormatError,
+    HashCodeError,
+    InexactTimeError,
+    JobError,
+    KeyGroupError,
+    KeyTypeError,
+    MergeError,
+    MigrationError,
+    MissingPackageError,
+    NewestSnapshotWarning,
+    NotASavepointError,
+    NotFoundError,
+    NotMergeableError,
+    NullKeyError,
+    NullValueError,
+    OperatorExistsError,
+    OperatorNotFoundError,
+    OverlappingWindowsError,
+    QueryError,
+    RefusedError,
+    RescaleError,
+    RocksDbError,
+    SavepointError,
+    SavepointExistsError,
+    SavepointNotFoundError,
+    SavepointWarning,
+    SchemaChangeError,
+    StateExistsError,
+    StateFileNotFoundError,
+    StateNotFoundError,
+    StateTypeError,
+    SubtaskError,
+    TableFileError,
+    TableNotFoundError,
+    TruncatedError,
+    UndecodableError,
+    UndescribedSubclassError,
+    UnencodableError,
+    UnknownSnapshotError,
+    UnknownUidWarning,
+    UnreachableError,
+    UnreadTableWarning,
+    UnstableHashError,
+    UnstableKeyError,
+    UnsupportedVersionError,
+    ValueOutOfRangeError,
+    WriteError,
+    WrongFileError,
+)
+from savepoint_formats.key_groups.ranges import (
+    KeyGroupRange,
+)
+from savepoint_formats.scan.scan import (
+    TableScan,
+)
+from savepoint_formats.snapshots.snapshot import (
+    TypeSerializerSnapshot,
+)
+from savepoint_formats.state_files.state import (
+    StateKind,
+)
+from savepoint_formats.tables.catalog_problem import (
+    CatalogProblem,
+)
+from savepoint_formats.tables.tables import (
+    Table,
+)
+from savepoint_formats.values.kryo.descriptions import (
+    kryo_class,
+)
+from savepoint_formats.values.kryo.dialect import (
+    KryoClass,
+    KryoField,
+)
+from savepoint_functions.aggregating.aggregates import (
+    Aggregate,
+    Avg,
+    Count,
+    Max,
+    Min,
+    Sum,
+    TopN,
+)
+from savepoint_functions.functions.broadcast_functions import (
+    BroadcastProcessFunction,
+    KeyedBroadcastProcessFunction,
+)
+from savepoint_functions.functions.broadcast_run import (
+    BroadcastResult,
+)
+from savepoint_functions.functions.key_batch import (
+    KeyBatch,
+)
+from savepoint_functions.functions.process_functions import (
+    BroadcastStateBootstrapFunction,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    KeyedStateBootstrapFunction,
+    RecordAttributes,
+    StateBootstrapFunction,
+)
+from savepoint_functions.functions.side_outputs import (
+    OutputTag,
+)
+from savepoint_functions.mixed_mode.backlog import (
+    Backlog,
+)
+from savepoint_functions.mixed_mode.backlog_progress import (
+    BacklogProgress,
+)
+from savepoint_functions.mixed_mode.backlog_result import (
+    BacklogCounts,
+    BacklogResult,
+)
+from savepoint_functions.mixed_mode.committed_batch import (
+    CommittedBatch,
+)
+from savepoint_functions.mixed_mode.mixed_mode_job import (
+    MixedModeJob,
+)
+from savepoint_functions.mixed_mode.outputs import (
+    ParquetOutput,
+)
+from savepoint_functions.mixed_mode.progress import (
+    BatchProgress,
+    print_progress,
+)
+from savepoint_functions.mixed_mode.running_stream import (
+    RunningStream,
+)
+from savepoint_functions.mixed_mode.stream_function import (
+    OperatorSettings,
+)
+from savepoint_functions.transformations.broadcast_transformation import (
+    BroadcastRows,
+    BroadcastTransformation,
+    KeyedBroadcastTransformation,
+)
+from savepoint_functions.transformations.function_result import (
+    FunctionResult,
+    FunctionStateTransformation,
+)
+from savepoint_functions.transformations.keyed_aggregation import (
+    KeyedAggregation,
+)
+from savepoint_functions.transformations.keyed_transformation import (
+    KeyedStateTransformation,
+)
+from savepoint_functions.transformations.local_aggregation import (
+    LocalAggregation,
+    LocalKeyedTransformation,
+)
+from savepoint_functions.transformations.local_functions import (
+    LocalFunctionTransformation,
+)
+from savepoint_functions.transformations.process_transformation import (
+    KeyedRowsTransformation,
+)
+from savepoint_functions.transformations.transformation import (
+    OneInputStateTransformation,
+    OperatorTransformation,
+)
+from savepoint_functions.transformations.window_assigners import (
+    SessionWindows,
+    SlidingWindows,
+    TumblingWindows,
+    assign_windows,
+)
+from savepoint_spark.bootstrapping.operator_state_transformation import (
+    OperatorStateTransformation,
+)
+from savepoint_spark.bootstrapping.windowed_transformation import (
+    WindowedStateTransformation,
+)
+from savepoint_spark.importing.described_import import (
+    DescribedImport,
+)
+from savepoint_spark.importing.import_description import (
+    ImportDescription,
+)
+from savepoint_spark.reading.functions import (
+    KeyedStateReaderFunction,
+    TimeWindow,
+    WindowReaderFunction,
+)
+from savepoint_spark.savepoint.planned_operator import (
+    PlannedOperator,
+)
+from savepoint_spark.savepoint.savepoint import (
+    Savepoint,
+)
+from savepoint_spark.savepoint.spark_diff import (
+    SparkSavepointDiff,
+)
+from savepoint_spark.savepoint.spark_savepoint import (
+    SparkSavepoint,
+)
+from savepoint_spark.savepoint.writer import (
+    SavepointWriter,
+)
+from savepoint_spark.savepoint.written import (
+    PlannedSavepoint,
+    WrittenOperator,
+    WrittenSavepoint,
+)
+from savepoint_spark.session.session import (
+    local_session,
+)
+
+__version__: str
+
+__all__ = [
+    "Aggregate",
+    "AggregateFunction",
+    "AggregatingStateDescriptor",
+    "AmbiguousOperatorError",
+    "Avg",
+    "Backlog",
+    "BacklogCounts",
+    "BacklogProgress",
+    "BacklogResult",
+    "BatchProgress",
+    "BroadcastProcessFunction",
+    "BroadcastResult",
+    "BroadcastRows",
+    "BroadcastStateBootstrapFunction",
+    "BroadcastTransformation",
+    "CatalogProblem",
+    "ClassNotNamedError",
+    "ClassToDescribe",
+    "ColumnDescription",
+    "ColumnNotFoundError",
+    "ColumnTypeError",
+    "CommittedBatch",
+    "Compatibility",
+    "ConditionError",
+    "ConversionError",
+    "Count",
+    "DamagedError",
+    "DescribedImport",
+    "DescriptionError",
+    "Difference",
+    "DuplicateKeyError",
+    "EmptySavepointError",
+    "ExportedTable",
+    "Fault",
+    "FieldNotFoundError",
+    "FileDescription",
+    "FileReplacedError",
+    "FileSplit",
+    "Finding",
+    "FormatError",
+    "FunctionResult",
+    "FunctionStateTransformation",
+    "Garbage",
+    "GarbageFile",
+    "HashCodeError",
+    "ImportDescription",
+    "InexactTimeError",
+    "JobError",
+    "KafkaState",
+    "KeyBatch",
+    "KeyGroupError",
+    "KeyGroupRange",
+    "KeyHistory",
+    "KeyState",
+    "KeyTypeError",
+    "KeyedAggregation",
+    "KeyedBroadcastProcessFunction",
+    "KeyedBroadcastTransformation",
+    "KeyedCoProcessFunction",
+    "KeyedProcessFunction",
+    "KeyedRowsTransformation",
+    "KeyedStateBootstrapFunction",
+    "KeyedStateReaderFunction",
+    "KeyedStateTransformation",
+    "KryoClass",
+    "KryoField",
+    "ListStateDescriptor",
+    "LocalAggregation",
+    "LocalFunctionTransformation",
+    "LocalKeyedTransformation",
+    "MapStateDescriptor",
+    "Max",
+    "MergeError",
+    "MigrationError",
+    "Min",
+    "MissingPackageError",
+    "MixedModeJob",
+    "NewestSnapshotWarning",
+    "NotASavepointError",
+    "NotFoundError",
+    "NotMergeableError",
+    "NullKeyError",
+    "NullValueError",
+    "OneInputStateTransformation",
+    "Operator",
+    "OperatorCompatibility",
+    "OperatorDescription",
+    "OperatorExistsError",
+    "OperatorNotFoundError",
+    "OperatorSettings",
+    "OperatorStateTransformation",
+    "OperatorTransformation",
+    "OutputTag",
+    "OverlappingWindowsError",
+    "ParquetOutput",
+    "PlannedOperator",
+    "PlannedSavepoint",
+    "QueryError",
+    "RecordAttributes",
+    "ReducingStateDescriptor",
+    "RefusedError",
+    "RescaleError",
+    "RetainedSnapshot",
+    "RetainedSnapshots",
+    "RocksDbError",
+    "RunningStream",
+    "Savepoint",
+    "SavepointDescription",
+    "SavepointDiff",
+    "SavepointError",
+    "SavepointExistsError",
+    "SavepointNotFoundError",
+    "SavepointStatistics",
+    "SavepointWarning",
+    "SavepointWriter",
+    "SchemaChangeError",
+    "SessionWindows",
+    "SlidingWindows",
+    "SparkSavepoint",
+    "SparkSavepointDiff",
+    "StateBootstrapFunction",
+    "StateCompatibility",
+    "StateDescription",
+    "StateDescriptor",
+    "StateExistsError",
+    "StateFileNotFoundError",
+    "StateKind",
+    "StateNotFoundError",
+    "StateTtlConfig",
+    "StateTypeError",
+    "StateVisibility",
+    "SubtaskError",
+    "Sum",
+    "Table",
+    "TableChanges",
+    "TableDescription",
+    "TableFileError",
+    "TableFiles",
+    "TableFormat",
+    "TableNotFoundError",
+    "TableScan",
+    "TimeWindow",
+    "TopN",
+    "TruncatedError",
+    "TumblingWindows",
+    "TypeInformation",
+    "TypeSerializerSnapshot",
+    "Types",
+    "UndecodableError",
+    "UndescribedSubclassError",
+    "UnencodableError",
+    "UnknownSnapshotError",
+    "UnknownUidWarning",
+    "UnreachableError",
+    "UnreadTableWarning",
+    "UnstableHashError",
+    "UnstableKeyError",
+    "UnsupportedVersionError",
+    "UpdateType",
+    "ValueOutOfRangeError",
+    "ValueStateDescriptor",
+    "Verdict",
+    "Verification",
+    "WindowReaderFunction",
+    "WindowedStateTransformation",
+    "WriteError",
+    "WrittenOperator",
+    "WrittenSavepoint",
+    "WrongFileError",
+    "__version__",
+    "assign_windows",
+    "export_table",
+    "history",
+    "kryo_class",
+    "local_session",
+    "print_progress",
+    "schema_text",
+    "snapshots",
+]
