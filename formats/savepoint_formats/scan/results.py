@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from savepoint_formats.errors import MissingPackageError
+from savepoint_formats.extras import imported
 from savepoint_formats.printable import html_table
 
 if TYPE_CHECKING:
@@ -62,11 +61,16 @@ class TableResults(ABC):
     def to_pandas(self) -> pd.DataFrame:
         """All rows as a DataFrame of pandas, in memory.
 
-        Maps become lists of pairs, as Arrow does it. Errors are those of ``to_arrow``.
+        Maps become lists of pairs, as Arrow does it.
+
+        Raises:
+            MissingPackageError: pandas is not installed.
+            SavepointError: As ``to_arrow``.
 
         Example:
             >>> savepoint.scan("summarize.keyed_state").to_pandas().describe()
         """
+        imported("pandas")
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
 
@@ -80,7 +84,7 @@ class TableResults(ABC):
         Example:
             >>> savepoint.scan("summarize.keyed_state").to_polars().sort("total")
         """
-        polars = _package("polars", "to_polars")
+        polars = imported("polars")
         frame: pl.DataFrame = polars.from_arrow(self.to_arrow())
         return frame
 
@@ -96,13 +100,14 @@ class TableResults(ABC):
             connection: The connection of the relation; DuckDB's own by default.
 
         Raises:
-            MissingPackageError: DuckDB is not installed.
             SavepointError: There is no such column or key.
 
         Example:
             >>> savepoint.scan("summarize.keyed_state").to_duckdb().filter("total > 100").count("*")
         """
-        database = _package("duckdb", "to_duckdb") if connection is None else connection
+        import duckdb  # noqa: PLC0415  # it is slow to import
+
+        database = duckdb if connection is None else connection
         _ = self.schema
         relation: duckdb.DuckDBPyRelation = database.from_arrow(self)
         return relation
@@ -122,20 +127,6 @@ class TableResults(ABC):
         return html_table(
             title, ("column", "type"), ((field.name, field.type) for field in self.schema)
         )
-
-
-def _package(name: str, method: str) -> Any:
-    """A package that is needed by those alone who call a method.
-
-    Raises:
-        MissingPackageError: It is not installed.
-    """
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise MissingPackageError(
-            f"{method} needs the package {name}: python -m pip install {name}"
-        ) from error
 
 
 def slices(batch: pa.RecordBatch, size: int = SLICE_SIZE) -> Iterator[pa.RecordBatch]:

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.errors import MissingPackageError
+from savepoint_formats.extras import imported
 from savepoint_formats.printable import printable
 from savepoint_formats.quantities import ByteCount, Share
 
@@ -128,12 +128,8 @@ def _short(text: str) -> str:
 
 
 def _matplotlib() -> Any:
-    try:
-        import matplotlib.figure  # noqa: PLC0415  # of the extra "report"
-    except ImportError as error:
-        message = "plots need matplotlib: pip install '.[report]' in the project's folder"
-        raise MissingPackageError(message) from error
-    return matplotlib
+    imported("matplotlib.figure")
+    return imported("matplotlib")
 
 
 def _byte_format() -> Any:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from savepoint_formats.errors import DescriptionError
+from savepoint_formats.extras import imported
 from savepoint_formats.java.class_file import ClassFile, ClassFlag, FieldOfClass, MethodOfClass
 from savepoint_formats.layout import FLINK_2_COLLECTIONS
 from savepoint_formats.values.kryo.class_files import UndescribableError
@@ -68,17 +68,11 @@ def java_parser() -> Parser:
     """The parser.
 
     Raises:
-        DescriptionError: It is not installed.
+        MissingPackageError: It is not installed.
     """
-    try:
-        import tree_sitter_java  # noqa: PLC0415  # of the extra "java"
-        from tree_sitter import Language, Parser  # noqa: PLC0415  # likewise
-    except ImportError as error:
-        raise DescriptionError(
-            "sources of Java are read by tree-sitter, which is not installed: pip install"
-            " '.[java]' in the project's folder, or give class files by --jar"
-        ) from error
-    return Parser(Language(tree_sitter_java.language()))
+    tree_sitter, grammar = imported("tree_sitter"), imported("tree_sitter_java")
+    parser: Parser = tree_sitter.Parser(tree_sitter.Language(grammar.language()))
+    return parser
 
 
 @dataclass(frozen=True)

