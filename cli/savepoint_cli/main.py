@@ -39,6 +39,7 @@ from savepoint_formats.errors import (
     StateNotFoundError,
     TableNotFoundError,
 )
+from savepoint_formats.extras import missing
 from savepoint_formats.printable import printable
 from savepoint_formats.program.kernel.machine_code import watch_compilation
 
@@ -94,6 +95,11 @@ class SavepointGroup(click.Group):
                 is_of_call = isinstance(error, _OF_CALLS)
                 kind = WrongCallError if is_of_call else click.ClickException
                 raise kind(str(error)) from error
+            except ModuleNotFoundError as error:
+                told = missing(error)
+                if told is error:
+                    raise
+                raise click.ClickException(str(told)) from error
             except BrokenPipeError:
                 # Whoever reads has enough, as in "| head"; what is left is for nobody.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

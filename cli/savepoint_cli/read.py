@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +18,6 @@ from savepoint_cli.inspect import (
 from savepoint_cli.local import merge_option, usage_errors
 from savepoint_cli.terminal.help import command
 from savepoint_database.rows.rows import first_rows
-from savepoint_formats.errors import MissingPackageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,15 +110,11 @@ def browse(path: str, **uids: Any) -> None:
     \b
     savepoint browse s3://jobs/orders/savepoint-1a2b
     """
-    if find_spec("textual") is None:
-        raise MissingPackageError(
-            "browse needs textual: pip install '.[browse]' in the project's folder"
-        )
+    from savepoint_cli.browse.app import SavepointBrowser  # noqa: PLC0415  # of the extra "browse"
+
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError("browse needs a terminal; show, key and stats print to anything")
     savepoint = open_savepoint(path, **uids)
-    from savepoint_cli.browse.app import SavepointBrowser  # noqa: PLC0415  # of the extra "browse"
-
     browser = SavepointBrowser(savepoint)
     browser.run()
     click.get_current_context().exit(browser.return_code or 0)
