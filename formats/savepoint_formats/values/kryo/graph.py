@@ -43,6 +43,10 @@ _FIRST_NUMBER = 2
 _HEADER_SIZE = 4
 
 
+class UnregisteredClassError(UndecodableError):
+    """The number of a class that is none of Kryo's, Flink's or the job's."""
+
+
 def read_kryo(layout: Kryo, view: DataInputView, dialect: KryoDialect | None) -> Value:
     """The next object graph.
 
@@ -89,7 +93,8 @@ class KryoGraph:
             return self._read_class_name()
         class_name = self.classes.registered.get(number - _FIRST_NUMBER)
         if class_name is None:
-            raise self.undecodable(f"class number {number - _FIRST_NUMBER}, which is not known")
+            message = f"class number {number - _FIRST_NUMBER}, which is not known"
+            raise self.view.error(message, UnregisteredClassError)
         return class_name
 
     def _read_class_name(self) -> str:

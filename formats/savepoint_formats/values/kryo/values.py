@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
-from savepoint_formats.values.kryo.graph import NULL, read_kryo
+from savepoint_formats.values.kryo.graph import NULL, UnregisteredClassError, read_kryo
 from savepoint_formats.values.kryo.json import json_text
 from savepoint_formats.values.kryo.named import named_objects
 from savepoint_formats.values.kryo.structs import (
@@ -90,7 +90,7 @@ def read_kryo_value(layout: Kryo, reader: ObjectReader) -> Value:
         if not is_described(layout):
             raise
         view.position = start
-        reader.is_damaged |= not isinstance(error, UndecodableError)
+        reader.is_damaged |= _is_unlike(error)
         return undecoded_struct(layout, reader.undecoded(f"{layout.class_name}: {error.message}"))
     if is_described(layout) and value is not None:
         reader.described = DescribedObject(layout, view, start, end, value)
@@ -109,8 +109,7 @@ def _read_undescribed(layout: Kryo, reader: ObjectReader) -> dict[str, Value]:
             if text is not None:
                 return {"json": text, "bytes": _read_bytes(view, start), "reason": None}
             reason += f"; what its serializer tells fits in {ways} ways" if ways else ""
-        else:
-            reader.is_damaged = True
+        reader.is_damaged |= _is_unlike(error)
         undecoded = reader.undecoded(f"{layout.class_name}: {reason}")
         undecoded["json"] = None
         return undecoded
@@ -134,6 +133,12 @@ def _read_named(layout: Kryo, reader: ObjectReader) -> tuple[str | None, int]:
         return text, 1
     reader.is_ambiguous |= len(ways) > 1
     return None, len(ways)
+
+
+def _is_unlike(error: FormatError) -> bool:
+    """Whether bytes that are no object of a known class are hardly one of another class either."""
+    is_unregistered = isinstance(error, UnregisteredClassError)
+    return is_unregistered or not isinstance(error, UndecodableError)
 
 
 def _read_bytes(view: DataInputView, start: int) -> bytes:

@@ -25,6 +25,7 @@ from support.hand_made import (
 )
 from support.sample_rows import SAMPLES
 
+from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import Long, Text
 from savepoint_formats.metadata import KeyedHandleType
 from state_processor import KeyedStateReaderFunction, Savepoint, ValueStateDescriptor, kryo_class
@@ -96,8 +97,8 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return savepoint_of(request.param(), tmp_path)
 
 
-def rows(savepoint: Savepoint) -> list[dict[str, Any]]:
-    scan = savepoint.scan("a.keyed_state")
+def rows(savepoint: Savepoint, **options: Any) -> list[dict[str, Any]]:
+    scan = savepoint.scan("a.keyed_state", **options)
     return [
         row for split in scan.splits() for batch in scan.read(split) for row in batch.to_pylist()
     ]
@@ -109,12 +110,24 @@ def test_described_objects_are_structs(path: str) -> None:
 
 def test_others_are_their_bytes_with_the_reason(path: str) -> None:
     savepoint = Savepoint.open(path, uids=["a"])
-    (row,) = rows(savepoint)
+    (row,) = rows(savepoint, columns=["key", "last", "by_day", "total"])
     assert (row["last"]["bytes"], row["total"]) == (ANN, 5)
+    assert [(day, order["bytes"]) for day, order in row["by_day"]] == [(7, EVE)]
     assert f"{ORDER}, whose fields are not known" in row["last"]["reason"]
     notes = {column.column: column.notes for column in savepoint.schema("a.keyed_state")}
     assert "kryo_classes" in notes["last"][0]
     assert notes["total"] == ()
+
+
+def test_elements_are_told_apart_only_where_their_number_is_stored(tmp_path: Path) -> None:
+    in_heap = Savepoint.open(savepoint_of(heap(), tmp_path), uids=["a"])
+    (row,) = rows(in_heap)
+    assert [order["bytes"] for order in row["all"]] == [ANN, EVE]
+    in_entries = Savepoint.open(savepoint_of(canonical(), tmp_path), uids=["a"])
+    with pytest.raises(UndecodableError, match="the elements behind it, if there are any"):
+        rows(in_entries)
+    (row,) = rows(in_entries, undescribed_subclasses="rest")
+    assert [order["bytes"] for order in row["all"]] == [ANN + b"," + EVE]
 
 
 def test_a_description_that_does_not_fit_spoils_nothing_else(path: str) -> None:
