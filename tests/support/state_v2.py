@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.locations.file_io import SnapshotDirectory
-from savepoint_formats.metadata import (
-    IncrementalHandle,
-    InlineStream,
-    KeyGroupRangeOffsets,
-    KeyGroupsHandle,
-)
 from savepoint_formats.snapshots import SerializerEntry
 from savepoint_formats.state_files.header import (
     KEYED_STATE_TYPE,
@@ -20,16 +13,12 @@ from savepoint_formats.state_files.header import (
     USER_KEY_SERIALIZER,
     VALUE_SERIALIZER,
     BackendStateType,
-    HeaderBytes,
-    KeyedBackendHeader,
     StateMetaInfo,
 )
-from support.changed_metadata import with_operators
+from support.changed_headers import with_infos
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from savepoint_formats.metadata import OperatorState, SubtaskState
 
 _TTL = "ttl.TtlStateFactory$"
 
@@ -57,30 +46,4 @@ def as_v2(info: StateMetaInfo, *, is_of_2_2: bool = True) -> StateMetaInfo:
 
 def savepoint_v2(sample: Path, out: Path, *, is_of_2_2: bool = True) -> Path:
     """A copy of a sample, native or canonical, all of whose states of keys are state V2."""
-    directory = SnapshotDirectory.of(str(sample))
-
-    def changed(subtask: SubtaskState) -> SubtaskState:
-        handle = subtask.managed_keyed_state
-        if not isinstance(handle, IncrementalHandle | KeyGroupsHandle):
-            return subtask
-        data = HeaderBytes.of_keyed_state(directory, handle)
-        header = KeyedBackendHeader.parse(data)
-        states = tuple(as_v2(info, is_of_2_2=is_of_2_2) for info in header.states)
-        view = DataOutputView()
-        replace(header, states=states).write(view)
-        new = view.to_bytes()
-        if isinstance(handle, IncrementalHandle):
-            changed = replace(handle, meta=InlineStream("header", new))
-            return replace(subtask, managed_keyed_state=changed)
-        start = min(offset for offset in handle.groups.offsets if offset)
-        whole = new + directory.file(handle.stream).read(start)
-        shift = len(new) - start
-        offsets = tuple(offset and offset + shift for offset in handle.groups.offsets)
-        groups = KeyGroupRangeOffsets(handle.key_groups, offsets)
-        moved = replace(handle, groups=groups, stream=InlineStream("file", whole))
-        return replace(subtask, managed_keyed_state=moved)
-
-    def changed_operator(operator: OperatorState) -> OperatorState:
-        return replace(operator, subtasks=tuple(map(changed, operator.subtasks)))
-
-    return with_operators(sample, out, changed_operator)
+    return with_infos(sample, out, partial(as_v2, is_of_2_2=is_of_2_2))

@@ -8,10 +8,17 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from savepoint_formats.checks.faults import Check, Fault
+from savepoint_formats.checks.faults import Check, Fault, Severity
 from savepoint_formats.errors import FormatError, SavepointError
-from savepoint_formats.metadata import IncrementalHandle
+from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle
+from savepoint_formats.printable import printable
+from savepoint_formats.state_files.changelog import read_registrations
 from savepoint_formats.state_files.header import (
+    KEY_SERIALIZER,
+    KEYED_STATE_TYPE,
+    NAMESPACE_SERIALIZER,
+    VALUE_SERIALIZER,
+    BackendStateType,
     HeaderBytes,
     KeyedBackendHeader,
     OperatorBackendHeader,
@@ -23,6 +30,7 @@ from savepoint_formats.state_files.sections import (
     NOTHING_WRITTEN_RAW,
     sections_of,
 )
+from savepoint_formats.state_files.state import KINDS_BY_TYPE
 from savepoint_formats.tables.catalog import base_handles, raw_keyed_handle
 
 if TYPE_CHECKING:
@@ -32,8 +40,26 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle, OperatorStateHandle, SubtaskState
     from savepoint_formats.metadata.keyed_handles import BaseHandle
+    from savepoint_formats.state_files.header import StateMetaInfo
+
+    Infos = tuple[StateMetaInfo, ...]
+    Look = Callable[[], Infos | None]
+    """Raises what is wrong; gives the states of a header."""
 
 SST_SUFFIX = ".sst"
+
+_OF_KEYS = (VALUE_SERIALIZER, NAMESPACE_SERIALIZER)
+_NEEDED = {
+    BackendStateType.KEY_VALUE: _OF_KEYS,
+    BackendStateType.KEY_VALUE_V2: _OF_KEYS,
+    BackendStateType.PRIORITY_QUEUE: (VALUE_SERIALIZER,),
+    BackendStateType.OPERATOR: (VALUE_SERIALIZER,),
+    BackendStateType.BROADCAST: (VALUE_SERIALIZER, KEY_SERIALIZER),
+}
+"""The serializers without which Flink does not restore a state."""
+
+_KEYED_TYPES = {*KINDS_BY_TYPE, "UNKNOWN", ""}
+"""What headers may say that a state of keys is; old ones say nothing."""
 
 
 def header_faults(
@@ -50,31 +76,60 @@ def header_faults(
         if path in unreadable:
             continue
         try:
-            look()
+            infos = look()
         except SavepointError as error:
             fault = Fault.of(check, error, file=path, cost=f"all that {path} has")
             yield replace(fault, subtask=subtask.index)
+        else:
+            for info in infos or ():
+                yield from _info_faults(info, path, subtask.index)
+
+
+def _info_faults(info: StateMetaInfo, path: str, subtask: int) -> Iterator[Fault]:
+    """What Flink misses in what a header says of a state."""
+    problems = [
+        f"the header names no {role.lower().replace('_', ' ')}, without which Flink does not"
+        " restore the state"
+        for role in _NEEDED[info.type]
+        if info.serializer(role) is None
+    ]
+    state_type = info.option(KEYED_STATE_TYPE)
+    if state_type not in _KEYED_TYPES:
+        problems.append(f"the header says {printable(state_type)!r}, which is no type of state")
+    for problem in problems:
+        yield Fault(
+            Severity.DAMAGE,
+            Check.HEADERS,
+            problem,
+            subtask=subtask,
+            state=printable(info.name),
+            file=path,
+            cost="all of the state in this file",
+        )
 
 
 def _looks(
     directory: SnapshotDirectory, subtask: SubtaskState
-) -> Iterator[tuple[str, Check, Callable[[], object]]]:
-    """Each thing to look at: its file, what is looked at, and what raises if it is wrong."""
-    for handle in base_handles(subtask.managed_keyed_state):
-        stream = handle.meta if isinstance(handle, IncrementalHandle) else handle.stream
+) -> Iterator[tuple[str, Check, Look]]:
+    """Each thing to look at: its file, what is looked at, and how."""
+    handle = subtask.managed_keyed_state
+    if isinstance(handle, ChangelogHandle):
+        yield "", Check.HEADERS, partial(_registered, directory, handle)
+    for base in base_handles(handle):
+        stream = base.meta if isinstance(base, IncrementalHandle) else base.stream
         path = directory.file(stream).path
-        yield path, Check.HEADERS, partial(_check_header, directory, handle)
-        if isinstance(handle, IncrementalHandle):
-            yield from _tables(directory, handle)
+        yield path, Check.HEADERS, partial(_keyed_states, directory, base)
+        if isinstance(base, IncrementalHandle):
+            yield from _tables(directory, base)
         else:
-            yield path, Check.OFFSETS, partial(_check_sections, directory, handle, NOTHING_WRITTEN)
+            yield path, Check.OFFSETS, partial(_check_sections, directory, base, NOTHING_WRITTEN)
     if (raw := raw_keyed_handle(subtask)) is not None:
         path = directory.file(raw.stream).path
         yield path, Check.OFFSETS, partial(_check_sections, directory, raw, NOTHING_WRITTEN_RAW)
     managed, others = subtask.managed_operator_state, subtask.raw_operator_state
     if managed is not None and managed.states:
         path = directory.file(managed.stream).path
-        yield path, Check.HEADERS, partial(OperatorBackendHeader.of_handle, directory, managed)
+        yield path, Check.HEADERS, partial(_other_states, directory, managed)
         yield path, Check.OFFSETS, partial(_check_elements, directory, managed)
     if others is not None:
         path = directory.file(others.stream).path
@@ -83,7 +138,7 @@ def _looks(
 
 def _tables(
     directory: SnapshotDirectory, handle: IncrementalHandle
-) -> Iterator[tuple[str, Check, Callable[[], object]]]:
+) -> Iterator[tuple[str, Check, Look]]:
     """The footers, indexes and properties of the tables of RocksDB."""
     for sst in (*handle.shared, *handle.private):
         if sst.name.endswith(SST_SUFFIX):
@@ -91,8 +146,20 @@ def _tables(
             yield file.path, Check.HEADERS, partial(_check_table, file, sst.stream.size)
 
 
-def _check_header(directory: SnapshotDirectory, handle: BaseHandle) -> None:
-    KeyedBackendHeader.parse(HeaderBytes.of_keyed_state(directory, handle))
+def _registered(directory: SnapshotDirectory, handle: ChangelogHandle) -> Infos:
+    """The states that a changelog registers; whoever reads its changes tells what is wrong there."""
+    with suppress(SavepointError):
+        return tuple(registered.info for registered in read_registrations(directory, handle))
+    return ()
+
+
+def _keyed_states(directory: SnapshotDirectory, handle: BaseHandle) -> Infos:
+    return KeyedBackendHeader.parse(HeaderBytes.of_keyed_state(directory, handle)).states
+
+
+def _other_states(directory: SnapshotDirectory, handle: OperatorStateHandle) -> Infos:
+    header = OperatorBackendHeader.of_handle(directory, handle)
+    return (*header.list_states, *header.broadcast_states)
 
 
 def _check_table(file: StateFile, size: int) -> None:

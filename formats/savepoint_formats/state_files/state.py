@@ -73,9 +73,10 @@ class StateKind(StrEnum):
 
 _OPERATOR_KINDS = (StateKind.OPERATOR_LIST, StateKind.UNION_LIST, StateKind.BROADCAST)
 _RAW_KINDS = (StateKind.RAW_KEYED, StateKind.RAW_OPERATOR, StateKind.COORDINATOR)
-_KINDS_BY_TYPE = {
+KINDS_BY_TYPE = {
     kind.name: kind for kind in StateKind if kind is not StateKind.TIMERS and kind.is_keyed
 }
+"""Value of ``KEYED_STATE_TYPE`` -> the kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +173,8 @@ def keyed_state(info: StateMetaInfo, key: Layout) -> State:
         local_kind, namespace = _local_kind(info, StateKind.TIMERS), timer_namespace(value)
         return State(info.name, StateKind.TIMERS, value, key, namespace, local_kind)
     type_name = info.option(KEYED_STATE_TYPE, StateKind.VALUE.name)
-    kind = _KINDS_BY_TYPE.get(type_name, StateKind.VALUE)
-    if type_name not in _KINDS_BY_TYPE:
+    kind = KINDS_BY_TYPE.get(type_name, StateKind.VALUE)
+    if type_name not in KINDS_BY_TYPE:
         value = Opaque("", f"state {info.name!r} is of the unknown type {type_name!r}")
     elif info.type is BackendStateType.KEY_VALUE_V2:
         value = _collection_layout(kind, info, value)
@@ -184,7 +185,7 @@ def keyed_state(info: StateMetaInfo, key: Layout) -> State:
 
 
 def _local_kind(info: StateMetaInfo, kind: StateKind) -> StateKind | None:
-    return None if (name := local_type(info)) is None else _KINDS_BY_TYPE.get(name, kind)
+    return None if (name := local_type(info)) is None else KINDS_BY_TYPE.get(name, kind)
 
 
 def _collection_layout(kind: StateKind, info: StateMetaInfo, value: Layout) -> Layout:

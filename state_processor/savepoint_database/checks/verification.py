@@ -4,6 +4,7 @@
 |---------------------------------------------------------------------------|-------|------|
 | files are there, have their size, and begin as files of their kind do     | yes   | yes  |
 | headers can be read; offsets lie inside of their files, in their order    | yes   | yes  |
+| headers have what Flink needs of a state; ids are the hashes of their uids | yes   | yes  |
 | sections hold whole entries of their own key group, up to their end marks |       | yes  |
 | checksums of the blocks of RocksDB's tables and of its manifest           |       | yes  |
 | the tables of RocksDB are those that its manifest lists                   |       | yes  |
@@ -18,15 +19,16 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Literal
 
 from savepoint_database.checks.contents import OperatorContents, Part, looked_at
-from savepoint_formats.checks.faults import Check, Fault
+from savepoint_formats.checks.faults import Check, Fault, Severity
 from savepoint_formats.checks.file_faults import checked_files
 from savepoint_formats.checks.header_faults import header_faults
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.printable import html_printable, html_table
+from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.printable import html_printable, html_table, printable
 from savepoint_formats.scan.subtasks import check_subtasks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.snapshot.snapshot import Snapshot
@@ -147,6 +149,7 @@ class _OperatorChecks:
             check_subtasks(record, directory.metadata_path)
         except SavepointError as error:
             seen.faults.append(Fault.of(Check.METADATA, error, cost="rows of its key groups"))
+        seen.faults += _uid_faults(operator)
         for checked_file in checked_files(directory, record):
             seen.files[checked_file.file.path, checked_file.file.start, checked_file.file.size] = (
                 checked_file.size
@@ -166,4 +169,17 @@ class _OperatorChecks:
         unreadable = frozenset(self.unreadable)
         return OperatorContents(
             operator.directory, operator.record, states, operator.kryo, unreadable
+        )
+
+
+def _uid_faults(operator: Operator) -> Iterator[Fault]:
+    """Whether the operator's id is the hash of the uid that is stored beside it."""
+    uid, operator_id = operator.record.uid, operator.record.operator_id
+    if uid and (own := OperatorId.from_uid(uid)) != operator_id:
+        yield Fault(
+            Severity.DAMAGE,
+            Check.METADATA,
+            f"uid {printable(uid)!r} has the hash {own}, but the id of the operator is {operator_id}",
+            file=operator.directory.metadata_path,
+            cost="all state of the operator: a job with this uid does not find it",
         )
