@@ -1,0 +1,45 @@
+"""What a real Flink SQL keeps of ARRAY_AGG and VARIANT, as readers see it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from flink_home import FlinkHome
+from support.sample_rows import SAMPLES
+
+from state_processor import Savepoint
+
+FLINK = "2.2.1"
+TEXTS = {0: "a", 1: None, 2: "longer than a slot"}
+
+
+@pytest.fixture(scope="module", params=["hashmap", "rocksdb"])
+def savepoint(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Savepoint:
+    folder = tmp_path_factory.mktemp("sql")
+    home = FlinkHome.cached(FLINK)
+    home.install()
+    home.compile([Path(__file__).parent / "sql_job", SAMPLES / "job"], folder / "classes")
+    java = home.java(folder / "classes", ["-Xmx1g", f"-Djava.io.tmpdir={folder}"])
+    command = [*java, "rows.SqlRows", str(folder), request.param]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return Savepoint.open(done.stdout.splitlines()[-1].removeprefix("file:"))
+
+
+def test_lists_of_accumulators_are_lists(savepoint: Savepoint) -> None:
+    (table,) = [table.table for table in savepoint.tables() if "accState" in table.states]
+    found = [row for batch in savepoint.scan(table).batches() for row in batch.to_pylist()]
+    assert {row["key"]["f0"] for row in found} == set(TEXTS)
+    for row in found:
+        texts, variants, rows = (row["accState"][f"f{index}"] for index in range(3))
+        assert texts["list"]
+        assert texts["list"] == [TEXTS[row["key"]["f0"]]] * len(variants["list"])
+        for variant in (*variants["list"], *(one["f1"] for one in rows["list"])):
+            assert json.loads(variant["json"]) == {"a": "x", "b": [1, 2.5, None]}
+        assert len(rows["list"]) == len(texts["list"])
+        assert {one["f0"] for one in rows["list"]} == {row["key"]["f0"]}
+        assert texts["retractList"] == variants["retractList"] == rows["retractList"] == []
