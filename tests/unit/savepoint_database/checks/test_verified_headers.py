@@ -26,9 +26,9 @@ from state_processor import Savepoint
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from state_processor.checks.verification import Depth
     from support.changed_headers import Change
 
+    from savepoint_database.checks.verification import Depth
     from savepoint_formats.checks.faults import Fault
 
 STATES = "states-2.2.1-rocksdb-canonical"
