@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from savepoint_formats.layout import KryoField, TypeArgument
 from savepoint_formats.snapshots.basic import BASE, RUNTIME, inner
 from savepoint_formats.snapshots.kryo import KRYO
+from savepoint_formats.snapshots.snapshot import OpaqueSnapshot
 
 if TYPE_CHECKING:
     from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
@@ -25,6 +26,7 @@ _PRIMITIVES = {
     "Double": ("double", "java.lang.Double", "D"),
     "Char": ("char", "java.lang.Character", "C"),
 }
+_PRIMITIVE_TYPES = {types[0] for types in _PRIMITIVES.values()}
 _OBJECTS = {
     "String": "java.lang.String",
     "BigInt": "java.math.BigInteger",
@@ -58,11 +60,13 @@ _LIST = f"{BASE}ListSerializerSnapshot"
 
 def declared_as(name: str, snapshot: TypeSerializerSnapshot) -> tuple[KryoField, ...]:
     """All that a field with this serializer may be declared as; nothing if that is not known."""
+    if isinstance(snapshot, OpaqueSnapshot):
+        return ()
     if snapshot.class_name == _LIST:
-        elements = declared_as("", snapshot.nested[0])
-        plain = (TypeArgument(one.type, one.arguments) for one in elements)
-        arguments = [(), *((one,) for one in plain if one.type[0] == "[" or "." in one.type)]
-        return tuple(KryoField(name, "java.util.List", own) for own in arguments)
+        elements = [one for part in snapshot.nested for one in declared_as("", part)]
+        objects = [one for one in elements if one.type not in _PRIMITIVE_TYPES]
+        own = [(TypeArgument(one.type, one.arguments),) for one in objects]
+        return tuple(KryoField(name, "java.util.List", arguments) for arguments in [(), *own])
     if snapshot.class_name in _CLASSES:
         return (KryoField(name, snapshot[_CLASSES[snapshot.class_name]]),)
     return tuple(KryoField(name, type_) for type_ in _TYPES.get(snapshot.class_name, ()))

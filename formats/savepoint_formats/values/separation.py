@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
-_MOST_WORK = 1 << 20
+_MOST_WORK = 1 << 18
 """Values that are read before a record is given up; one of many bytes counts as several."""
 
 _WORK_SIZE = 64
