@@ -17,9 +17,9 @@ from savepoint_cli.inspect import (
     inspection,
     open_savepoint,
     strict_paths_option,
+    times_option,
     undescribed_subclasses_option,
 )
-from savepoint_cli.read import times_option
 from savepoint_cli.terminal.help import Command, command
 from savepoint_cli.terminal.output import output_option
 from savepoint_database.audit.page import page

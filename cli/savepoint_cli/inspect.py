@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.files.schema_texts import SchemaForm
     from savepoint_database.snapshot.description import OperatorDescription
+    from savepoint_database.types.timer_dates import Times
     from savepoint_formats.layout import KryoClass
 
 
@@ -165,6 +166,20 @@ undescribed_subclasses_option = common_option(
     show_default=True,
     help="What becomes of POJOs of subclasses that no snapshot describes, and with `rest` of what lies"
     " behind any value that can't be decoded, where nobody can tell the two apart.",
+)
+
+
+def _times(_context: click.Context, _parameter: click.Parameter, given: str) -> Times:
+    return "dates" if given == "dates" else "numbers"
+
+
+times_option = click.option(
+    "--times",
+    type=click.Choice(["dates", "raw"]),
+    default="dates",
+    show_default=True,
+    callback=_times,
+    help="Times of timers and of TTL as dates in UTC, or as milliseconds.",
 )
 
 

@@ -17,11 +17,12 @@ from savepoint_cli.inspect import (
     inspection,
     nanoseconds_option,
     open_savepoint,
+    times_option,
     undescribed_subclasses_option,
     utf8_text,
 )
 from savepoint_cli.local import usage_errors
-from savepoint_cli.read import row_limit, times_option
+from savepoint_cli.read import row_limit
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import command
 from savepoint_database import files

@@ -13,6 +13,7 @@ from savepoint_cli.inspect import (
     inspection,
     open_savepoint,
     opening,
+    times_option,
     undescribed_subclasses_option,
 )
 from savepoint_cli.local import merge_option, usage_errors
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint_cli.terminal.output import Output
-    from savepoint_database.types.timer_dates import Times
 
 
 def row_limit(default: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -37,20 +37,6 @@ def row_limit(default: int) -> Callable[[Callable[..., None]], Callable[..., Non
         show_default=True,
         help="How many rows at most.",
     )
-
-
-def _times(_context: click.Context, _parameter: click.Parameter, given: str) -> Times:
-    return "dates" if given == "dates" else "numbers"
-
-
-times_option = click.option(
-    "--times",
-    type=click.Choice(["dates", "raw"]),
-    default="dates",
-    show_default=True,
-    callback=_times,
-    help="Times of timers, slices and TTL as dates in UTC, or as milliseconds.",
-)
 
 
 @command()
