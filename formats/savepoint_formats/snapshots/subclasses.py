@@ -42,6 +42,30 @@ def with_subclasses(
     return extraction.with_subclasses(changed) if snapshot.class_name == POJO else changed
 
 
+def with_described_subclasses(
+    snapshot: TypeSerializerSnapshot, classes: tuple[KryoClass, ...], *, is_of_flink_1: bool
+) -> TypeSerializerSnapshot:
+    """The mirror of ``layouts_with_subclasses``: the serializer that writes what such layouts read."""
+    if not any(described.superclass for described in classes):
+        return snapshot
+    extraction = Extraction(classes, kryo_in(snapshot), is_of_flink_1)
+    told = tuple(
+        described
+        for described in classes
+        if not described.superclass or _is_told(described.class_name, extraction)
+    )
+    return with_subclasses(snapshot, replace(extraction, classes=told))
+
+
+def _is_told(name: str, extraction: Extraction) -> bool:
+    """Whether enough is said of a class to make a serializer."""
+    try:
+        extraction.of_class(name)
+    except SchemaChangeError:
+        return False
+    return True
+
+
 def _changed(value: Any, extraction: Extraction) -> Any:
     match value:
         case TypeSerializerSnapshot():

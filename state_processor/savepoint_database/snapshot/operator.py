@@ -12,6 +12,7 @@ from savepoint_formats.errors import NotFoundError, StateNotFoundError
 from savepoint_formats.printable import did_you_mean, html_table
 from savepoint_formats.scan.look_up import asked_subtasks
 from savepoint_formats.scan.scan import TableScan
+from savepoint_formats.snapshots.subclasses import with_described_subclasses
 from savepoint_formats.snapshots.written_kryo import WrittenKryo
 from savepoint_formats.tables.catalog import OperatorCatalog
 from savepoint_formats.tables.tables import KEYED_STATE, Table, column_type, tables_of
@@ -78,7 +79,12 @@ class Operator:
 
     def written(self, snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
         """A serializer of the operator, as it writes new values into a savepoint of the same Flink."""
-        if self.kryo is None or not holds_kryo(snapshot.layout()):
+        if self.kryo is None:
+            return snapshot
+        snapshot = with_described_subclasses(
+            snapshot, self.kryo.classes, is_of_flink_1=not self.kryo.is_5
+        )
+        if not holds_kryo(snapshot.layout()):
             return snapshot
         return WrittenKryo.of(snapshot, self.kryo.classes, self.kryo.version.value)
 
