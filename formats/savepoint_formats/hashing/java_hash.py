@@ -106,7 +106,7 @@ def java_hash(layout: Layout, value: Value) -> int:  # noqa: PLR0912 - the table
         case layouts.Tagged(_, ("left", "right") as names, fields):
             index = 0 if value[names[0]] is not None else 1
             return java_hash(fields[index], value[names[index]])
-        case layouts.Repeated(layouts.Nullable()):
+        case layouts.Repeated(_, True) | layouts.Repeated(layouts.Nullable()):
             raise unstable(layout)
         case layouts.Repeated(element) | layouts.MaskedRepeated(element):
             return _signed(_chain((java_hash(element, part) for part in value), 1))

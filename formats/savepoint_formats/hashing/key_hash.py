@@ -172,7 +172,7 @@ def _hashes_of_values(layout: Layout, column: pa.Array) -> Hashes:  # noqa: PLR0
         case layouts.Tagged(_, ("left", "right")):
             (left, lefts), (right, rights) = _fields(layout, column)
             return np.where(_is_valid(lefts), _hashes(left, lefts), _hashes(right, rights))
-        case layouts.Repeated(layouts.Nullable()):
+        case layouts.Repeated(_, True) | layouts.Repeated(layouts.Nullable()):
             raise unstable(layout)
         case layouts.Repeated(element) | layouts.MaskedRepeated(element):
             return _list_hashes(_hashes, element, column)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from savepoint_formats.errors import UnstableHashError
 from savepoint_formats.hashing.hash_shapes import Mix
 from savepoint_formats.hashing.key_hash import as_scala_numbers, key_hashes
 from savepoint_formats.hashing.unstable_hashes import check_field_of_case_class
+from savepoint_formats.layout import rebuilt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,12 +77,17 @@ def field_hashes(
             _flags(column.fill_null(pa.scalar(False))), np.int32(true), np.int32(false)
         )
     else:
-        hashes = key_hashes(layout, column)
+        hashes = key_hashes(rebuilt(layout, _as_list), column)
         if owner.family.mix is Mix.MURMUR:
             inner = layout.inner if isinstance(layout, layouts.Nullable) else layout
             check_field_of_case_class(inner)
             hashes = as_scala_numbers(inner, column, hashes)
     return np.where(_flags(column.is_valid()), hashes, np.int32(owner.family.null))
+
+
+def _as_list(layout: Layout) -> Layout:
+    """An array as a list: what a class's hashCode takes of it is that of ``Arrays.hashCode``."""
+    return replace(layout, is_array=False) if isinstance(layout, layouts.Repeated) else layout
 
 
 def _flags(column: pa.BooleanArray) -> NDArray[np.bool_]:

@@ -35,7 +35,7 @@ def _reason(layout: Layout) -> str:
     match layout:
         case layouts.Enum(class_name):
             return f"{class_name} is an enum: its hash codes differ in each JVM"
-        case layouts.Bytes() | layouts.FixedBytes():
+        case layouts.Bytes() | layouts.FixedBytes() | layouts.Repeated(_, True):
             return "an array: its hash codes differ in each JVM"
         case layouts.Repeated(layouts.Nullable()):
             return "a list, a set or an array; their hash codes differ"

@@ -23,9 +23,15 @@ class Nullable(Layout):
 
 @node
 class Repeated(Layout):
-    """i32 count, then the elements."""
+    """i32 count, then the elements.
+
+    Attributes:
+        element: The layout of an element.
+        is_array: Whether it is an array of Java, which hashes otherwise than a list of the same bytes.
+    """
 
     element: Layout
+    is_array: bool = False
 
 
 @node

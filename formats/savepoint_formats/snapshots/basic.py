@@ -127,11 +127,11 @@ _OTHERS: dict[str, Layout] = {
 SERIALIZERS: dict[str, Layout] = {
     **{f"{BASE}{name}Serializer": layout for name, layout in _SCALARS.items()},
     **{
-        f"{BASE}array.{name}PrimitiveArraySerializer": Repeated(_SCALARS[name])
+        f"{BASE}array.{name}PrimitiveArraySerializer": Repeated(_SCALARS[name], is_array=True)
         for name in _ARRAY_ELEMENTS
     },
     f"{BASE}array.BytePrimitiveArraySerializer": layouts.Bytes(),
-    f"{BASE}array.StringArraySerializer": Repeated(layouts.Text()),
+    f"{BASE}array.StringArraySerializer": Repeated(layouts.Text(), is_array=True),
 }
 """Serializer of one type, without parts -> how its values lie."""
 

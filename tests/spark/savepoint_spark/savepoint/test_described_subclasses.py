@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
     from state_processor import SavepointWriter
-    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
 TABLE = "payments.keyed_state"
 HEAPS = ["objects-1.20.5-hashmap-canonical", "objects-2.2.1-hashmap-native"]

@@ -176,6 +176,8 @@ NOT_COMPUTABLE: list[tuple[Layout, Any, str]] = [
     (Struct(("start", "end"), (LONG, LONG)), {}, "start, end"),
     (Struct(("_1",), (layouts.Double(),)), {"_1": 1.0}, "case class with a float"),
     (Repeated(Nullable(TEXT)), ["a"], "a list, a set or an array"),
+    (Repeated(INT, is_array=True), [1], "an array: its hash codes differ in each JVM"),
+    (Struct(("f0", "f1"), (INT, Repeated(INT, is_array=True))), {"f0": 1, "f1": [1]}, "an array"),
     (row_of(Repeated(INT)), fields([1]), "a list or an array inside a row"),
     (row_of(Repeated(Nullable(INT))), fields([1]), "a list or a set inside a row"),
     (

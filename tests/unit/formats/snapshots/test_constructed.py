@@ -149,7 +149,7 @@ TYPES: dict[str, tuple[TypeSerializerSnapshot, Layout]] = {
     ),
     "tuple of none": (constructed.tuple_of([]), layouts.Marker(42)),
     "Long[]": (constructed.basic_array(LONG), Repeated(Nullable(layouts.Long(), is_null=False))),
-    "String[]": (constructed.basic_array(STRING), Repeated(Text())),
+    "String[]": (constructed.basic_array(STRING), Repeated(Text(), is_array=True)),
     "byte[]": (constructed.primitive_array(constructed.byte()), layouts.Bytes()),
     "pojo": (
         constructed.pojo("a.P", {"z": LONG, "a": STRING}),
