@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import runpy
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import pytest
+
+from state_processor import Savepoint
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -45,6 +49,35 @@ def test_links_lead_to_files_and_places_of_the_site(site: Path) -> None:
             if anchor and lead in pages and not anchor.startswith("__"):
                 assert f'id="{anchor}"' in pages[lead], f"{page}: {target}"
     assert links > 5000
+
+
+def signature(page: str, name: str) -> str:
+    """The signature below the heading of a name, without its colours."""
+    _, _, after = page.partition(f'class="doc doc-object-name doc-function-name">{name}<')
+    found = re.search(r'<div class="doc-signature highlight">(.*?)</div>', after, re.DOTALL)
+    assert found, name
+    return unescape(re.sub(r"<[^>]+>", "", found[1]))
+
+
+def test_the_reference_shows_whole_signatures_and_where_names_are_imported_from(site: Path) -> None:
+    page = (site / "reference" / "savepoint.html").read_text(encoding="utf-8")
+    assert "from state_processor import Savepoint<" in page
+    assert "undescribed_subclasses: " in signature(page, "read_keyed_state")
+    assert "strict_paths: bool = False" in signature(page, "history")
+    for path in (site / "reference").glob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        assert "Unpack" not in re.sub(r"<[^>]+>", "", text), path
+        if path.stem != "errors":
+            assert text.count("<code>from ") >= text.count('<h2 id="') - text.count(
+                '.count_rows"'
+            ), path
+
+
+def test_the_reference_has_all_of_a_savepoint_and_begins_with_how_it_is_opened(site: Path) -> None:
+    page = (site / "reference" / "savepoint.html").read_text(encoding="utf-8")
+    found = re.findall(r'<h3 id="[\w.]+\.Savepoint\.(\w+)"', page)
+    methods = {name for name, _ in inspect.getmembers(Savepoint, callable) if name[0] != "_"}
+    assert (found[:2], sorted(found)) == (["open", "load"], sorted(methods))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -12,6 +12,7 @@ import pyarrow as pa
 from savepoint_database.audit.key_state import html_rows, key_rows
 from savepoint_database.snapshot.retained import RetainedSnapshot, snapshots
 from savepoint_database.snapshot.snapshot import Snapshot
+from savepoint_database.types.listed_options import lists
 from savepoint_formats.errors import (
     OperatorNotFoundError,
     SavepointError,
@@ -121,6 +122,7 @@ def _placed(moment: KeyMoment) -> pa.Table:
     return rows
 
 
+@lists(OpenArguments, Snapshot.open)
 def history(
     directory: PathText,
     table: str,

@@ -13,16 +13,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from savepoint_formats.scan.read_options import ReadOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def lists(arguments: type[Any]) -> Callable[[Method], Method]:
+def lists(
+    arguments: type[Any], opening: Callable[..., Any] | None = None
+) -> Callable[[Method], Method]:
     """What makes the signature of a method list its options.
 
     Args:
         arguments: The typed dict that is the type of the options.
+        opening: What takes these options by the same names, with their defaults; by default those
+            of reads.
 
     Example:
         >>> @lists(ScanArguments)
@@ -36,16 +40,22 @@ def lists(arguments: type[Any]) -> Callable[[Method], Method]:
             for parameter in signature.parameters.values()
             if parameter.kind is not parameter.VAR_KEYWORD
         ]
-        listed = signature.replace(parameters=[*named, *_options(arguments)])
+        listed = signature.replace(parameters=[*named, *_options(arguments, _defaults(opening))])
         vars(method)["__signature__"] = listed
         return method
 
     return decorated
 
 
-def _options(arguments: type[Any]) -> Iterator[inspect.Parameter]:
+def _defaults(opening: Callable[..., Any] | None) -> dict[str, Any]:
+    if opening is None:
+        return {field.name: field.default for field in fields(ReadOptions)}
+    parameters = inspect.signature(opening).parameters.values()
+    return {parameter.name: parameter.default for parameter in parameters}
+
+
+def _options(arguments: type[Any], defaults: Mapping[str, Any]) -> Iterator[inspect.Parameter]:
     """A parameter for each option, by its name in Python alone."""
-    defaults = {field.name: field.default for field in fields(ReadOptions)}
     for name, annotation in arguments.__annotations__.items():
         if name != name.lower():
             continue

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
-    from state_processor.savepoint.spark_savepoint import SparkSavepoint
 
+    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
     from state_processor import SavepointWriter
 
 TABLE = "payments.keyed_state"
