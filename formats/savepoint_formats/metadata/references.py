@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from savepoint_formats.metadata.changes_handles import ChangesHandle
-    from savepoint_formats.metadata.checkpoint import OperatorState, SubtaskState
+    from savepoint_formats.metadata.checkpoint import (
+        CheckpointMetadata,
+        OperatorState,
+        SubtaskState,
+    )
     from savepoint_formats.metadata.keyed_handles import BaseHandle, KeyedStateHandle
     from savepoint_formats.metadata.operator_handles import ChannelHandle, OperatorStateHandle
     from savepoint_formats.metadata.stream_handles import PlainStream, StreamHandle
@@ -72,6 +76,14 @@ def stream_references(operator: OperatorState) -> Iterator[StreamReference]:
         ):
             for name, of, stream in keyed_streams(handle, role, kind) if handle else ():
                 yield StreamReference(subtask.index, name, of, stream, is_keyed=True)
+
+
+def streams_of(metadata: CheckpointMetadata) -> Iterator[PlainStream]:
+    """The streams that a savepoint consists of."""
+    for operator in metadata.operators:
+        for reference in stream_references(operator):
+            stream = reference.stream
+            yield stream.stream if isinstance(stream, KeyGroupsStream) else stream
 
 
 def _operator_streams(subtask: SubtaskState) -> Iterator[tuple[str, FileKind, StreamHandle]]:

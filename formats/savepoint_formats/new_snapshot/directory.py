@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -30,11 +31,11 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.locations.file_io import METADATA_FILE, SnapshotDirectory
 from savepoint_formats.locations.location import Location
-from savepoint_formats.metadata import CheckpointMetadata, KeyGroupsStream, RelativeFile
-from savepoint_formats.metadata.references import stream_references
+from savepoint_formats.metadata import CheckpointMetadata, RelativeFile
+from savepoint_formats.metadata.references import streams_of
 from savepoint_formats.new_snapshot.multipart_file import are_copied_by_store, assemble
 from savepoint_formats.new_snapshot.new_file import NewFile, writing_errors
-from savepoint_formats.new_snapshot.signs_of_life import is_sign, living, sign_of_life
+from savepoint_formats.new_snapshot.signs_of_life import claims, is_sign, remains_of, sign_of_life
 from savepoint_formats.new_snapshot.synced import sync, sync_directories
 from savepoint_formats.new_snapshot.turns import turn_of
 from savepoint_formats.new_snapshot.written_names import unused_id, unused_name, write_of
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from savepoint_formats.metadata import StreamHandle
     from savepoint_formats.new_snapshot.stored_range import StoredRange
 
 # These file systems rename a file as a single step. On the others, which are object stores, nothing
@@ -104,13 +104,16 @@ class NewSnapshot:
 
     def _expect_empty(self, mode: WriteMode) -> None:
         present = self._present()
-        remains = self._remains(present)
+        living = claims(present.values(), is_local=self.is_local, now_ns=time.time_ns())
+        remains = remains_of(present.values(), living)
         # What is not ours comes first: it is the reason to leave the directory alone.
         names = sorted((write_of(name) is not None, name) for name in present.keys() - remains)
         if names:
-            is_written, name = names[0]
-            what = "of a write that is under way" if is_written else "no savepoint"
-            way_out = "name another directory, or remove this one first"
+            _, name = names[0]
+            claim = living.get(write_of(name) or "")
+            what, way_out = "no savepoint", "name another directory, or remove this one first"
+            if claim is not None:
+                what, way_out = f"of a write {claim}", "or name another directory"
         elif remains and mode is WriteMode.ERROR:
             # Or of a savepoint whose ``_metadata`` somebody has moved away.
             name, what = min(remains), "what a write that did not complete has left"
@@ -253,7 +256,8 @@ class NewSnapshot:
             self._write_metadata(view.to_bytes())
         # The savepoint is there: what can't be removed now is no reason to say it is not.
         with suppress(OSError):
-            self._remove((referred | self._remains(present)) - needed)
+            living = {self.write_id, *claims(self._present().values(), is_local=self.is_local)}
+            self._remove((referred | remains_of(present.values(), living)) - needed)
         return {METADATA_FILE: view.position, **{path: present[path].size for path in needed}}
 
     def abort(self) -> None:
@@ -314,21 +318,12 @@ class NewSnapshot:
         directory = self._directory
         try:
             view = DataInputView(directory.read_metadata(), directory.metadata_path)
-            files = map(directory.file, _streams(CheckpointMetadata.read(view)))
+            files = map(directory.file, streams_of(CheckpointMetadata.read(view)))
             paths = {directory.relative(file.location) for file in files if file.location}
         except SavepointError:
             # It is damaged, and perhaps to be replaced for that.
             return frozenset()
         return frozenset(paths & present.keys())
-
-    def _remains(self, present: Mapping[str, fs.FileInfo]) -> set[str]:
-        """What writes that are dead have left; whatever else is there was put there by somebody."""
-        living_ones = living(self._present().values(), is_local=self.is_local) | {self.write_id}
-        return {
-            path
-            for path, info in present.items()
-            if info.type == fs.FileType.File and write_of(path) not in {None, *living_ones}
-        }
 
     def _remove(self, paths: Iterable[str]) -> None:
         for path in paths:
@@ -345,14 +340,26 @@ class NewSnapshot:
         with turn_of(self.write_id, self.location):
             if self._expect_unchanged() is None and self.is_local:
                 self._link(written, final)
-            elif self.location.filesystem.type_name in _HAS_DIRECTORIES:
-                self.location.filesystem.move(written, final)
             else:
-                self.location.filesystem.copy_file(written, final)
+                self._put(written, final)
         if self.is_local:
             sync(self.location.path)
         with suppress(OSError):
             self._remove([file.path])
+
+    def _put(self, written: str, final: str) -> None:
+        """Gives a file the name of ``_metadata`` as one step, if nobody took it away meanwhile."""
+        filesystem = self.location.filesystem
+        is_renamed = filesystem.type_name in _HAS_DIRECTORIES
+        try:
+            (filesystem.move if is_renamed else filesystem.copy_file)(written, final)
+        except OSError as error:
+            if filesystem.get_file_info(written).type != fs.FileType.NotFound:
+                raise
+            reason = "because this one gave no sign of life for minutes: write again"
+            raise SavepointExistsError(
+                f"{self.uri} was taken by another write, {reason}"
+            ) from error
 
     def _link(self, written: str, final: str) -> None:
         """Gives a file another name too, which nobody may have given to one meanwhile."""
@@ -379,16 +386,8 @@ def _version(folder: Location) -> str | None:
         return f"{info.mtime_ns} {info.size} {sorted(file.metadata().items())}"
 
 
-def _streams(metadata: CheckpointMetadata) -> Iterator[StreamHandle]:
-    """The streams that ``metadata`` refers to."""
-    for operator in metadata.operators:
-        for reference in stream_references(operator):
-            stream = reference.stream
-            yield stream.stream if isinstance(stream, KeyGroupsStream) else stream
-
-
 def _relative_files(metadata: CheckpointMetadata) -> frozenset[str]:
-    streams = _streams(metadata)
+    streams = streams_of(metadata)
     return frozenset(stream.path for stream in streams if isinstance(stream, RelativeFile))
 
 

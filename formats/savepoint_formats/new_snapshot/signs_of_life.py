@@ -2,11 +2,14 @@
 
 A write keeps a file there, its sign, from its begin to its end. On a disk of this machine the sign
 is locked, which ends with the process. Elsewhere it is written anew every minute, and a write is
-taken for dead if its sign is ten minutes older than the newest file of the directory, by the clock
-of the store. A write without a sign is dead.
+taken for dead if its sign is ten minutes old. A write without a sign is dead.
+
+The age of a sign is told by the clock of the store, from the newest file of the directory. A write
+that has put nothing there yet looks at its own clock too: else a directory in which nothing happens
+any more would stay that of the dead.
 
 To be wrong in this does no harm to a savepoint: who removes the remains of a write has completed a
-savepoint meanwhile, after which the other one can't complete its own.
+savepoint meanwhile, or has taken away what the other one completes its own with.
 """
 
 from __future__ import annotations
@@ -15,8 +18,11 @@ import fcntl
 import os
 import posixpath
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from threading import Event, Thread
 from typing import TYPE_CHECKING
+
+from pyarrow.fs import FileType
 
 from savepoint_formats.new_snapshot.written_names import unused_name, write_of
 
@@ -58,23 +64,63 @@ def is_sign(name: str) -> bool:
     return name.startswith(f"{_SIGN}-") and write_of(name) is not None
 
 
-def living(infos: Iterable[fs.FileInfo], *, is_local: bool) -> frozenset[str]:
-    """The ids of the writes that are under way.
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a write that lives, or has died a short time ago, claims of a directory.
+
+    Attributes:
+        sign: The name of its sign.
+        seconds: How long it lasts if the write gives no other sign; None as long as the write
+            lives, which a lock tells.
+    """
+
+    sign: str
+    seconds: int | None
+
+    def __str__(self) -> str:
+        if self.seconds is None:
+            return "that is under way"
+        return (
+            f"that is under way, or has died: then its claim ends in {self.seconds} s, and overwrite"
+            f" takes its place; if you know that it is dead, remove {self.sign} to go on at once"
+        )
+
+
+def claims(infos: Iterable[fs.FileInfo], *, is_local: bool, now_ns: int = 0) -> dict[str, Claim]:
+    """The claims of writes, by their ids; a write without one is dead.
 
     Args:
         infos: All that lies in the directory.
         is_local: Whether it is on a disk of this machine.
+        now_ns: What time it is at least, in ns since 1970.
     """
     infos = list(infos)
-    newest = max((info.mtime_ns for info in infos if info.mtime_ns is not None), default=0)
-    writes = set()
+    now_ns = max([now_ns, *(info.mtime_ns for info in infos if info.mtime_ns is not None)])
+    found = {}
     for info in infos:
         write_id = write_of(info.base_name)
         if write_id is None or not is_sign(info.base_name):
             continue
-        if _is_locked(info.path) if is_local else _is_recent(info, newest):
-            writes.add(write_id)
-    return frozenset(writes)
+        if is_local:
+            if _is_locked(info.path):
+                found[write_id] = Claim(info.base_name, None)
+            continue
+        left_ns = _DEAD_AFTER_NS - (now_ns - (now_ns if info.mtime_ns is None else info.mtime_ns))
+        if left_ns >= 0:
+            found[write_id] = Claim(info.base_name, 1 + left_ns // 10**9)
+    return found
+
+
+def remains_of(infos: Iterable[fs.FileInfo], living: Iterable[str]) -> set[str]:
+    """The names of what writes that are dead have left; whatever else is there is somebody's own.
+
+    Args:
+        infos: All that lies in the directory.
+        living: The ids of the writes that are not dead.
+    """
+    not_dead = {None, *living}
+    files = (info.base_name for info in infos if info.type == FileType.File)
+    return {name for name in files if write_of(name) not in not_dead}
 
 
 @contextmanager
@@ -129,7 +175,3 @@ def _renewed(filesystem: fs.FileSystem, path: str) -> Iterator[None]:
     finally:
         is_over.set()
         thread.join()
-
-
-def _is_recent(info: fs.FileInfo, newest: int) -> bool:
-    return info.mtime_ns is None or newest - info.mtime_ns <= _DEAD_AFTER_NS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -12,8 +13,9 @@ import pytest
 from pyarrow import fs
 
 from savepoint_formats.errors import SavepointError
+from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.locations.location import Location
-from savepoint_formats.new_snapshot.signs_of_life import is_sign, living, sign_of_life
+from savepoint_formats.new_snapshot.signs_of_life import claims, is_sign, sign_of_life
 from savepoint_formats.new_snapshot.turns import FLAG, raised_flag, turn_of
 from savepoint_formats.new_snapshot.written_names import unused_id, unused_name, write_of
 
@@ -35,7 +37,7 @@ def alone(turn: Turn, folder: Location, inside: list[str]) -> int:
     count = 0
     for _ in range(TURNS):
         write_id = unused_id()
-        with turn(write_id, folder):
+        with sign_of_life(write_id, folder), turn(write_id, folder):
             inside.append(write_id)
             time.sleep(0.002)
             count += inside == [write_id]
@@ -62,16 +64,44 @@ def test_one_writer_at_a_time_on_an_object_store(s3_server: S3Server) -> None:
     assert s3_server.keys(bucket) == set()
 
 
-@pytest.mark.parametrize("write_id", ["0" * 16, "f" * 16])
-def test_a_flag_that_stays_up_is_named(tmp_path: Path, write_id: str) -> None:
-    flag = tmp_path / unused_name(FLAG, write_id)
-    flag.touch()
+@pytest.fixture(params=["0" * 16, "f" * 16])
+def dead(request: pytest.FixtureRequest, s3_server: S3Server) -> tuple[str, Location, str]:
+    """A bucket in which a write with this id has died in its turn, and the write."""
+    bucket = s3_server.bucket(f"dead-{unused_id()}")
+    for purpose in ("write", METADATA_FILE, FLAG, "keyed-0"):
+        s3_server.put(bucket, f"savepoint/{unused_name(purpose, request.param)}", b"")
+    return bucket, Location.of(s3_server.uri(bucket, "savepoint")), request.param
+
+
+def test_a_flag_of_a_write_that_may_live_is_waited_for(
+    dead: tuple[str, Location, str], s3_server: S3Server
+) -> None:
+    bucket, folder, _ = dead
+    before = s3_server.keys(bucket)
+    message = rf"{FLAG}-.* is the turn of another write that .*claim ends in (\d+) s.*remove write-"
     with (
-        pytest.raises(SavepointError, match=f"{flag.name} in .*remove this file"),
-        raised_flag(unused_id(), Location.of(str(tmp_path)), patience=0.1),
+        pytest.raises(SavepointError, match=message) as error,
+        raised_flag(unused_id(), folder, patience=0.1),
     ):
         pytest.fail("it had its turn")
-    assert list(tmp_path.iterdir()) == [flag]
+    found = re.search(message, str(error.value))
+    assert found is not None
+    assert TEN_MINUTES - 60 < int(found[1]) <= TEN_MINUTES + 1
+    assert s3_server.keys(bucket) == before
+
+
+def test_a_flag_of_a_dead_write_is_taken_down_with_what_it_would_complete_with(
+    dead: tuple[str, Location, str], s3_server: S3Server
+) -> None:
+    bucket, folder, dead_id = dead
+    (sign,) = (key for key in s3_server.keys(bucket) if "/write-" in key)
+    s3_server.client.delete_object(Bucket=bucket, Key=sign)
+    with raised_flag(unused_id(), folder, patience=0.1):
+        left = {key.partition("/")[2] for key in s3_server.keys(bucket)}
+    (data, flag) = sorted(left)
+    assert (write_of(data), data.startswith("keyed-0")) == (dead_id, True)
+    assert flag.startswith(f"{FLAG}-")
+    assert write_of(flag) != dead_id
 
 
 def infos(folder: Location) -> list[fs.FileInfo]:
@@ -81,9 +111,9 @@ def infos(folder: Location) -> list[fs.FileInfo]:
 def test_a_write_lives_until_it_ends(tmp_path: Path) -> None:
     folder, write_id = Location.of(str(tmp_path)), unused_id()
     with sign_of_life(write_id, folder):
-        assert living(infos(folder), is_local=True) == {write_id}
+        assert claims(infos(folder), is_local=True)[write_id].seconds is None
         found = infos(folder)
-    assert living(found, is_local=True) == frozenset()
+    assert claims(found, is_local=True) == {}
     assert not list(tmp_path.iterdir())
 
 
@@ -91,7 +121,7 @@ def test_a_write_lives_until_it_ends_on_an_object_store(s3_server: S3Server) -> 
     bucket = s3_server.bucket("signs")
     folder, write_id = Location.of(s3_server.uri(bucket, "savepoint")), unused_id()
     with sign_of_life(write_id, folder):
-        assert living(infos(folder), is_local=False) == {write_id}
+        assert claims(infos(folder), is_local=False).keys() == {write_id}
     assert s3_server.keys(bucket) == set()
 
 
@@ -107,8 +137,19 @@ def test_a_sign_that_is_not_renewed_is_a_dead_write(
     now = time.time()
     os.utime(newest, (now, now))
     os.utime(sign, (now - age, now - age))
-    found = living(infos(Location.of(str(tmp_path))), is_local=False)
-    assert found == ({write_id} if lives else set())
+    found = claims(infos(Location.of(str(tmp_path))), is_local=False)
+    assert found.keys() == ({write_id} if lives else set())
+    assert [claim.seconds for claim in found.values()] == ([31] if lives else [])
+
+
+def test_a_directory_in_which_nothing_happens_is_not_that_of_the_dead_for_ever(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / unused_name("write", unused_id())).touch()
+    found, now_ns = infos(Location.of(str(tmp_path))), time.time_ns()
+    assert len(claims(found, is_local=False)) == 1
+    assert len(claims(found, is_local=False, now_ns=now_ns + 590 * 10**9)) == 1
+    assert claims(found, is_local=False, now_ns=now_ns + 610 * 10**9) == {}
 
 
 def test_files_of_others_are_no_signs() -> None:
