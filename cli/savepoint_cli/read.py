@@ -19,6 +19,7 @@ from savepoint_cli.inspect import (
 from savepoint_cli.local import merge_option, usage_errors
 from savepoint_cli.terminal.help import command
 from savepoint_database.rows.rows import first_rows
+from savepoint_formats.extras import imported
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,11 +97,12 @@ def browse(path: str, **uids: Any) -> None:
     \b
     savepoint browse s3://jobs/orders/savepoint-1a2b
     """
-    from savepoint_cli.browse.app import SavepointBrowser  # noqa: PLC0415  # of the extra "browse"
-
+    imported("textual")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError("browse needs a terminal; show, key and stats print to anything")
     savepoint = open_savepoint(path, **uids)
+    from savepoint_cli.browse.app import SavepointBrowser  # noqa: PLC0415  # of the extra "browse"
+
     browser = SavepointBrowser(savepoint)
     browser.run()
     click.get_current_context().exit(browser.return_code or 0)

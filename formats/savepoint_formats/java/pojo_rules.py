@@ -53,21 +53,21 @@ def is_pojo(name: str, find: FindClass) -> bool | None:
         name: Its name with slashes.
         find: Gives the class file of a name with slashes; None if there is none.
     """
-    found = find(name)
-    if found is None or found.flags & (ClassFlag.ENUM | ClassFlag.INTERFACE):
+    class_file = find(name)
+    if class_file is None or class_file.flags & (ClassFlag.ENUM | ClassFlag.INTERFACE):
         return None
-    if not found.flags & ClassFlag.PUBLIC:
+    if not class_file.flags & ClassFlag.PUBLIC:
         return False
-    chain = _chain(found, find)
+    chain = _chain(class_file, find)
     if chain is None:
         return None
-    fields = [field for one in chain for field in one.fields if not field.flags & _LEFT_OUT]
-    methods = [method for one in chain for method in one.methods or ()]
+    fields = [field for member in chain for field in member.fields if not field.flags & _LEFT_OUT]
+    methods = [method for member in chain for method in member.methods or ()]
     return (
         bool(fields)
-        and _has_constructor(found)
+        and _has_constructor(class_file)
         and not any(method.name in _CUSTOM for method in methods)
-        and all(_is_reached(field, methods, found) for field in fields)
+        and all(_is_reached(field, methods, class_file) for field in fields)
     )
 
 
@@ -79,32 +79,32 @@ def extended(name: str, find: FindClass) -> str | None:
 
     Arguments are those of ``is_pojo``.
     """
-    found = find(name)
-    above = () if found is None else (found.superclass or _OBJECT, *found.interfaces)
-    return next((one for one in above if not one.startswith(_OF_OTHERS)), None)
+    class_file = find(name)
+    above = () if class_file is None else (class_file.superclass or _OBJECT, *class_file.interfaces)
+    return next((above_name for above_name in above if not above_name.startswith(_OF_OTHERS)), None)
 
 
-def _chain(found: ClassFile, find: FindClass) -> list[ClassFile] | None:
+def _chain(class_file: ClassFile, find: FindClass) -> list[ClassFile] | None:
     """A class and its superclasses; None if something in them is not known."""
     chain: list[ClassFile] = []
-    one: ClassFile | None = found
-    while one is not None:
-        if one in chain or one.methods is None or _TYPE_INFO in one.annotations:
+    member: ClassFile | None = class_file
+    while member is not None:
+        if member in chain or member.methods is None or _TYPE_INFO in member.annotations:
             return None
-        if any(interface.startswith(_OF_OTHERS[2:]) for interface in one.interfaces):
+        if any(interface.startswith(_OF_OTHERS[2:]) for interface in member.interfaces):
             return None
-        chain.append(one)
-        if one.superclass in (None, _OBJECT):
+        chain.append(member)
+        if member.superclass in (None, _OBJECT):
             return chain
-        one = None if one.superclass.startswith(_OF_OTHERS) else find(one.superclass)
+        member = None if member.superclass.startswith(_OF_OTHERS) else find(member.superclass)
     return None
 
 
-def _has_constructor(found: ClassFile) -> bool:
-    for method in found.methods or ():
+def _has_constructor(class_file: ClassFile) -> bool:
+    for method in class_file.methods or ():
         if (method.name, method.descriptor) == ("<init>", "()V"):
             return bool(method.flags & ClassFlag.PUBLIC)
-    return bool(found.flags & ClassFlag.ABSTRACT)
+    return bool(class_file.flags & ClassFlag.ABSTRACT)
 
 
 def _is_reached(field: FieldOfClass, methods: list[MethodOfClass], owner: ClassFile) -> bool:

@@ -99,7 +99,11 @@ def with_kryo_classes(value: ValueT, classes: tuple[KryoClass, ...]) -> ValueT:
 
 def with_named_classes(layouts: ValueT) -> ValueT:
     """The layouts of a file, whose Kryo knows the classes that serializers of the file name."""
-    named = {one.class_name: one for layout in _layouts_in(layouts) for one in _named(layout)}
+    named = {
+        named_class.class_name: named_class
+        for layout in _layouts_in(layouts)
+        for named_class in _named(layout)
+    }
 
     def change(kryo: Kryo) -> Kryo:
         is_of_jdk = kryo.class_name.startswith(("java.", "["))

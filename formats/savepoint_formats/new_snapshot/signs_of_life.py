@@ -96,19 +96,19 @@ def claims(infos: Iterable[fs.FileInfo], *, is_local: bool, now_ns: int = 0) -> 
     """
     infos = list(infos)
     now_ns = max([now_ns, *(info.mtime_ns for info in infos if info.mtime_ns is not None)])
-    found = {}
+    claims = {}
     for info in infos:
         write_id = write_of(info.base_name)
         if write_id is None or not is_sign(info.base_name):
             continue
         if is_local:
             if _is_locked(info.path):
-                found[write_id] = Claim(info.base_name, None)
+                claims[write_id] = Claim(info.base_name, None)
             continue
         left_ns = _DEAD_AFTER_NS - (now_ns - (now_ns if info.mtime_ns is None else info.mtime_ns))
         if left_ns >= 0:
-            found[write_id] = Claim(info.base_name, 1 + left_ns // 10**9)
-    return found
+            claims[write_id] = Claim(info.base_name, 1 + left_ns // 10**9)
+    return claims
 
 
 def remains_of(infos: Iterable[fs.FileInfo], living: Iterable[str]) -> set[str]:

@@ -63,9 +63,9 @@ def declared_as(name: str, snapshot: TypeSerializerSnapshot) -> tuple[KryoField,
     if isinstance(snapshot, OpaqueSnapshot):
         return ()
     if snapshot.class_name == _LIST:
-        elements = [one for part in snapshot.nested for one in declared_as("", part)]
-        objects = [one for one in elements if one.type not in _PRIMITIVE_TYPES]
-        own = [(TypeArgument(one.type, one.arguments),) for one in objects]
+        elements = [element for part in snapshot.nested for element in declared_as("", part)]
+        objects = [element for element in elements if element.type not in _PRIMITIVE_TYPES]
+        own = [(TypeArgument(element.type, element.arguments),) for element in objects]
         return tuple(KryoField(name, "java.util.List", arguments) for arguments in [(), *own])
     if snapshot.class_name in _CLASSES:
         return (KryoField(name, snapshot[_CLASSES[snapshot.class_name]]),)

@@ -86,8 +86,8 @@ class DoubtfulStates:
         The last one has the bytes of all behind it then.
         """
         entries = self._entries(chunk, state.id, group)
-        if entries and (found := entries.starts(state)):
-            return list(found)
+        if entries and (places := entries.starts(state)):
+            return list(places)
         starts = [state.start]
         with suppress(FormatError):
             while len(starts) < state.count:

@@ -187,8 +187,8 @@ class KeyGroupEntries:
         namespace, key, _ = self.entry.fields
         try:
             reader.read(namespace)
-            found = reader.read(key)
-            return key_group(java_hash(key, found), max_parallelism) == group
+            key_value = reader.read(key)
+            return key_group(java_hash(key, key_value), max_parallelism) == group
         except UnstableHashError:
             return True
         except FormatError:

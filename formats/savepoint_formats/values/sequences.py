@@ -108,11 +108,11 @@ def _longer(
     start: int, behind: dict[int, list[_Way]], fills: Callable[[int, int], bool]
 ) -> list[_Way]:
     """The ways that begin at a place; two at most."""
-    found: list[_Way] = []
+    longer: list[_Way] = []
     for following, ways in behind.items():
-        if following > start and ways and len(found) < 2 and fills(start, following):
-            found += [(start, way) for way in ways]
-    return found[:2]
+        if following > start and ways and len(longer) < 2 and fills(start, following):
+            longer += [(start, way) for way in ways]
+    return longer[:2]
 
 
 def _starts(way: _Way | None) -> Iterator[int]:

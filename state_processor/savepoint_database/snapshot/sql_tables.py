@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_database.snapshot.operator_names import ids_beginning
 from savepoint_database.types.sql_names import double_quoted, plain_name, quoted, unquoted
-from savepoint_formats.errors import TableNotFoundError
+from savepoint_formats.errors import AmbiguousOperatorError, TableNotFoundError
 from savepoint_formats.printable import did_you_mean
 from savepoint_formats.tables.folded_names import told_apart
 
@@ -119,24 +119,27 @@ class SqlTables:
             if _fits(plain, operator.id)
             or _fits(plain, operator.name, self.databases[operator.name])
         ]
-        meant = [] if named else ids_beginning(plain, {one.id: one.uid for one in self._operators})
+        meant = [] if named else self._ids_beginning(plain)
         return named or [operator for operator in self._operators if operator.id in meant]
 
-    def one(self, name: str) -> Operator:
+    def _ids_beginning(self, digits: str) -> list[str]:
+        return ids_beginning(digits, {operator.id: operator.uid for operator in self._operators})
+
+    def single(self, name: str) -> Operator:
         """The operator that a query means by a name; raises ``TableNotFoundError`` for any other."""
-        found = self.operators(name)
-        if len(found) != 1:
+        operators = self.operators(name)
+        if len(operators) != 1:
             raise self.unknown(name, "*")
-        return found[0]
+        return operators[0]
 
     def tables(self, operator: str, table: str) -> list[SqlTable]:
         """The tables that a query may mean by these names, each as it is written."""
-        tables = [one for owner in self.operators(operator) for one in self.of_operator(owner)]
+        tables = [shown for owner in self.operators(operator) for shown in self.of_operator(owner)]
         plain = unquoted(table)
-        exact = [one for one in tables if one.table == plain]
+        exact = [shown for shown in tables if shown.table == plain]
         if exact and _is_exact(table):
             return exact
-        return [one for one in tables if _fits(plain, one.table, one.name)]
+        return [shown for shown in tables if _fits(plain, shown.table, shown.name)]
 
     def find(self, operator: str, table: str) -> SqlTable | None:
         """The table that a query means by these names; None if it is none, or one of several."""
@@ -147,26 +150,31 @@ class SqlTables:
 
     def without_table(self) -> set[tuple[str, str]]:
         """The names, database and table, that would be those of several tables, and so of none."""
-        plain = ((plain_name(one.operator.name), plain_name(one.table), one) for one in self)
+        plain = (
+            (plain_name(shown.operator.name), plain_name(shown.table), shown) for shown in self
+        )
         return {
             (database.casefold(), name.casefold())
             for database, name, table in plain
             if (database, name) != (table.database, table.name)
         }
 
-    def unknown(self, operator: str, table: str) -> TableNotFoundError:
+    def unknown(self, operator: str, table: str) -> TableNotFoundError | AmbiguousOperatorError:
         """The error for names of no table, or of several. May read the headers of all files."""
         if len(owners := self.operators(operator)) > 1:
-            meant = (f"{double_quoted(one.name)} ({self.databases[one.name]})" for one in owners)
+            ids = self._ids_beginning(unquoted(operator))
+            if {owner.id for owner in owners} == set(ids):
+                return AmbiguousOperatorError.among(owners[0].directory.uri, operator, ids)
+            meant = (f"{double_quoted(it.name)} ({self.databases[it.name]})" for it in owners)
             return _ambiguous("operator", operator, meant)
         if not operator and (named := self.operators(table)):
-            own = sorted(one.sql for owner in named for one in self.of_operator(owner))
+            own = sorted(shown.sql for owner in named for shown in self.of_operator(owner))
             return TableNotFoundError(
                 f"{table} is an operator, not a table; its tables: {', '.join(own) or 'none'}"
             )
         name = f"{operator}.{table}" if operator else table
         if len(tables := self.tables(operator, table)) > 1:
-            meant = (f"{one.exact_sql} ({one.sql})" for one in tables)
+            meant = (f"{shown.exact_sql} ({shown.sql})" for shown in tables)
             return _ambiguous("table", name, meant)
         known = sorted(table.sql for table in self)
         return TableNotFoundError(

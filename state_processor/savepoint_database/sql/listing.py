@@ -35,7 +35,9 @@ def listing(sql: str, tables: SqlTables) -> pa.Table | None:
     if asked is None:
         return None
     shown = (
-        tables if asked["operator"] is None else tables.of_operator(tables.one(asked["operator"]))
+        tables
+        if asked["operator"] is None
+        else tables.of_operator(tables.single(asked["operator"]))
     )
     rows = [
         {

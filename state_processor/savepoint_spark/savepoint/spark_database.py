@@ -17,7 +17,7 @@ from savepoint_database.sql.sql_text import (
     rewritten,
 )
 from savepoint_database.types.sql_names import unquoted
-from savepoint_formats.errors import NotFoundError, TableFileError
+from savepoint_formats.errors import NotFoundError, SavepointError, TableFileError
 from savepoint_formats.locations.location import Location, is_local
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_spark.reading.spark_rows import all_batches, first_batches, query_errors
@@ -118,16 +118,16 @@ class SparkDatabase:
                     raise
                 raise self._not_found(error) from error
 
-    def _not_found(self, error: PySparkException) -> NotFoundError:
+    def _not_found(self, error: PySparkException) -> SavepointError:
         written = (error.getMessageParameters() or {}).get("relationName", "")
         *_, operator, table = ["", "", *(unquoted(part) for part in names_in(written))]
         name = f"{operator}.{table}" if operator else table
         tables = self._views.tables
         reasons = [
-            f"{one.sql}: {one.problem}"
+            f"{shown.sql}: {shown.problem}"
             for owner in tables.operators(operator)
-            for one in tables.of_operator(owner)
-            if one.problem is not None
+            for shown in tables.of_operator(owner)
+            if shown.problem is not None
         ]
         if not reasons:
             return tables.unknown(operator, table)

@@ -69,6 +69,6 @@ def test_every_error_and_warning_is_at_hand_in_the_api() -> None:
     defined = [one for one in vars(errors).values() if isinstance(one, type)]
     public = [one for one in defined if issubclass(one, SavepointError | errors.SavepointWarning)]
     assert [
-        one.__name__ for one in public if vars(state_processor).get(one.__name__) is not one
+        one.__name__ for one in public if getattr(state_processor, one.__name__, None) is not one
     ] == []
     assert {one.__name__ for one in public} <= set(state_processor.__all__)

@@ -176,16 +176,18 @@ def load_kernels() -> None:
 
 def _parts_of(function: Callable[..., Any]) -> set[Callable[..., Any]]:
     """The functions that are compiled into a function."""
-    found: set[Callable[..., Any]] = set()
+    inner: set[Callable[..., Any]] = set()
     parts = set(PARTS)
     sought = [function]
     while sought:
         calling = sought.pop()
         named = map(calling.__globals__.get, calling.__code__.co_names)
-        called = {one for one in named if isinstance(one, FunctionType) and one in parts} - found
-        found |= called
+        called = {
+            callee for callee in named if isinstance(callee, FunctionType) and callee in parts
+        } - inner
+        inner |= called
         sought += called
-    return found
+    return inner
 
 
 def part(function: FunctionT) -> FunctionT:

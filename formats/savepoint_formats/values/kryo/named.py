@@ -47,11 +47,13 @@ def named_objects(layout: Kryo, view: DataInputView, dialect: KryoDialect) -> se
         All that fits; nothing if an object in it is of a class that nobody knows at all.
     """
     enums = (
-        KryoClass(one.class_name, constants=one.constants) for one in layout.named if one.constants
+        KryoClass(known.class_name, constants=known.constants)
+        for known in layout.named
+        if known.constants
     )
     dialect = replace(dialect, classes=(*enums, *dialect.classes))
     start, left, trials = view.position, [Choices()], 0
-    found: set[tuple[int, str]] = set()
+    fitting: set[tuple[int, str]] = set()
     while left:
         choices, trials = left.pop(), trials + 1
         view.position = start
@@ -64,10 +66,10 @@ def named_objects(layout: Kryo, view: DataInputView, dialect: KryoDialect) -> se
             if graph.unknown is not None:
                 return set()
         else:
-            found.add((view.position, text))
+            fitting.add((view.position, text))
         if trials + len(left) > _MOST_TRIALS:
             return set()
-    return found
+    return fitting
 
 
 class _NamedGraph(KryoGraph):
@@ -89,9 +91,9 @@ class _NamedGraph(KryoGraph):
     ) -> None:
         super().__init__(layout, view, dialect)
         self._choices = choices
-        self._named = {one.class_name: one for one in layout.named}
-        self._described = {one.class_name for one in dialect.classes} - {
-            one.class_name for one in layout.named
+        self._named = {known.class_name: known for known in layout.named}
+        self._described = {known.class_name for known in dialect.classes} - {
+            known.class_name for known in layout.named
         }
 
     def read_unknown(self, class_name: str) -> Value:

@@ -125,9 +125,9 @@ def _read_named(layout: Kryo, reader: ObjectReader) -> tuple[str | None, int]:
     view, start = reader.view, reader.view.position
     if not layout.named or reader.kryo is None:
         return None, 0
-    found = named_objects(layout, view, reader.kryo)
+    fitting = named_objects(layout, view, reader.kryo)
     view.position, end = start, reader.known_end(start)
-    ways = [(place, text) for place, text in found if end in (None, place)]
+    ways = [(place, text) for place, text in fitting if end in (None, place)]
     if len(ways) == 1:
         ((view.position, text),) = ways
         return text, 1

@@ -247,7 +247,8 @@ def test_without_textual_one_line_says_how_to_install_it(monkeypatch: pytest.Mon
     code, output = run("browse", SAMPLES / STATES.name)
     assert code == 1
     assert output == (
-        "Error: browse needs textual: pip install '.[browse]' in the project's folder\n"
+        "Error: textual is not installed; install the extra that has it:"
+        " pip install '.[browse]' in the project's folder\n"
     )
 
 

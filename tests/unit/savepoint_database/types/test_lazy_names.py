@@ -8,8 +8,11 @@ from importlib import import_module
 
 import pytest
 
-ROOMS = ("audit", "changing", "checks", "files", "sql")
-PACKAGES = ("state_processor", *(f"state_processor.{room}" for room in ROOMS))
+ROOMS = ("audit", "checks", "files", "sql")
+PACKAGES = (
+    *("state_processor", "savepoint_spark.changing"),
+    *(f"savepoint_database.{room}" for room in ROOMS),
+)
 
 
 @pytest.mark.parametrize("package", PACKAGES)
