@@ -40,15 +40,8 @@ _LANG = frozenset(
     (
         *("Boolean", "Byte", "CharSequence", "Character", "Class", "Comparable", "Double", "Enum"),
         *("Exception", "Float", "Integer", "Iterable", "Long", "Number", "Object", "Record"),
-        *(
-            "RuntimeException",
-            "Short",
-            "String",
-            "StringBuffer",
-            "StringBuilder",
-            "Throwable",
-            "Void",
-        ),
+        *("RuntimeException", "Short", "String", "StringBuffer", "StringBuilder", "Throwable"),
+        "Void",
     )
 )
 _SUPERCLASSES = {"enum_declaration": "java/lang/Enum", "record_declaration": "java/lang/Record"}
@@ -191,29 +184,24 @@ class _Declaration:
                 fields += self._fields(part)
         if self.outer is not None and self.outer.node.type == "interface_declaration":
             flags |= ClassFlag.PUBLIC | ClassFlag.STATIC
-        return ClassFile(
-            flags,
-            self.name,
-            self.superclass,
-            self._interfaces(),
-            tuple(fields),
-            self._methods(flags),
-        )
+        own = tuple(fields), self._methods(flags)
+        return ClassFile(flags, self.name, self.superclass, self._interfaces(), *own)
 
     def _methods(self, flags: int) -> tuple[MethodOfClass, ...] | None:
         """Its methods and constructors; None if an annotation may add some, or types are not told."""
         parts = _parts(self.node.child_by_field_name("body"))
-        declared = [part for part in parts if part.type in ("method_declaration", _CONSTRUCTOR)]
         if any(map(_is_annotated, (self.node, *parts))):
             return None
-        methods = []
+        declared = [part for part in parts if part.type in ("method_declaration", _CONSTRUCTOR)]
+        methods: list[MethodOfClass] = []
         # A class within another one that is not static is given the object around it.
-        is_inner = self.outer is not None and not flags & ClassFlag.STATIC
-        given = f"L{self.outer.name};" if self.outer is not None and is_inner else ""
+        outer = None if flags & ClassFlag.STATIC else self.outer
+        given = "" if outer is None else f"L{outer.name};"
         for part in declared:
-            name = "<init>" if part.type == _CONSTRUCTOR else _name(part)
+            name, first = _name(part), ""
+            if part.type == _CONSTRUCTOR:
+                name, first = "<init>", given
             try:
-                first = given if part.type == _CONSTRUCTOR else ""
                 methods.append(MethodOfClass(_flags(part), name, self._descriptor(part, first)))
             except UndescribableError:
                 if name.startswith(_ACCESSORS):
@@ -232,9 +220,9 @@ class _Declaration:
             brackets = _dimensions(parameter.child_by_field_name("dimensions"))
             types.append(_erased("[" * brackets + self._type(declared)))
         result = node.child_by_field_name("type")
-        is_void = result is None or result.type == "void_type"
-        of_result = "V" if is_void or result is None else _erased(self._type(result))
-        return f"({''.join(types)}){of_result}"
+        if result is None or result.type == "void_type":
+            return f"({''.join(types)})V"
+        return f"({''.join(types)}){_erased(self._type(result))}"
 
     @property
     def superclass(self) -> str:
@@ -385,16 +373,19 @@ def _words(node: Node) -> list[str]:
     return [child.type for child in node.children if not child.is_named]
 
 
+def _modifiers(node: Node) -> list[Node]:
+    return [child for child in node.named_children if child.type == "modifiers"]
+
+
 def _flags(node: Node) -> int:
-    modifiers = (child for child in node.named_children if child.type == "modifiers")
-    words = (word for child in modifiers for word in _words(child))
+    words = (word for child in _modifiers(node) for word in _words(child))
     return sum(_FLAGS.get(word, 0) for word in words)
 
 
 def _is_annotated(node: Node) -> bool:
     """Whether something has an annotation that may make methods, or take some away."""
-    modifiers = (child for child in node.named_children if child.type == "modifiers")
-    names = (_text(part.named_children[0]) for child in modifiers for part in child.named_children)
+    marks = (part for child in _modifiers(node) for part in child.named_children)
+    names = (_text(part.named_children[0]) for part in marks)
     return any(name not in _WITHOUT_EFFECT for name in names)
 
 
