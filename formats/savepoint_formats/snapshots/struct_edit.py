@@ -264,10 +264,11 @@ def _index(row: TypeSerializerSnapshot, name: str) -> int:
 
 
 def _pojo_of(pojo: TypeSerializerSnapshot, fields: list[OptionalEntry]) -> TypeSerializerSnapshot:
-    if pojo["registered"] or pojo["unregistered"]:
+    known = [str(subclass.name) for subclass in (*pojo["registered"], *pojo["unregistered"])]
+    if known:
         raise SchemaChangeError(
             f"POJO {pojo['pojo_class']} has values of subclasses, which have its fields too: they"
-            " can't be changed here"
+            f" can't be changed here; its subclasses are {', '.join(known)}"
         )
     return _with(pojo, "fields", tuple(sorted(fields, key=lambda field: _java_order(field.name))))
 

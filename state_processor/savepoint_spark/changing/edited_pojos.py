@@ -22,18 +22,6 @@ if TYPE_CHECKING:
     from savepoint_spark.changing.changed_table import ChangedTable
 
 
-def expect_no_subclasses(state: State, after: Layout) -> None:
-    """Raises ``SchemaChangeError`` if a POJO whose fields change has subclasses that are known."""
-    changed = _changed_pojos(state.stored, after)
-    for pojo in _pojos(state.stored):
-        known = [name for name, _ in (*pojo.registered, *pojo.unregistered)]
-        if pojo.class_name in changed and known:
-            raise SchemaChangeError(
-                f"POJO {pojo.class_name} has values of subclasses, which have its fields too: they"
-                f" can't be changed here; its subclasses are {', '.join(known)}"
-            )
-
-
 def expect_none_unknown(operator: Operator, tables: Iterable[ChangedTable]) -> None:
     """Looks at states whose fields have other names, and which pass through as bytes.
 
