@@ -1,8 +1,8 @@
 """Starts the Java of a session, and passes on what it says that somebody can do something about.
 
 Spark's launcher asks for a module that Java calls an incubator, and each start warns of that. A
-Python worker whose rows are no longer wanted, as behind a LIMIT, ends with a traceback. Both are
-left out. What Java says of a start that fails is the error.
+Python worker whose rows are no longer wanted, as behind a LIMIT, ends with a traceback, and one of a
+stream tells each step that it takes. All these are left out. What Java says of a start that fails is the error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,12 @@ from savepoint_formats.errors import JobError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-_OF_JAVA_ITSELF = b"WARNING: "
+# What Java says of itself, and Spark's workers of streams of each step that they take.
+_NOTICES = (
+    b"WARNING: ",
+    b"Starting Streaming TransformWithState",
+    b"Streaming TransformWithState",
+)
 _TRACEBACK = b"Traceback (most recent call last):"
 _UNWANTED = b"BrokenPipeError: "
 _MOST_LINES = 50
@@ -91,6 +96,7 @@ class _Messages(Thread):
 def _worth_showing(lines: Iterable[bytes]) -> Iterator[bytes]:
     """The lines that say something to the user; a traceback is one text."""
     traceback: list[bytes] = []
+    is_notice = False
     for line in lines:
         if traceback and line.startswith(b" "):
             traceback.append(line)
@@ -100,7 +106,9 @@ def _worth_showing(lines: Iterable[bytes]) -> Iterator[bytes]:
         if traceback and not is_unwanted:
             yield b"".join(traceback)
         traceback = [line] if line.startswith(_TRACEBACK) else []
-        if not (traceback or is_unwanted or line.startswith(_OF_JAVA_ITSELF)):
+        # An empty line may belong to a notice.
+        is_notice = line.startswith(_NOTICES) or (is_notice and not line.strip())
+        if not (traceback or is_unwanted or is_notice):
             yield line
 
 

@@ -35,3 +35,9 @@ def test_other_tracebacks_are_shown_as_they_are() -> None:
     other = OF_THE_DAEMON.replace(b"BrokenPipeError", b"MemoryError")
     assert shown(OF_THE_DAEMON + other + b"after\n") == other + b"after\n"
     assert shown(OF_A_FUNCTION + OF_THE_DAEMON) == OF_A_FUNCTION
+
+
+def test_workers_of_streams_do_not_tell_their_steps() -> None:
+    steps = b"Starting Streaming TransformWithStateInPandas Python worker.\n\n"
+    steps += b"Streaming TransformWithStateInPandas Python worker received parameters.\n\n\n"
+    assert shown(b"one\n\n" + steps + b"two\n") == b"one\n\ntwo\n"
