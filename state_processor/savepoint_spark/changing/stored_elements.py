@@ -21,10 +21,11 @@ from savepoint_formats.state_files.header import (
     OperatorBackendHeader,
 )
 from savepoint_formats.state_files.operator_state import read_elements
+from savepoint_spark.session.tasks import rows_of_tasks
 from savepoint_spark.writing.operator_rows import ELEMENT_SCHEMA, ELEMENTS, NewOperatorState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -83,8 +84,7 @@ class StoredElements:
     def elements(self, index: int, parallelism: int) -> DataFrame:
         """The elements, in the subtasks that they were in if there are as many as before."""
         reading = _Reading(self.operator, self.state, index, parallelism, self.steps)
-        count = len(reading.handles())
-        return self.spark.range(0, count, 1, max(count, 1)).mapInArrow(reading.run, ELEMENTS)
+        return rows_of_tasks(self.spark, reading.read, reading.handles(), ELEMENTS)
 
 
 def element_layout(state: NewOperatorState) -> Layout:
@@ -108,10 +108,10 @@ def stored_elements(operator: Operator, state: NewOperatorState) -> Iterator[byt
         SavepointError: A file can't be read.
     """
     reading = _Reading(operator, state, 0, operator.record.parallelism)
-    numbers = pa.record_batch([pa.array(range(len(reading.handles())))], ["id"])
-    for batch in reading.run([numbers]):
-        for element in batch.column("element"):
-            yield element.as_py()
+    for handle in reading.handles():
+        for batch in reading.read(handle):
+            for element in batch.column("element"):
+                yield element.as_py()
 
 
 def _states(operator: Operator) -> dict[str, NewOperatorState]:
@@ -160,14 +160,10 @@ class _Reading:
         ]
         return handles[:1] if self.state.mode is DistributionMode.BROADCAST else handles
 
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The elements of the handles whose numbers are the rows."""
-        handles = self.handles()
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                subtask, handle = handles[number]
-                with within(f"state {self.state.name!r}", f"operator {self.operator.name}"):
-                    yield from self._read(subtask, handle)
+    def read(self, of_subtask: tuple[int, OperatorStateHandle]) -> Iterator[pa.RecordBatch]:
+        """The elements of one of ``handles``."""
+        with within(f"state {self.state.name!r}", f"operator {self.operator.name}"):
+            yield from self._read(*of_subtask)
 
     def _read(self, subtask: int, handle: OperatorStateHandle) -> Iterator[pa.RecordBatch]:
         file = self.operator.directory.file(handle.stream)

@@ -15,9 +15,10 @@ from savepoint_database.types.spark_values import flat_map, from_spark, to_spark
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.values.kinds.precise_times import is_precise
 from savepoint_spark.columns.spark_types import spark_schema
+from savepoint_spark.session.tasks import rows_of_tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -59,9 +60,8 @@ class TableRows:
     ) -> DataFrame:
         """The rows; a task that meets a value that Spark would alter raises SchemaChangeError."""
         rows = cls.of(scan, written, nanoseconds)
-        count = len(rows.splits)
-        numbers = spark.range(0, count, 1, max(count, 1))
-        return numbers.mapInArrow(rows.run, spark_schema(scan.schema, nanoseconds))
+        columns = spark_schema(scan.schema, nanoseconds)
+        return rows_of_tasks(spark, rows.shown, rows.splits, columns)
 
     def exact_batches(self) -> Iterator[pa.RecordBatch]:
         """All rows as they are stored; raises SchemaChangeError as a task of ``to_dataframe``."""
@@ -70,12 +70,9 @@ class TableRows:
                 self._shown(batch)
                 yield batch
 
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows of the splits whose numbers are the rows."""
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for rows in self.scan.read(self.splits[number]):
-                    yield self._shown(rows)
+    def shown(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """The rows of a split as Spark has them."""
+        return map(self._shown, self.scan.read(split))
 
     def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self.nanoseconds != "refuse":

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import astuple, dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Self
-
-import pyarrow as pa
 
 from savepoint_database.checks.savepoint_diff import SavepointDiff
 from savepoint_database.checks.table_diff import ChangeCounts
 from savepoint_database.types.spark_values import to_spark
 from savepoint_spark.columns.spark_types import spark_schema
 from savepoint_spark.session.task_errors import typed_errors
+from savepoint_spark.session.tasks import done_by_tasks, rows_of_tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_database.checks.table_diff import TableDiff
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
-
-_COUNTS = pa.schema({field.name: pa.int64() for field in fields(ChangeCounts)})
 
 
 @dataclass(frozen=True)
@@ -65,9 +64,12 @@ class SparkSavepointDiff(SavepointDiff):
             >>> feed = found.to_dataframe("summarize.keyed_state")
             >>> feed.groupBy("change_type").count().show()
         """
-        task = _Task.of(self._pair(table)[0], nanoseconds)
-        return task.numbers(self.spark).mapInArrow(
-            task.changes, spark_schema(task.pair.schema, nanoseconds)
+        pair = _sent(self._pair(table)[0])
+        return rows_of_tasks(
+            self.spark,
+            partial(_changes, pair, nanoseconds),
+            pair.parts(),
+            spark_schema(pair.schema, nanoseconds),
         )
 
     def samples(self, table: str | None = None, rows: int = 10) -> pa.Table:
@@ -76,47 +78,24 @@ class SparkSavepointDiff(SavepointDiff):
             return self.to_dataframe(table, nanoseconds="text").limit(rows).toArrow()
 
     def _counts(self, pair: TableDiff) -> ChangeCounts:
-        task = _Task.of(pair, "refuse")
-        with typed_errors():
-            counted = (
-                task.numbers(self.spark).mapInArrow(task.counts, spark_schema(_COUNTS)).toArrow()
-            )
-        return ChangeCounts(*(sum(counted.column(name).to_pylist()) for name in _COUNTS.names))
+        counts = done_by_tasks(self.spark, partial(_counts, _sent(pair)), pair.parts())
+        return ChangeCounts(*map(sum, zip(*map(astuple, counts), strict=True)))
 
 
-@dataclass(frozen=True)
-class _Task:
-    """Parts of a table that are to be compared, by their numbers."""
+def _sent(pair: TableDiff) -> TableDiff:
+    """A table of two savepoints as tasks get it: open files do not travel."""
+    return replace(pair, before=replace(pair.before), after=replace(pair.after))
 
-    pair: TableDiff
-    parts: tuple[KeyGroupRange | None, ...]
-    nanoseconds: Nanoseconds
 
-    @classmethod
-    def of(cls, pair: TableDiff, nanoseconds: Nanoseconds) -> _Task:
-        # Anew, without what was found out on this side: open files do not travel.
-        sent = replace(pair, before=replace(pair.before), after=replace(pair.after))
-        return cls(sent, tuple(pair.parts()), nanoseconds)
+def _changes(
+    pair: TableDiff, nanoseconds: Nanoseconds, part: KeyGroupRange | None
+) -> Iterator[pa.RecordBatch]:
+    for rows in pair.changes(parts=[part]):
+        yield to_spark(rows, nanoseconds)
 
-    def numbers(self, spark: SparkSession) -> DataFrame:
-        """A row per part, each in a partition of its own."""
-        return spark.range(0, len(self.parts), 1, len(self.parts))
 
-    def changes(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows that differ in the parts whose numbers are the rows."""
-        for part in self._parts(batches):
-            for rows in self.pair.changes(parts=[part]):
-                yield to_spark(rows, self.nanoseconds)
-
-    def counts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """How many rows there are of each kind in each of these parts."""
-        for part in self._parts(batches):
-            counts = ChangeCounts()
-            for _ in self.pair.changes(counts, [part]):
-                pass
-            yield pa.RecordBatch.from_pylist([asdict(counts)], _COUNTS)
-
-    def _parts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[KeyGroupRange | None]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield self.parts[number]
+def _counts(pair: TableDiff, part: KeyGroupRange | None) -> ChangeCounts:
+    counts = ChangeCounts()
+    for _ in pair.changes(counts, [part]):
+        pass
+    return counts

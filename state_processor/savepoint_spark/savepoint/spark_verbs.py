@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Unpack
 
 from savepoint_database.audit.audit_verbs import AuditVerbs
 from savepoint_database.audit.weighing import statistics_of
+from savepoint_database.checks.contents import PART_SIZE, looked_at
 from savepoint_database.checks.verification import Verification
 from savepoint_database.rows.filtered_scan import FilteredScan, matching_rows
 from savepoint_database.types.listed_options import lists
 from savepoint_formats.scan.counting import rows_in
 from savepoint_formats.scan.splits import SPLIT_SIZE
 from savepoint_spark.reading.source_options import SourceOptions, TableArguments
-from savepoint_spark.savepoint.spark_checks import SparkChecks
-from savepoint_spark.savepoint.spark_counts import SparkCounts
 from savepoint_spark.savepoint.spark_diff import SparkSavepointDiff
-from savepoint_spark.savepoint.spark_tasks import done_by_tasks
+from savepoint_spark.session.tasks import done_by_tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
 
     from pyspark.sql import SparkSession
 
     from savepoint_database.audit.statistics import SavepointStatistics
+    from savepoint_database.checks.contents import Part
     from savepoint_database.checks.verification import Depth
     from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_formats.checks.entry_faults import CheckedEntries
     from savepoint_formats.locations.location import PathText
+    from savepoint_formats.state_files.state import State
+    from savepoint_formats.statistics.keyed_statistics import KeyedCounts
+    from savepoint_formats.statistics.operator_statistics import WeighedOperator
 
 
 class SparkAuditVerbs(AuditVerbs):
@@ -72,7 +77,7 @@ class SparkAuditVerbs(AuditVerbs):
             >>> savepoint.verify().is_whole
             True
         """
-        return Verification.of(self, depth, SparkChecks(self.spark))
+        return Verification.of(self, depth, partial(checked_by_tasks, self.spark))
 
     def stats(
         self,
@@ -88,7 +93,7 @@ class SparkAuditVerbs(AuditVerbs):
             >>> report = savepoint.stats()
             >>> spark.createDataFrame(report.to_arrow("key_groups")).orderBy("size").show()
         """
-        count = SparkCounts(self.spark)
+        count = partial(_counted_by_tasks, self.spark)
         return statistics_of(self, table, at=at, ttl=ttl, top=top, count=count)
 
     def diff(
@@ -101,3 +106,33 @@ class SparkAuditVerbs(AuditVerbs):
         """
         diff = super().diff(other, table, with_times=with_times)
         return SparkSavepointDiff.of(diff, self.spark)
+
+
+def checked_by_tasks(
+    spark: SparkSession, parts: Iterable[Part], task_size: int = PART_SIZE
+) -> Iterator[CheckedEntries]:
+    """The faults of parts of operators, in their order; a task reads about ``task_size`` bytes."""
+    shares: list[list[Part]] = []
+    size = task_size
+    for part in parts:
+        if size >= task_size:
+            shares.append([])
+            size = 0
+        shares[-1].append(part)
+        size += part.size
+    return chain.from_iterable(done_by_tasks(spark, _checked, shares))
+
+
+def _checked(parts: Iterable[Part]) -> list[CheckedEntries]:
+    return list(looked_at(parts))
+
+
+def _counted_by_tasks(
+    spark: SparkSession, weighed: WeighedOperator, states: Sequence[State]
+) -> KeyedCounts:
+    """The counts of ``WeighedOperator.keyed`` over all key groups, some of which each task has."""
+    states, total = tuple(states), weighed.keyed(states, ())
+    parts = [(part,) for part in weighed.parts()]
+    for counts in done_by_tasks(spark, partial(weighed.keyed, states), parts):
+        total.merge(counts)
+    return total

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import pytest
 
 from savepoint_database.checks.verification import Verification
 from savepoint_formats.checks.faults import Check
-from savepoint_spark.savepoint.spark_checks import SparkChecks
+from savepoint_spark.savepoint.spark_verbs import checked_by_tasks
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def test_faults_and_their_order_are_those_of_one_process(
     loaded = Savepoint.load(spark, path, uids=["stateful"])
     assert loaded.verify() == expected
     # Several tasks, where by default one has it all.
-    assert Verification.of(loaded, look=SparkChecks(spark, task_size=5000)) == expected
+    look = partial(checked_by_tasks, spark, task_size=5000)
+    assert Verification.of(loaded, look=look) == expected
     assert DAMAGED[name] <= {fault.check for fault in expected.faults}
     assert len({fault.subtask for fault in expected.faults}) > 1

@@ -1,0 +1,83 @@
+"""Work that tasks of Spark share: each does it for some of the things that are given."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import pyarrow as pa
+
+from savepoint_spark.session.task_errors import typed_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+Given = TypeVar("Given")
+Result = TypeVar("Result")
+
+
+def rows_of_tasks(
+    spark: SparkSession,
+    work: Callable[[Given], Iterable[pa.RecordBatch]],
+    given: Sequence[Given],
+    columns: StructType | str,
+    tasks: int | None = None,
+) -> DataFrame:
+    """The rows that the work makes of all that is given; it is done when they are asked for.
+
+    Args:
+        spark: The session.
+        work: Makes the rows of one thing, in a task.
+        given: The things.
+        columns: The columns of the rows.
+        tasks: How many tasks there are; by default each thing has one of its own.
+    """
+    count = len(given)
+    numbers = spark.range(0, count, 1, max(count if tasks is None else tasks, 1))
+    return numbers.mapInArrow(_Task(work, given).run, columns)
+
+
+def done_by_tasks(
+    spark: SparkSession, work: Callable[[Given], Result], given: Sequence[Given]
+) -> list[Result]:
+    """The results of work on all that is given, in that order: a few objects, small ones.
+
+    Raises:
+        SavepointError: As the work has raised it.
+    """
+    if not given:
+        return []
+    pickled = partial(_pickled, work)
+    with typed_errors():
+        rows = rows_of_tasks(
+            spark, pickled, list(enumerate(given)), "number BIGINT, result BINARY"
+        ).toArrow()
+    results = dict(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+    # Our own tasks have made them.
+    return [pickle.loads(results[number]) for number in range(len(given))]
+
+
+def _pickled(
+    work: Callable[[Given], Result], numbered: tuple[int, Given]
+) -> Iterator[pa.RecordBatch]:
+    number, given = numbered
+    columns = [pa.array([number]), pa.array([pickle.dumps(work(given))], pa.binary())]
+    yield pa.RecordBatch.from_arrays(columns, ["number", "result"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Task(Generic[Given]):
+    """The work, and all that is given; the rows of a task are the numbers of what is its own."""
+
+    work: Callable[[Given], Iterable[pa.RecordBatch]]
+    given: Sequence[Given]
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from self.work(self.given[number])
