@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.new_snapshot.stored_range import StoredRange
-from savepoint_formats.pass_through.sectioned_file import SectionedFile
+from savepoint_formats.state_files.canonical_file import END_OF_SECTION, CanonicalFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.new_snapshot.directory import NewSnapshot
-    from savepoint_formats.state_files.canonical_file import CanonicalFile
     from savepoint_formats.state_files.header import KeyedBackendHeader
 
     Places = NDArray[np.int64]
@@ -79,16 +79,21 @@ class PlacedRuns:
         groups = self.places[first:end, 0]
         borders = np.append(np.flatnonzero(np.diff(groups, prepend=-1)), end - first) + first
         locations = [target.below(file) for file in self.files]
+        sizes: dict[int, int] = {}
+        view = DataOutputView()
+        header.write(view)
         with target.create(name) as file:
-            sections = SectionedFile(file, header)
+            file.write(view.to_bytes())
             for start, stop in pairwise(borders.tolist()):
                 numbers, places = self.of_file[start:stop], self.places[start:stop]
-                with sections.section(int(places[0, 0])):
-                    for number, (_, position, size) in zip(
-                        numbers.tolist(), places.tolist(), strict=True
-                    ):
-                        file.copy(StoredRange(locations[number], position, size))
-        return file.path, sections.known(key_groups)
+                section_start = file.size
+                for number, (_, position, size) in zip(
+                    numbers.tolist(), places.tolist(), strict=True
+                ):
+                    file.copy(StoredRange(locations[number], position, size))
+                file.write(END_OF_SECTION)
+                sizes[int(places[0, 0])] = file.size - section_start
+        return file.path, CanonicalFile.of_sections(view.position, key_groups, sizes)
 
     def _rows(self, key_groups: KeyGroupRange) -> tuple[int, int]:
         """The first row of these key groups, and the one behind the last."""

@@ -21,17 +21,15 @@ from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.tables.catalog import raw_keyed_handle
 from savepoint_spark.changing.local_state_rows import LOCAL_RUNS, of_subtask
-from savepoint_spark.changing.whole_files import WholeFiles
 from savepoint_spark.session.session import is_remote, tasks_at_once
 from savepoint_spark.writing.handed_runs import RunSource
-from savepoint_spark.writing.keyed_files import WRITTEN
 from savepoint_spark.writing.run_encoding import RUNS, run_rows
 from savepoint_spark.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import Row, SparkSession
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.hashing.key_hash import HashKeys
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
     from savepoint_formats.pass_through.deleted_keys import DeletedKeys
     from savepoint_formats.pass_through.recoded_entries import RecodedStates
     from savepoint_formats.state_files.state_piece import StatePiece
-    from savepoint_spark.writing.keyed_files import KeyedFiles
 
 _SPLITS_OF_TASK = 8
 """At most; what a task holds in memory does not grow with them."""
@@ -111,19 +108,7 @@ class StoredKeyedRows:
             columns,
             sections=partial(self._sections, ids, target),
             stored_size=None if self.is_local else sum(split.size for split in splits),
-            whole_files=partial(self._whole_files, target, len(splits)),
         )
-
-    def _whole_files(self, target: PassThrough, splits: int, files: KeyedFiles) -> DataFrame | None:
-        """What writes the files where each is of one task; None if too few tasks would be at work."""
-        if self.is_local:
-            return None
-        whole = WholeFiles.of(self.operator, self.key, target, self.hash_code, files)
-        if whole is None or len(whole.families) < min(splits, tasks_at_once(self.spark)):
-            return None
-        count = len(whole.families)
-        tasks = min(count, _task_count(self.spark, splits))
-        return self.spark.range(0, count, 1, tasks).mapInArrow(whole.run, WRITTEN)
 
     def _sections(self, ids: Mapping[str, int], target: PassThrough) -> StoredSections | None:
         """The sections that become those of the new files as they are; None if they do not."""

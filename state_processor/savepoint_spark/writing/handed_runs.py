@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from savepoint_formats.new_snapshot.directory import NewSnapshot
     from savepoint_formats.new_snapshot.new_file import NewFile
     from savepoint_formats.pass_through.copied_sections import StoredSections
-    from savepoint_spark.writing.keyed_files import KeyedFiles
 
     MakeRuns = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -75,7 +74,6 @@ class RunSource:
         sections: Gives the sections that all of the runs lie in as they are, if they do.
         stored_size: The bytes of the savepoint that all rows are of. It has each key once, so that no
             runs need to meet in a task; None if they are of anything else.
-        whole_files: Gives what writes the files at once, if each gets its entries from a task alone.
     """
 
     data: DataFrame
@@ -84,7 +82,6 @@ class RunSource:
     make_in_place: MakeRuns | None = None
     sections: Callable[[], StoredSections | None] = lambda: None
     stored_size: int | None = None
-    whole_files: Callable[[KeyedFiles], DataFrame | None] = lambda _: None
 
     def frame(self) -> DataFrame:
         """The runs as they are."""

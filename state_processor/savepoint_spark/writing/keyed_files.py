@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.new_snapshot.directory import NewSnapshot
-    from savepoint_formats.new_snapshot.new_file import NewFile
     from savepoint_formats.pass_through.copied_sections import StoredSections
     from savepoint_formats.state_files.canonical_file import Run
     from savepoint_formats.state_files.header import KeyedBackendHeader
@@ -202,31 +201,12 @@ class KeyedFiles:
             written = CanonicalFile.write(
                 file, self.header, self.key_groups(subtask), self.sections(pieces)
             )
-        return self.written_row(subtask, file, written)
-
-    def written_row(self, subtask: int, file: NewFile, written: CanonicalFile) -> dict[str, Any]:
-        """What a task tells of the file of a subtask: a row of ``WRITTEN``."""
         return {
             "subtask": subtask,
             "path": file.path,
             "size": file.size,
             "offsets": written.offsets,
         }
-
-    def told(self, files: DataFrame) -> dict[int, KeyGroupsHandle]:
-        """Runs a job whose tasks write files.
-
-        Args:
-            files: Rows of ``WRITTEN``.
-
-        Returns:
-            As for ``write``.
-
-        Raises:
-            SavepointError: What a task has raised.
-        """
-        with typed_errors():
-            return {row["subtask"]: self._handle(**row.asDict()) for row in files.collect()}
 
 
 def owner_of(number: str, parallelism: int, count: int) -> Column:

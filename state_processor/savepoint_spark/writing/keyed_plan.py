@@ -142,9 +142,6 @@ class KeyedPlan:
         sections = source.sections()
         if sections is not None and sections.can_be_copied_to(context.target):
             return files.copied(sections)
-        whole = source.whole_files(files)
-        if whole is not None:
-            return files.told(whole)
         if source.is_assembled_in(context.target):
             return files.assembled(source.placed(context.target))
         return None

@@ -16,10 +16,8 @@ from savepoint_formats.errors import (
     TruncatedError,
 )
 from savepoint_formats.pass_through.copied_sections import StoredSections
-from savepoint_spark.changing import stored_rows, whole_files
-from savepoint_spark.changing.whole_files import WholeFiles
+from savepoint_spark.changing import stored_rows
 from savepoint_spark.writing import handed_runs
-from savepoint_spark.writing.keyed_files import KeyedFiles
 from state_processor import OperatorTransformation, Savepoint
 
 if TYPE_CHECKING:
@@ -139,16 +137,12 @@ def test_sections_are_copied_as_a_job_would_write_them(
     assert files("shuffled") == copied
 
 
-class TestAMultipleOfKeyGroups:
-    """Tasks write whole files, with nothing put together behind them."""
+class TestAnotherNumberOfKeyGroups:
+    """Runs of new key groups lie in files, which the system puts together."""
 
     sample = Sample("states-2.2.1-rocksdb-canonical")
 
-    @pytest.fixture(autouse=True)
-    def at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delattr(KeyedFiles, "assembled")
-
-    def test_has_the_files_that_would_be_put_together(
+    def test_has_the_files_that_a_job_would_write(
         self, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def files(name: str) -> list[bytes]:
@@ -156,17 +150,16 @@ class TestAMultipleOfKeyGroups:
             writer.write(str(tmp_path / name))
             return sorted(path.read_bytes() for path in (tmp_path / name).glob("keyed-*"))
 
-        whole = files("whole")
-        assert len(whole) == 4
-        monkeypatch.undo()
-        monkeypatch.setattr(WholeFiles, "of", lambda *_: None)
-        assert files("assembled") == whole
+        assembled = files("assembled")
+        assert len(assembled) == 4
+        monkeypatch.setattr(handed_runs, "_MOST_ASSEMBLED", -1)
+        assert files("shuffled") == assembled
 
-    def test_may_be_divided_again(
-        self, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize("max_parallelism", [600, 100])
+    def test_keeps_all_rows(
+        self, spark: SparkSession, tmp_path: Path, max_parallelism: int
     ) -> None:
-        monkeypatch.setattr(whole_files, "_HELD_SIZE", 4000)
-        writer = load(spark, self.sample).rescale(parallelism=4, max_parallelism=100)
+        writer = load(spark, self.sample).rescale(parallelism=4, max_parallelism=max_parallelism)
         writer.write(str(tmp_path / "out"))
         before, after = self.sample.open(), Savepoint.open(str(tmp_path / "out"), uids=["stateful"])
         for table in ("stateful.keyed_state", "stateful.timers"):
