@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import struct
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -33,7 +33,6 @@ from savepoint_database.types.user_frames import user_frames_first
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.pass_through.run_cuts import cut_runs, extent, ranges_of
-from savepoint_spark.writing.arrow_batches import LargeRowError, of_small_rows
 from savepoint_spark.writing.run_encoding import RUNS
 
 if TYPE_CHECKING:
@@ -86,19 +85,6 @@ class RunSource:
     def frame(self) -> DataFrame:
         """The runs as they are."""
         return self.data if self.make is None else self.data.mapInArrow(self.make, self.columns)
-
-    def of_small_rows(self, target: NewSnapshot) -> Self:
-        """The same, if all rows that tasks take on the way to files are small.
-
-        Raises:
-            LargeRowError: They may not be.
-        """
-        # Runs themselves, which are large, are handed to Python unless they are left in files.
-        is_left = self.make is not None and target.is_local
-        small = of_small_rows(self.data) if is_left else None
-        if small is None:
-            raise LargeRowError
-        return replace(self, data=small)
 
     def is_assembled_in(self, target: NewSnapshot) -> bool:
         """Whether the driver puts the runs together, as it does with sections that it copies.

@@ -24,11 +24,7 @@ from savepoint_formats.metadata import KeyGroupRangeOffsets, RelativeFile
 from savepoint_formats.pass_through.placed_runs import PlacedRuns
 from savepoint_formats.state_files.canonical_file import CanonicalFile
 from savepoint_spark.session.task_errors import typed_errors
-from savepoint_spark.writing.arrow_batches import (
-    in_arrow_batches_of,
-    in_batches_of_small_rows,
-    large_row_errors,
-)
+from savepoint_spark.writing.arrow_batches import in_arrow_batches_of
 from savepoint_spark.writing.handed_runs import FILE, HandedRuns
 from savepoint_spark.writing.run_encoding import HASH_SIZE
 
@@ -82,14 +78,11 @@ class KeyedFiles:
 
     order: ClassVar[tuple[str, ...]] = ("key_group",)
 
-    def write(
-        self, runs: DataFrame, *, is_of_small_rows: bool = False
-    ) -> dict[int, KeyGroupsHandle]:
+    def write(self, runs: DataFrame) -> dict[int, KeyGroupsHandle]:
         """Runs the job that writes the files.
 
         Args:
             runs: Runs, as ``handed_runs`` has them.
-            is_of_small_rows: Whether they are made of what ``of_small_rows`` lets pass.
 
         Returns:
             Subtask -> handle of its file; subtasks without state have none.
@@ -97,16 +90,11 @@ class KeyedFiles:
         Raises:
             DuplicateKeyError: A key has two rows.
             SavepointError: What a task has raised.
-            LargeRowError: They are said to be made of small rows, and are not.
         """
         routed = runs.repartitionById(self.parallelism, self.owner())
         files = routed.sortWithinPartitions(*self.order).mapInArrow(self._task, WRITTEN)
-        if is_of_small_rows:
-            made = in_batches_of_small_rows(files)
-        else:
-            made = in_arrow_batches_of(_BATCH_SIZE, files)
-        with typed_errors(), large_row_errors():
-            written = [row.asDict() for row in made.collect()]
+        with typed_errors():
+            written = [row.asDict() for row in in_arrow_batches_of(_BATCH_SIZE, files).collect()]
         # Spark begins no task where it sees beforehand that there are no rows.
         if not written:
             written = [self._written(0, ())]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Protocol
@@ -11,7 +10,6 @@ from savepoint_formats.errors import DuplicateKeyError
 from savepoint_formats.snapshots import SerializerEntry
 from savepoint_formats.state_files.header import KeyedBackendHeader
 from savepoint_formats.state_files.state_v2 import expect_synchronous
-from savepoint_spark.writing.arrow_batches import LargeRowError
 from savepoint_spark.writing.keyed_files import KeyedFiles
 from savepoint_spark.writing.run_through import run_through
 
@@ -127,10 +125,7 @@ class KeyedPlan:
         if written is not None:
             return written
         try:
-            with suppress(LargeRowError):
-                small = [source.of_small_rows(context.target) for source in sources]
-                return self._written(small, context, is_of_small_rows=True)
-            return self._written(sources, context, is_of_small_rows=False)
+            return self._shuffled(sources, context)
         except DuplicateKeyError as error:
             raise self._with_examples(error) from error
 
@@ -146,12 +141,12 @@ class KeyedPlan:
             return files.assembled(source.placed(context.target))
         return None
 
-    def _written(
-        self, sources: list[RunSource], context: WriteContext, *, is_of_small_rows: bool
+    def _shuffled(
+        self, sources: list[RunSource], context: WriteContext
     ) -> dict[int, KeyGroupsHandle]:
         runs = [source.handed_over(context.target) for source in sources]
         united = reduce(lambda frame, other: frame.unionAll(other), runs)
-        return self.files(context).write(united, is_of_small_rows=is_of_small_rows)
+        return self.files(context).write(united)
 
     def _with_examples(self, error: DuplicateKeyError) -> DuplicateKeyError:
         rows_of_keys = [row for rows in self.rows for row in rows.duplicates(_EXAMPLES)]
