@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from savepoint_spark.changing.local_merges import Merge
     from savepoint_spark.reading.source_options import RowArguments
-    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+    from savepoint_spark.savepoint.spark_tables import SparkTables
 
     ReadMerge = Merge | Column
 
 
 def read_merged(
-    savepoint: SparkSavepoint,
+    savepoint: SparkTables,
     name: str,
     merge: Mapping[str, ReadMerge],
     options: RowArguments,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.sql_tables import SqlTable
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.scan.read_options import ReadOptions
-    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+    from savepoint_spark.savepoint.spark_tables import SparkTables
 
 
 class RegisteredViews:
@@ -28,7 +28,7 @@ class RegisteredViews:
         times: What the times of timers are.
     """
 
-    def __init__(self, savepoint: SparkSavepoint, options: ReadOptions, times: Times) -> None:
+    def __init__(self, savepoint: SparkTables, options: ReadOptions, times: Times) -> None:
         self.tables = SqlTables(savepoint.operators())
         self._savepoint, self._options, self._times = savepoint, options, times
         self._views = SqlViews(savepoint.spark)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from savepoint_database.types.timer_dates import Times
-    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+    from savepoint_spark.savepoint.spark_tables import SparkTables
 
 
 class SparkDatabase:
@@ -44,7 +44,7 @@ class SparkDatabase:
 
     def __init__(
         self,
-        savepoint: SparkSavepoint,
+        savepoint: SparkTables,
         options: ReadOptions | None = None,
         *,
         times: Times = "numbers",
