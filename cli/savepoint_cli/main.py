@@ -25,20 +25,7 @@ from savepoint_cli import (
     transfer,
 )
 from savepoint_cli.terminal.progress import compiling
-from savepoint_formats.errors import (
-    AmbiguousOperatorError,
-    ClassNotNamedError,
-    ColumnNotFoundError,
-    ConditionError,
-    FieldNotFoundError,
-    KeyTypeError,
-    OperatorNotFoundError,
-    QueryError,
-    SavepointError,
-    SavepointWarning,
-    StateNotFoundError,
-    TableNotFoundError,
-)
+from savepoint_formats.errors import SavepointError, SavepointWarning, UsageError
 from savepoint_formats.extras import missing
 from savepoint_formats.printable import printable
 from savepoint_formats.program.kernel.machine_code import watch_compilation
@@ -47,23 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-# What was asked for in words, and the savepoint has not.
-_OF_CALLS = (
-    AmbiguousOperatorError,
-    ClassNotNamedError,
-    ColumnNotFoundError,
-    ConditionError,
-    FieldNotFoundError,
-    KeyTypeError,
-    OperatorNotFoundError,
-    QueryError,
-    StateNotFoundError,
-    TableNotFoundError,
-)
-
-
 class WrongCallError(click.ClickException):
-    """What was asked for in words is not there, or makes no sense."""
+    """The line of a ``UsageError``."""
 
     exit_code = 2
 
@@ -92,8 +64,7 @@ class SavepointGroup(click.Group):
                 result = super().invoke(ctx)
                 sys.stdout.flush()
             except SavepointError as error:
-                is_of_call = isinstance(error, _OF_CALLS)
-                kind = WrongCallError if is_of_call else click.ClickException
+                kind = WrongCallError if isinstance(error, UsageError) else click.ClickException
                 raise kind(str(error)) from error
             except ModuleNotFoundError as error:
                 told = missing(error)

@@ -7,12 +7,12 @@
     │   ├── SavepointNotFoundError        nothing lies at the path
     │   ├── StateFileNotFoundError        a file that the savepoint refers to is gone
     │   ├── UnreachableError              a file system refuses to read, or does not answer
-    │   ├── OperatorNotFoundError
-    │   ├── TableNotFoundError
-    │   ├── StateNotFoundError
-    │   ├── ColumnNotFoundError
-    │   ├── FieldNotFoundError            values of a state have no field of this name
-    │   └── ClassNotNamedError            no serializer names this class of Java
+    │   ├── OperatorNotFoundError *
+    │   ├── TableNotFoundError *
+    │   ├── StateNotFoundError *
+    │   ├── ColumnNotFoundError *
+    │   ├── FieldNotFoundError *          values of a state have no field of this name
+    │   └── ClassNotNamedError *          no serializer names this class of Java
     ├── DamagedError                      something is there, but not what it should be
     │   ├── NotASavepointError            something else lies there
     │   ├── FormatError                   the bytes are not what the format says
@@ -29,7 +29,7 @@
     │   └── TableFileError                a file of rows can't be read as its format, or as its types
     ├── RefusedError                      it can't be done, or not exactly
     │   ├── SavepointExistsError          something lies where a savepoint is to be written
-    │   ├── AmbiguousOperatorError        several operators have hashes that begin so
+    │   ├── AmbiguousOperatorError *      several operators have hashes that begin so
     │   ├── OperatorExistsError           a savepoint would have two operators of one uid
     │   ├── StateExistsError              an operator would have two states of one name
     │   ├── EmptySavepointError           a savepoint would have no operators at all
@@ -42,12 +42,13 @@
     │   ├── HashCodeError                 a function of the user gives no hash code for each key
     │   ├── UnstableHashError             nobody but the writing JVM knows the key's hash code
     │   ├── UnstableKeyError              equal keys may have different bytes, so that none can be sorted
-    │   ├── KeyTypeError                  no row can have such a key, or nobody tells the keys' type
+    │   ├── KeyTypeError *                no row can have such a key, or nobody tells the keys' type
     │   ├── InexactTimeError              a time has more digits than a column of Spark, or lies beyond
     │   ├── DescriptionError              a description of what is to be imported has a mistake
-    │   ├── ConditionError                a condition on rows that does not fit the table
-    │   ├── QueryError                    a query that can't be understood, or failed
+    │   ├── ConditionError *              a condition on rows that does not fit the table
+    │   ├── QueryError *                  a query that can't be understood, or failed
     │   └── MissingPackageError           a package that a method needs is not installed
+    ├── UsageError                        the call is wrong: the errors with a * are of this class, too
     ├── JobError                          a job has lost its processes, and was not done again
     └── WriteError                        rows do not fit the state that they are to become
         ├── ColumnTypeError               a column has another type than what it is to become
@@ -59,7 +60,8 @@
         ├── KeyGroupError                 a key group that the operator does not have
         └── SubtaskError                  a subtask that the operator does not have
 
-A wrong call is a ``ValueError`` or a ``TypeError``. What does not stop a call is a warning::
+A wrong call that the savepoint shows to be wrong is a ``UsageError``. One that is wrong for every savepoint is a ``ValueError``
+or a ``TypeError``. What does not stop a call is a warning::
 
     SavepointWarning
     ├── UnreadTableWarning        a table is left out, as its files are missing or damaged
@@ -116,6 +118,10 @@ class RefusedError(SavepointError):
     """What was asked for can't be done, or not exactly."""
 
 
+class UsageError(SavepointError):
+    """The call is wrong: it names what the savepoint doesn't have, or doesn't fit what it has."""
+
+
 class JobError(SavepointError):
     """A job has lost its processes, or what runs it: it has no result, and no error of its own."""
 
@@ -170,7 +176,7 @@ class UnreachableError(NotFoundError):
     """A file system is not known, refuses to read, or does not answer in time."""
 
 
-class OperatorNotFoundError(NotFoundError):
+class OperatorNotFoundError(NotFoundError, UsageError):
     """No operator of the savepoint has this uid, name or hash."""
 
     @classmethod
@@ -180,7 +186,7 @@ class OperatorNotFoundError(NotFoundError):
         return cls(f"{path} has no operator {uid!r}; it has: {listed}{did_you_mean(uid, known)}")
 
 
-class AmbiguousOperatorError(RefusedError, ValueError):
+class AmbiguousOperatorError(RefusedError, UsageError, ValueError):
     """An operator is named by the first digits of its hash, which are those of others, too."""
 
     @classmethod
@@ -198,7 +204,7 @@ class EmptySavepointError(RefusedError, ValueError):
     """A savepoint would have no operators at all."""
 
 
-class StateNotFoundError(NotFoundError):
+class StateNotFoundError(NotFoundError, UsageError):
     """The operator has no state, or no table, of this name."""
 
 
@@ -206,11 +212,11 @@ class StateExistsError(RefusedError, ValueError):
     """An operator would have two states of one name."""
 
 
-class FieldNotFoundError(NotFoundError):
+class FieldNotFoundError(NotFoundError, UsageError):
     """The values of a state have no field of this name."""
 
 
-class ClassNotNamedError(NotFoundError):
+class ClassNotNamedError(NotFoundError, UsageError):
     """No serializer of the operators in question names this class of Java."""
 
 
@@ -238,11 +244,11 @@ class RocksDbError(DamagedError):
     """RocksDB cannot read its files; the message has its own words."""
 
 
-class ConditionError(RefusedError):
+class ConditionError(RefusedError, UsageError):
     """A condition on rows can't be understood, or does not fit the table."""
 
 
-class QueryError(RefusedError):
+class QueryError(RefusedError, UsageError):
     """A query in SQL can't be understood, or failed."""
 
 
@@ -258,11 +264,11 @@ class DescriptionError(RefusedError, ValueError):
     """A description says something that is not understood, or leaves out what is needed."""
 
 
-class TableNotFoundError(NotFoundError):
+class TableNotFoundError(NotFoundError, UsageError):
     """There is no such table, or there are several to choose from."""
 
 
-class ColumnNotFoundError(NotFoundError):
+class ColumnNotFoundError(NotFoundError, UsageError):
     """The table has no column of this name."""
 
 
@@ -332,7 +338,7 @@ class NullKeyError(WriteError, ValueError):
     """A key that is to be written is null, which no key of Flink is."""
 
 
-class KeyTypeError(RefusedError, ValueError):
+class KeyTypeError(RefusedError, UsageError, ValueError):
     """A key that is none of the type of the table's keys; or nobody tells what type that is."""
 
 

@@ -27,7 +27,11 @@ def kinds(root: type[SavepointError]) -> Iterator[type[SavepointError]]:
 for module in pkgutil.walk_packages(savepoint_formats.__path__, f"{savepoint_formats.__name__}."):
     importlib.import_module(module.name)
 
-KINDS = [kind for kind in kinds(SavepointError) if kind.__module__.startswith("savepoint_formats")]
+KINDS = [
+    kind
+    for kind in dict.fromkeys(kinds(SavepointError))
+    if kind.__module__.startswith("savepoint_formats")
+]
 
 
 def error_of(kind: type[SavepointError]) -> SavepointError:
@@ -60,9 +64,22 @@ def test_every_error_is_of_a_family() -> None:
         "NotFoundError",
         "DamagedError",
         "RefusedError",
+        "UsageError",
         "JobError",
         "WriteError",
     }
+
+
+def test_errors_of_a_wrong_call_share_a_class() -> None:
+    of_calls = set(kinds(errors.UsageError)) - {errors.UsageError}
+    assert {kind.__name__ for kind in of_calls} == {
+        *("AmbiguousOperatorError", "ClassNotNamedError", "ColumnNotFoundError", "ConditionError"),
+        *("FieldNotFoundError", "KeyTypeError", "OperatorNotFoundError", "QueryError"),
+        *("StateNotFoundError", "TableNotFoundError"),
+    }
+    drawn = (errors.__doc__ or "").split()
+    marked = [drawn[place - 1] for place, word in enumerate(drawn) if word == "*"]
+    assert {kind.__name__ for kind in of_calls} <= set(marked)
 
 
 def test_every_error_and_warning_is_at_hand_in_the_api() -> None:
