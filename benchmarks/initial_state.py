@@ -76,13 +76,13 @@ def writer(way: str, spark: SparkSession, rows: DataFrame, before: str) -> Savep
         initial = savepoint.operator(UID)
         if way == "go on":
             return savepoint.with_operator(UID, keyed.transform(Customers(), initial=initial))
-        run = keyed.process_batches(customers_of, None, COUNT, NAME, initial=initial)
+        run = keyed.run_batches(customers_of, None, COUNT, NAME, initial=initial)
         return savepoint.with_operator(UID, run.state)
     new = Savepoint.create(spark, parallelism=CORES, max_parallelism=MAX_PARALLELISM)
     if way == "function":
         return new.with_operator(UID, keyed.transform(Customers()))
     if way == "batches":
-        run = keyed.process_batches(customers_of, None, COUNT, NAME)
+        run = keyed.run_batches(customers_of, None, COUNT, NAME)
         return new.with_operator(UID, run.state)
     return new.with_operator(UID, keyed.with_state(COUNT).with_state(NAME))
 

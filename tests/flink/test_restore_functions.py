@@ -202,7 +202,7 @@ def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> st
         keyed = data.assign_timestamps("id").key_by("word")
         for uid, function in (("seen", seen_function()), ("windowed", windowed_function())):
             writer = writer.with_operator(uid, keyed.transform(function, initial=initial.get(uid)))
-        run = keyed.process_batches(
+        run = keyed.run_batches(
             batch_function(), None, *DESCRIPTORS, initial=initial.get("batched")
         )
         writer = writer.with_operator("batched", run.state)

@@ -58,7 +58,7 @@ class StatefulBatches:
         batch_rows: int,
         initial: Operator | None,
     ) -> Self:
-        """The function; arguments and errors are those of ``process_batches``."""
+        """The function; arguments and errors are those of ``run_batches``."""
         rows.check()
         names = [descriptor.name for descriptor in descriptors]
         if not names or len({*names, KEY}) <= len(names):

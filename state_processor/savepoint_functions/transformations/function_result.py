@@ -122,7 +122,7 @@ class FunctionResult:
         schema: StructType | str | None,
         max_parallelism: int | None,
     ) -> Self:
-        """Runs a function over batches, if it gives rows; see ``process_batches``."""
+        """Runs a function over batches, if it gives rows; see ``run_batches``."""
         if schema is None:
             outputs = Outputs((), (), (), ())
             return cls(outputs, (), FunctionStateTransformation(batches))

@@ -179,7 +179,7 @@ class KeyedFunctionVerbs(ABC):
         )
         return FunctionStateTransformation(BatchRows(rows, function, states))
 
-    def process_batches(
+    def run_batches(
         self,
         function: KeyBatchFunction,
         schema: StructType | str | None,
@@ -217,8 +217,8 @@ class KeyedFunctionVerbs(ABC):
                 another type.
 
         Example:
-            >>> run = keyed.process_batches(totals, "account STRING, total BIGINT", TOTAL)
-            >>> run = keyed.process_batches(totals, None, TOTAL, initial=yesterday.operator("totals"))
+            >>> run = keyed.run_batches(totals, "account STRING, total BIGINT", TOTAL)
+            >>> run = keyed.run_batches(totals, None, TOTAL, initial=yesterday.operator("totals"))
         """
         inputs, options = self.rows.inputs, self.rows.options
         if len(inputs) > 1 or not options.is_sorted:

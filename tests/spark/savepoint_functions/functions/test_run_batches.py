@@ -145,7 +145,7 @@ def test_rows_and_state_are_those_of_the_function_over_rows(
     new = Savepoint.create(spark, parallelism=2)
     _, state, _ = written(new, wanted, tmp_path / "rows")
     for batch_rows in (1, 100_000):
-        run = rows.process_batches(totals, COLUMNS, *STATES, batch_rows=batch_rows)
+        run = rows.run_batches(totals, COLUMNS, *STATES, batch_rows=batch_rows)
         assert sorted(run.output.collect()) == sorted(wanted.output.collect())
         assert written(new, run, tmp_path / f"{batch_rows}")[1] == state
 
@@ -160,7 +160,7 @@ def test_batches_go_on_from_a_savepoint_as_rows_do(
     assert any("of wörd" in row for row in state)
     assert timers
     for batch_rows in (1, 100_000):
-        run = rows.process_batches(totals, COLUMNS, *STATES, initial=initial, batch_rows=batch_rows)
+        run = rows.run_batches(totals, COLUMNS, *STATES, initial=initial, batch_rows=batch_rows)
         assert sorted(run.output.collect()) == sorted(wanted.output.collect())
         assert written(yesterday, run, tmp_path / f"{batch_rows}")[1:] == (state, timers)
 
@@ -173,7 +173,7 @@ def test_state_alone_is_made_when_it_is_written(
         return None, pa.table({"key": batch.state["key"], "total": nothing})
 
     rows = spark.createDataFrame([("wörd 7", 1, 1)], "word STRING, at BIGINT, amount BIGINT")
-    run = keyed(rows).process_batches(cleared, None, TOTAL, initial=yesterday.operator("totals"))
+    run = keyed(rows).run_batches(cleared, None, TOTAL, initial=yesterday.operator("totals"))
     with pytest.raises(ValueError, match="without a schema"):
         run.output  # noqa: B018  # asking is refused
     _, state, timers = written(yesterday, run, tmp_path / "a")
@@ -189,15 +189,15 @@ def test_state_alone_is_made_when_it_is_written(
 def test_what_is_wrong_is_said(spark: SparkSession, yesterday: SparkSavepoint) -> None:
     rows = keyed(sales(spark, 3, 5, 10))
     with pytest.raises(ValueError, match="it was given: none"):
-        rows.process_batches(totals, COLUMNS)
+        rows.run_batches(totals, COLUMNS)
     with pytest.raises(ValueError, match="none 'key'"):
-        rows.process_batches(totals, COLUMNS, ValueStateDescriptor("key", Types.LONG()))
+        rows.run_batches(totals, COLUMNS, ValueStateDescriptor("key", Types.LONG()))
     with pytest.raises(ValueError, match="batch_rows=0"):
-        rows.process_batches(totals, COLUMNS, TOTAL, batch_rows=0)
+        rows.run_batches(totals, COLUMNS, TOTAL, batch_rows=0)
     with pytest.raises(ValueError, match="sorted rows of one input"):
-        rows.connect(rows).process_batches(totals, COLUMNS, TOTAL)
+        rows.connect(rows).run_batches(totals, COLUMNS, TOTAL)
     text = ValueStateDescriptor("total", Types.STRING())
     with pytest.raises(StateTypeError, match="state 'total'"):
-        rows.process_batches(totals, COLUMNS, text, initial=yesterday.operator("totals"))
+        rows.run_batches(totals, COLUMNS, text, initial=yesterday.operator("totals"))
     with pytest.raises(ColumnNotFoundError, match="no column 'words'; it gave: word, at, total"):
-        rows.process_batches(totals, "words STRING, at BIGINT, total BIGINT", *STATES)
+        rows.run_batches(totals, "words STRING, at BIGINT, total BIGINT", *STATES)
