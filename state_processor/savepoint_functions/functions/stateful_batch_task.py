@@ -160,12 +160,21 @@ class StatefulBatchTask:
     def _places(
         self, encoded: pa.BinaryArray, distinct: pa.BinaryArray, keys: pa.Array, wanted: pa.Array
     ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """The place of each key that came back among those that were given."""
+        """The place of each key that came back among those that were given.
+
+        Raises:
+            ValueError: A key was not given; or one did not come back once, if all must.
+        """
         places = pc.index_in(encoded, distinct)
         if places.null_count:
             key = keys[places.is_null().index(True).as_py()].as_py()
-            raise ValueError(f"{self._name} gave state of key {key!r}, which the batch has not")
+            raise ValueError(
+                f"{self._name} gave state of key {key!r}, which the batch does not have"
+            )
         numbers: np.ndarray[tuple[int], np.dtype[np.int64]] = places.to_numpy().astype(np.int64)
+        if self.encoding.is_keyed_once:
+            # Keys may be left out, and the writer finds those with two rows.
+            return numbers
         counts = np.bincount(numbers, minlength=len(distinct))
         if (counts != 1).any():
             first = int(np.flatnonzero(counts != 1)[0])

@@ -41,6 +41,8 @@ class StatefulBatches:
         states: The states that it is given, and gives.
         batch_rows: A batch ends with the key that brings it to so many rows.
         initial: The state with which it begins, if not with nothing.
+        returns_all_keys: Whether the function must give a row of state for each key. If not, a key
+            that it leaves out has no state.
     """
 
     rows: KeyedInput
@@ -48,6 +50,7 @@ class StatefulBatches:
     states: tuple[FunctionState, ...]
     batch_rows: int
     initial: InitialState | None = None
+    returns_all_keys: bool = True
 
     @classmethod
     def of(
@@ -57,6 +60,8 @@ class StatefulBatches:
         descriptors: tuple[StateDescriptor, ...],
         batch_rows: int,
         initial: Operator | None,
+        *,
+        returns_all_keys: bool = True,
     ) -> Self:
         """The function; arguments and errors are those of ``run_batches``."""
         rows.check()
@@ -71,9 +76,9 @@ class StatefulBatches:
         key = rows.key.snapshot
         states = tuple(FunctionState.of(descriptor, key) for descriptor in descriptors)
         if initial is None:
-            return cls(rows, function, states, batch_rows)
+            return cls(rows, function, states, batch_rows, returns_all_keys=returns_all_keys)
         state = InitialState.of(initial, key, states)
-        return cls(rows, function, state.states, batch_rows, state)
+        return cls(rows, function, state.states, batch_rows, state, returns_all_keys)
 
     def plan(self) -> KeyedPlan:
         """What is to be written."""
@@ -127,8 +132,8 @@ class StatefulBatches:
             tuple(state.column(ids[state.new.name]) for state in self.states),
             key.hash_code,
             has_key_groups=True,
-            # A task looks at the keys that come back, and no other task has rows of them.
-            is_keyed_once=False,
+            # Where all keys come back, a task counts the rows of each. No other task has rows of them.
+            is_keyed_once=not self.returns_all_keys,
         )
         types = pa.schema([(state.new.name, state.arrow_type) for state in self.states])
         return StatefulBatchTask(

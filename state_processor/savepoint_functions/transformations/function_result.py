@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_functions.functions.backends import TimerService
-from savepoint_functions.functions.batch_function import BatchRows
 from savepoint_functions.functions.outputs import OUTPUT, Outputs, kept_once, rows_in
 from savepoint_functions.functions.run_table import RunTable, StateInTable, state_ids
 from savepoint_spark.writing.operator_plan import OperatorPlan
@@ -39,7 +38,7 @@ class FunctionStateTransformation:
         operator_states: State of the operator that belongs to no key.
     """
 
-    rows: FunctionRows | BatchRows | StateInTable | StatefulBatches
+    rows: FunctionRows | StateInTable | StatefulBatches
     operator_states: tuple[ElementRows, ...] = ()
 
     def __repr__(self) -> str:
@@ -58,7 +57,7 @@ class FunctionStateTransformation:
     @property
     def initial(self) -> Operator | None:
         """The operator that the function goes on from, whose other state stays as it is."""
-        state = None if isinstance(self.rows, BatchRows) else self.rows.initial
+        state = self.rows.initial
         return None if state is None else state.operator
 
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self, overload
 
-from savepoint_functions.functions.batch_function import ROWS, BatchRows
+from savepoint_functions.functions.batch_function import ROWS, over_batches
 from savepoint_functions.functions.execution_options import ExecutionOptions
 from savepoint_functions.functions.function_rows import FunctionRows
 from savepoint_functions.functions.outputs import Outputs
@@ -15,7 +15,6 @@ from savepoint_functions.functions.process_functions import (
     KeyedProcessFunction,
     KeyedStateBootstrapFunction,
 )
-from savepoint_functions.functions.state_runs import FunctionState
 from savepoint_functions.functions.stateful_batches import StatefulBatches
 from savepoint_functions.transformations.broadcast_transformation import (
     BroadcastRows,
@@ -154,7 +153,8 @@ class KeyedFunctionVerbs(ABC):
 
         Args:
             function: Takes a ``pyarrow.Table`` of the rows, sorted by key and timestamp, and
-                gives one with a row per key: a column ``key``, and one named as each state.
+                gives one with a row per key: a column ``key``, and one named as each state. A key
+                without a row has no state.
             descriptors: The states.
 
         Raises:
@@ -166,18 +166,11 @@ class KeyedFunctionVerbs(ABC):
             ...     return found.rename_columns(["key", "count"])
             >>> keyed.transform_batches(counts, ValueStateDescriptor("count", Types.LONG()))
         """
-        inputs, options = self.rows.inputs, self.rows.options
-        if not descriptors or len(inputs) > 1 or not options.is_sorted:
-            raise ValueError(
-                "a function over tables takes the sorted rows of one input, and needs a descriptor"
-                " for each state that it makes"
-            )
-        (rows,) = inputs
-        rows.check()
-        states = tuple(
-            FunctionState.of(descriptor, rows.key.snapshot) for descriptor in descriptors
+        states = [descriptor.name for descriptor in descriptors]
+        batches = self._batches(
+            over_batches(function, states), descriptors, ROWS, None, returns_all_keys=False
         )
-        return FunctionStateTransformation(BatchRows(rows, function, states))
+        return FunctionStateTransformation(batches)
 
     def run_batches(
         self,
@@ -220,11 +213,25 @@ class KeyedFunctionVerbs(ABC):
             >>> run = keyed.run_batches(totals, "account STRING, total BIGINT", TOTAL)
             >>> run = keyed.run_batches(totals, None, TOTAL, initial=yesterday.operator("totals"))
         """
+        batches = self._batches(function, descriptors, batch_rows, initial)
+        return FunctionResult.of_batches(batches, schema, max_parallelism)
+
+    def _batches(
+        self,
+        function: KeyBatchFunction,
+        descriptors: tuple[StateDescriptor, ...],
+        batch_rows: int,
+        initial: Operator | None,
+        *,
+        returns_all_keys: bool = True,
+    ) -> StatefulBatches:
+        """A function over batches of the rows. Raises ``ValueError`` unless these are sorted, of one input."""
         inputs, options = self.rows.inputs, self.rows.options
         if len(inputs) > 1 or not options.is_sorted:
             raise ValueError("a function over batches takes the sorted rows of one input")
-        batches = StatefulBatches.of(inputs[0], function, descriptors, batch_rows, initial)
-        return FunctionResult.of_batches(batches, schema, max_parallelism)
+        return StatefulBatches.of(
+            inputs[0], function, descriptors, batch_rows, initial, returns_all_keys=returns_all_keys
+        )
 
     def process(
         self,

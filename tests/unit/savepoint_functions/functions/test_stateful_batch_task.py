@@ -11,6 +11,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
 from savepoint_formats.snapshots import constructed
+from savepoint_functions.functions.batch_function import over_batches
 from savepoint_functions.functions.outputs import Outputs
 from savepoint_functions.functions.sorted_inputs import KeyEncoding
 from savepoint_functions.functions.state_runs import FunctionState
@@ -26,10 +27,21 @@ STATE = FunctionState.of(ValueStateDescriptor("total", Types.LONG()), constructe
 TYPES = pa.schema([("total", pa.int64())])
 
 
-def task(function: KeyBatchFunction, batch_rows: int, schema: StructType | None = None) -> Any:
+def task(
+    function: KeyBatchFunction,
+    batch_rows: int,
+    schema: StructType | None = None,
+    *,
+    returns_all_keys: bool = True,
+) -> Any:
     key = Types.STRING().layout
     encoding = RunEncoding(
-        key, None, KEYS, (STATE.column(0),), has_key_groups=True, is_keyed_once=False
+        key,
+        None,
+        KEYS,
+        (STATE.column(0),),
+        has_key_groups=True,
+        is_keyed_once=not returns_all_keys,
     )
     outputs = None if schema is None else Outputs.of(schema, function)
     return StatefulBatchTask(function, ("word", "id"), TYPES, encoding, batch_rows, outputs, None)
@@ -120,6 +132,26 @@ def test_what_is_no_state_is_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         list(task(function, 100).run(rows({"a": 2, "b": 3})))
+
+
+def state_of_table(made: Any) -> list[dict[str, Any]]:
+    """The runs of state of a function over tables that gives this for two rows of a and three of b."""
+    function = over_batches(lambda _: made, ["total"])
+    batches = task(function, 100, returns_all_keys=False).run(rows({"a": 2, "b": 3}))
+    runs = pa.Table.from_batches(batches).select(["key_group", "run"]).to_pylist()
+    return [row for row in runs if row["run"] is not None]
+
+
+def test_a_function_over_tables_leaves_keys_without_state_and_has_columns_of_its_own() -> None:
+    (of_b,) = state_of_table(pa.table({"key": ["b"], "total": [1]}))
+    assert state_of_table(pa.table({"other": [7], "total": [1], "key": ["b"]})) == [of_b]
+    both = state_of_table(pa.table({"key": ["b", "a"], "total": [1, 2]}))
+    assert len(both) == len(TWO)
+    assert of_b in both
+    with pytest.raises(ValueError, match="state of key 'c', which the batch does not have"):
+        state_of_table(pa.table({"key": ["c"], "total": [1]}))
+    with pytest.raises(TypeError, match=r"gave a NoneType, expected a pyarrow\.Table"):
+        state_of_table(None)
 
 
 @pytest.mark.parametrize(
