@@ -21,7 +21,6 @@ DefaultT = TypeVar("DefaultT")
 SORTED_INPUTS = "execution.sorted-inputs.enabled"
 SORT_MEMORY = "execution.sorted-inputs.memory"
 STATE_BACKEND = "state.backend.type"
-CACHE_SIZE = "state.backend.cache.size"
 CHECKPOINT_INTERVAL = "execution.checkpointing.interval"
 BACKLOG_INTERVAL = "execution.checkpointing.interval-during-backlog"
 BATCH_BACKEND = "execution.batch-state-backend.enabled"
@@ -36,7 +35,6 @@ _KNOWN = (
     *_OLDER_NAMES,
     BATCH_BACKEND,
     STATE_BACKEND,
-    CACHE_SIZE,
     CHECKPOINT_INTERVAL,
     BACKLOG_INTERVAL,
 )
@@ -54,7 +52,6 @@ class ExecutionOptions:
     Attributes:
         is_sorted: Whether rows come sorted by key, so that a key is done once it is left.
         state_backend: What holds the state of keys meanwhile.
-        cache_size: Of how many keys state is kept in front of the state backend; 0 for none.
         sort_memory: The bytes of sorted rows that a task has at once between Spark and the function;
             None for as many as Spark's own settings give.
         checkpoint_interval_ms: How often a stream has savepoints; None for only when asked for.
@@ -63,7 +60,6 @@ class ExecutionOptions:
 
     is_sorted: bool = True
     state_backend: str = SINGLE_KEY
-    cache_size: int = 1
     sort_memory: int | None = None
     checkpoint_interval_ms: int | None = None
     backlog_interval_ms: int = 0
@@ -76,8 +72,8 @@ class ExecutionOptions:
             ValueError: There is no such setting, it has no such value, or two contradict.
 
         Example:
-            >>> ExecutionOptions.of({"state.backend.type": "rocksdb"}).cache_size
-            1
+            >>> ExecutionOptions.of({"state.backend.type": "rocksdb"}).is_sorted
+            True
         """
         unknown = [name for name in settings if name not in _KNOWN]
         if unknown:
@@ -85,11 +81,9 @@ class ExecutionOptions:
         older = {name: settings[old] for old, name in _OLDER_NAMES.items() if old in settings}
         settings = older | dict(settings)
         is_sorted = _parsed(settings, SORTED_INPUTS, _boolean, default=True)
-        cache_size = _parsed(settings, CACHE_SIZE, _count, default=int(is_sorted))
         options = cls(
             is_sorted,
             _backend(settings, is_sorted=is_sorted),
-            cache_size,
             _parsed(settings, SORT_MEMORY, size_in_bytes, default=None),
             _parsed(settings, CHECKPOINT_INTERVAL, milliseconds, default=None),
             _parsed(settings, BACKLOG_INTERVAL, milliseconds, default=0),
@@ -110,7 +104,7 @@ class ExecutionOptions:
         if not self.is_sorted or not function.is_internal_sorter_supported:
             return self
         if self.state_backend == SINGLE_KEY:
-            return replace(self, is_sorted=False, state_backend=HEAP, cache_size=0)
+            return replace(self, is_sorted=False, state_backend=HEAP)
         return replace(self, is_sorted=False)
 
     def _check(self) -> None:
@@ -119,11 +113,6 @@ class ExecutionOptions:
             raise ValueError(
                 f"{STATE_BACKEND}={SINGLE_KEY} keeps the state of one key, but the rows of a key"
                 f" lie anywhere with {SORTED_INPUTS}=false: take heap or rocksdb, or sort"
-            )
-        if self.state_backend == SINGLE_KEY and self.cache_size != 1:
-            raise ValueError(
-                f"{CACHE_SIZE}={self.cache_size}, but {STATE_BACKEND}={SINGLE_KEY} is a cache of one"
-                " key, with nothing behind it: take heap or rocksdb"
             )
         if self.sort_memory == 0:
             raise ValueError(f"{SORT_MEMORY}=0, expected some memory, such as 128mb")
@@ -179,9 +168,3 @@ def _parsed(
         return parse(settings[name])
     except ValueError as error:
         raise ValueError(f"{name}={error}") from None
-
-
-def _count(value: int | str) -> int:
-    if isinstance(value, bool) or not str(value).isdecimal():
-        raise ValueError(f"{value!r}, expected a number of keys, or 0")
-    return int(value)

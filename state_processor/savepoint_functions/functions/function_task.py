@@ -96,11 +96,8 @@ class FunctionTask:
     @contextmanager
     def running(self, kind: Callable[[FunctionTask, KeyedStateBackend], RunT]) -> Iterator[RunT]:
         """The function at work, open until the end."""
-        name, cache_size = self.options.state_backend, self.options.cache_size
-        with (
-            state_backend(name, self.rows.key, cache_size=cache_size) as backend,
-            _seldom_collected(),
-        ):
+        name = self.options.state_backend
+        with state_backend(name, self.rows.key) as backend, _seldom_collected():
             run = kind(self, backend)
             try:
                 self.function.open(KeyedRuntimeContext(backend))

@@ -113,7 +113,7 @@ class BacklogCounts:
         keys: How many keys they had.
         output_rows: How many rows the function gave.
         state_reads: How often the state of a key was read from where it is kept; None where a backend
-            without a cache keeps it, whose accesses nobody counts.
+            of all keys keeps it, whose accesses nobody counts.
         state_writes: How often it was written there; likewise.
     """
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from savepoint_functions.functions.backends import CachedBackend, TimerService
+from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.backends.timers import MAX_WATERMARK
 from savepoint_functions.functions.function_task import FunctionRun
 from savepoint_functions.functions.process_functions import RecordAttributes
@@ -79,11 +79,9 @@ class BacklogRun(FunctionRun):
     def state_accesses(self) -> tuple[int | None, int | None]:
         """How often state of a key was read, and written, where it is kept.
 
-        A backend of one key has nothing behind it but what is given away: that is written once, and
-        never read. It is not known how often a function has used a backend without a cache.
+        A backend of one key writes what is given away once, and never reads it. Nobody counts how
+        often a function uses a backend of all keys.
         """
-        if isinstance(self.backend, CachedBackend):
-            return self.backend.reads, self.backend.writes
         return (None, None) if self.backend.keeps_all_keys else (0, self.kept)
 
     def steps(self, spans: Iterable[Span]) -> Iterator[None]:

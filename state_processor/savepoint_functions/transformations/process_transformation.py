@@ -67,10 +67,8 @@ class KeyedFunctionVerbs(ABC):
         |                                       | state backend is ``single_key``              |
         | state.backend.type                    | single_key; ``heap``, which Flink calls      |
         |                                       | ``hashmap``, the default where rows are not  |
-        |                                       | sorted; or ``rocksdb``                       |
-        | state.backend.cache.size              | of how many keys state is kept in front of   |
-        |                                       | heap or rocksdb: 1 where rows are sorted, or |
-        |                                       | else 0                                       |
+        |                                       | sorted; or ``rocksdb``, on disk, for a key   |
+        |                                       | whose state is larger than the memory        |
 
         Those of a backlog, which ``Backlog.run`` heeds, are in ``mixed_mode``.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_functions.functions.backends.cached import CachedBackend
 from savepoint_functions.functions.backends.heap import HeapBackend
 from savepoint_functions.functions.backends.rocksdb import RocksDbBackend
 from savepoint_functions.functions.backends.single_key import SingleKeyBackend
@@ -18,17 +17,13 @@ STATE_BACKENDS: dict[str, type[KeyedStateBackend]] = {
 }
 
 
-def state_backend(
-    name: str, key: Layout, clock: Clock | None = None, *, cache_size: int = 0
-) -> KeyedStateBackend:
+def state_backend(name: str, key: Layout, clock: Clock | None = None) -> KeyedStateBackend:
     r"""A new backend without state.
 
     Args:
         name: ``single_key``, ``heap`` or ``rocksdb``.
         key: The layout of the keys.
         clock: Gives the processing time, in ms; that of the machine by default.
-        cache_size: The number of keys whose state is kept in front of it; 0 for no cache, which
-            ``single_key`` never has, being one itself.
 
     Raises:
         ValueError: There is no such backend.
@@ -41,6 +36,4 @@ def state_backend(
     """
     if name not in STATE_BACKENDS:
         raise ValueError(f"state backend {name!r}, expected one of {', '.join(STATE_BACKENDS)}")
-    backend = STATE_BACKENDS[name](key, clock)
-    is_cached = cache_size > 0 and backend.keeps_all_keys
-    return CachedBackend(backend, cache_size) if is_cached else backend
+    return STATE_BACKENDS[name](key, clock)

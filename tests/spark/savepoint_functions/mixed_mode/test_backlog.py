@@ -156,17 +156,13 @@ def test_the_state_is_that_of_a_bounded_run(
 
 
 @pytest.mark.parametrize("backend", ["heap", "rocksdb"])
-def test_each_key_costs_one_read_and_one_write_of_the_state_backend(
+def test_nobody_counts_the_accesses_to_a_backend_of_all_keys(
     rows: DataFrame, tmp_path: Path, backend: str
 ) -> None:
     sorted_rows = keyed(rows).with_options({"state.backend.type": backend})
     result = Backlog.of(sorted_rows, Notes(), SCHEMA).run(str(tmp_path), "notes")
     assert notes(result) == noted()
-    counts = result.counts
-    assert counts.state_reads == ACCOUNTS
-    assert counts.state_writes is not None
-    # The last key of each task is not driven out of the cache.
-    assert ACCOUNTS - 2 <= counts.state_writes < ACCOUNTS
+    assert (result.counts.state_reads, result.counts.state_writes) == (None, None)
 
 
 def test_a_function_that_sorts_by_itself_gets_rows_as_they_come(

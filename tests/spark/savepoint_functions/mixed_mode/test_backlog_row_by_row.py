@@ -40,7 +40,7 @@ LATENESS = 7
 OPTIONS: list[dict[str, Any]] = [
     {},
     {"state.backend.type": "rocksdb"},
-    {"state.backend.type": "heap", "state.backend.cache.size": 3},
+    {"state.backend.type": "heap"},
 ]
 SALES = st.lists(
     st.tuples(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SORTED, MEMORY = "execution.sorted-inputs.enabled", "execution.sorted-inputs.memory"
 BATCH = "execution.batch-state-backend.enabled"
-BACKEND, CACHE = "state.backend.type", "state.backend.cache.size"
+BACKEND = "state.backend.type"
 INTERVAL = "execution.checkpointing.interval"
 BACKLOG = "execution.checkpointing.interval-during-backlog"
 
@@ -26,25 +26,23 @@ class SortsItself(KeyedFunction):
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({}, ExecutionOptions(is_sorted=True, state_backend="single_key", cache_size=1)),
-        ({SORTED: "false"}, ExecutionOptions(False, "heap", 0)),
-        ({BACKEND: "rocksdb"}, ExecutionOptions(True, "rocksdb", 1)),
-        ({SORTED: False, BACKEND: "rocksdb"}, ExecutionOptions(False, "rocksdb", 0)),
-        ({SORTED: False, BACKEND: "rocksdb", CACHE: "50"}, ExecutionOptions(False, "rocksdb", 50)),
-        ({BACKEND: "heap", CACHE: 0}, ExecutionOptions(True, "heap", 0)),
+        ({}, ExecutionOptions(is_sorted=True, state_backend="single_key")),
+        ({SORTED: "false"}, ExecutionOptions(False, "heap")),
+        ({BACKEND: "rocksdb"}, ExecutionOptions(True, "rocksdb")),
+        ({SORTED: False, BACKEND: "rocksdb"}, ExecutionOptions(False, "rocksdb")),
         ({MEMORY: "128mb"}, ExecutionOptions(sort_memory=128 << 20)),
-        ({BACKEND: "hashmap"}, ExecutionOptions(True, "heap", 1)),
-        ({BATCH: "false"}, ExecutionOptions(True, "heap", 1)),
+        ({BACKEND: "hashmap"}, ExecutionOptions(True, "heap")),
+        ({BATCH: "false"}, ExecutionOptions(True, "heap")),
         ({BATCH: True}, ExecutionOptions()),
-        ({BATCH: False, BACKEND: "rocksdb"}, ExecutionOptions(True, "rocksdb", 1)),
+        ({BATCH: False, BACKEND: "rocksdb"}, ExecutionOptions(True, "rocksdb")),
         (
             {"execution.sorted-shuffles.enabled": False, "execution.sorted-shuffles.memory": "1kb"},
-            ExecutionOptions(False, "heap", 0, 1024),
+            ExecutionOptions(False, "heap", 1024),
         ),
         ({INTERVAL: "10 s"}, ExecutionOptions(checkpoint_interval_ms=10_000)),
         (
             {INTERVAL: 500, BACKLOG: "1 min"},
-            ExecutionOptions(True, "single_key", 1, None, 500, 60_000),
+            ExecutionOptions(True, "single_key", None, 500, 60_000),
         ),
     ],
     ids=str,
@@ -64,9 +62,7 @@ def test_settings_are_options(settings: Mapping[str, Any], expected: ExecutionOp
         ({BATCH: True, BACKEND: "hashmap"}, f"{BATCH}=true, but {BACKEND}=hashmap: leave one"),
         ({BATCH: False, BACKEND: "single_key"}, f"{BATCH}=false, but {BACKEND}=single_key"),
         ({BATCH: "on"}, f"{BATCH}='on', expected true or false"),
-        ({CACHE: 2}, "single_key is a cache of one key"),
-        ({BACKEND: "heap", CACHE: "-1"}, f"{CACHE}='-1', expected a number of keys, or 0"),
-        ({BACKEND: "heap", CACHE: True}, f"{CACHE}=True, expected a number of keys"),
+        ({"state.backend.cache.size": 2}, "option 'state.backend.cache.size', expected one of"),
         ({MEMORY: "lots"}, f"{MEMORY}='lots', expected a size such as 128mb"),
         ({MEMORY: "0"}, f"{MEMORY}=0, expected some memory"),
         ({INTERVAL: "10 parsecs"}, f"{INTERVAL}='10 parsecs', expected a duration"),
@@ -88,6 +84,6 @@ def test_a_backlog_without_savepoints_is_run_in_mixed_mode() -> None:
 
 def test_nothing_is_sorted_for_a_function_that_sorts_by_itself() -> None:
     assert ExecutionOptions().for_function(KeyedFunction()) == ExecutionOptions()
-    assert ExecutionOptions().for_function(SortsItself()) == ExecutionOptions(False, "heap", 0)
-    rocksdb = ExecutionOptions.of({BACKEND: "rocksdb", CACHE: 9})
-    assert rocksdb.for_function(SortsItself()) == ExecutionOptions(False, "rocksdb", 9)
+    assert ExecutionOptions().for_function(SortsItself()) == ExecutionOptions(False, "heap")
+    rocksdb = ExecutionOptions.of({BACKEND: "rocksdb"})
+    assert rocksdb.for_function(SortsItself()) == ExecutionOptions(False, "rocksdb")

@@ -37,8 +37,8 @@ WAYS = [
     ExecutionOptions(),
     ExecutionOptions(state_backend="heap"),
     ExecutionOptions(state_backend="rocksdb"),
-    ExecutionOptions(is_sorted=False, state_backend="heap", cache_size=0),
-    ExecutionOptions(is_sorted=False, state_backend="rocksdb", cache_size=0),
+    ExecutionOptions(is_sorted=False, state_backend="heap"),
+    ExecutionOptions(is_sorted=False, state_backend="rocksdb"),
 ]
 LONG = Types.LONG()
 LIFE = StateTtlConfig(100)

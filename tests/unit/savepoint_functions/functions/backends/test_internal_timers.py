@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 FIRST, SECOND = TimeWindow(0, 10), TimeWindow(10, 20)
 
 
-@pytest.fixture(params=[*STATE_BACKENDS, "cached"])
+@pytest.fixture(params=STATE_BACKENDS)
 def backend(request: pytest.FixtureRequest) -> Iterator[KeyedStateBackend]:
     """One of each, whose clock stands at 1000 ms."""
-    name, size = ("heap", 1) if request.param == "cached" else (request.param, 0)
-    with state_backend(name, Types.LONG().layout, lambda: 1000, cache_size=size) as found:
+    with state_backend(request.param, Types.LONG().layout, lambda: 1000) as found:
         yield found
 
 
