@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.counts import can_be_empty
+from savepoint_formats.program.kernel import KRYO_OPS
 from savepoint_formats.program.kernel.ops import Op
+from savepoint_formats.program.kryo_assembly import assemble_graph
+from savepoint_formats.program.kryo_classes import ClassTable
 from savepoint_formats.program.listing import PER_RECORD, Draft, Listing
 from savepoint_formats.program.program import Program, Storage
 from savepoint_formats.program.sql_assembly import assemble_section
@@ -69,29 +72,37 @@ class InexpressibleError(Exception):
     """No program can read the layout, unless it is the last thing of its record."""
 
 
-def program(layout: Layout, kryo: KryoDialect | None = None) -> Program:
+def program(
+    layout: Layout, kryo: KryoDialect | None = None, *, reads_graphs: bool = True
+) -> Program:
     """The program of a layout; every layout has one.
 
     Args:
         layout: A layout, or one of the nodes of ``state_entries``.
         kryo: What is known of the Kryo that wrote its object graphs.
+        reads_graphs: Whether it is to have instructions for object graphs.
 
     Raises:
         UndecodableError: It has no Arrow type, because it nests too deep.
     """
-    assembly = Assembly()
+    assembly = Assembly(kryo if reads_graphs else None)
     root = assembly.column("$", entry_type(layout), PER_RECORD)
     assembly.value(layout, root, is_last=True)
     assembly.emit(Op.END)
-    return assembly.finished(layout, kryo)
+    classes = assembly.classes.finished()
+    if classes is not None and not KRYO_OPS.issuperset(op for op, *_ in assembly.ops):
+        return program(layout, kryo, reads_graphs=False)
+    return assembly.finished(layout, kryo, classes)
 
 
 class Assembly(Listing):
     """Knows which instructions a layout is."""
 
-    def __init__(self) -> None:
+    def __init__(self, kryo: KryoDialect | None) -> None:
         super().__init__()
         self._frames = 0
+        self._kryo = kryo
+        self.classes = ClassTable()
 
     def value(self, layout: Layout, draft: Draft, *, is_last: bool) -> None:
         """The instructions of a value; ``is_last`` says that it ends where its record does.
@@ -151,6 +162,9 @@ class Assembly(Listing):
                 | entries.NullableRest()
             ):
                 self._entry(layout, draft, is_last)
+            case layouts.Kryo() if self._kryo is not None:
+                if not assemble_graph(layout, self._kryo, draft, self, self.classes):
+                    raise InexpressibleError
             case _:
                 self._scalar(layout, draft)
 

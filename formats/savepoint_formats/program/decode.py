@@ -15,7 +15,16 @@ import pyarrow as pa
 from savepoint_formats.bytes.counts import MAX_EMPTY_ELEMENTS, can_be_empty
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.program.buffers import Buffers, memory_size
-from savepoint_formats.program.kernel import REFUSED, Walk, walk, walk_fixed, walk_texts
+from savepoint_formats.program.kernel import (
+    GRAPH_SIZE,
+    REFUSED,
+    Graphs,
+    Walk,
+    walk,
+    walk_fixed,
+    walk_kryo,
+    walk_texts,
+)
 from savepoint_formats.values.state_entries import EntryReader
 
 if TYPE_CHECKING:
@@ -24,6 +33,7 @@ if TYPE_CHECKING:
     from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.layout import Layout
+    from savepoint_formats.program.kryo_classes import GraphClasses
     from savepoint_formats.program.program import Column, Program
 
     Positions = npt.NDArray[np.int64]
@@ -101,6 +111,20 @@ def decode_sequence(
     return decoding.run(size), decoding.position
 
 
+class GraphMemory:
+    """What the kernel needs for object graphs of Kryo.
+
+    Attributes:
+        job: The addresses.
+    """
+
+    def __init__(self, classes: GraphClasses) -> None:
+        self._table = classes.with_addresses()
+        self._held = classes
+        self._memory = np.empty(GRAPH_SIZE, np.uint8)
+        self.job = Graphs(self._table.ctypes.data, self._memory.ctypes.data)
+
+
 class _Decoding:
     """Where a decoding is."""
 
@@ -123,11 +147,14 @@ class _Decoding:
         self.position = position
         self.refused: list[int] = []
         self.refused_values: list[Any] = []
+        classes = program.graph_classes
+        self._graphs = None if classes is None else GraphMemory(classes)
 
     def run(self, size: int) -> pa.Array:
         """All records, which have ``size`` bytes at most."""
         has_no_end = self.spans is None and self.program.needs_end
-        if has_no_end or walk.is_spared(size + _RECORD_WORK * self.count):
+        kernel = walk if self._graphs is None else walk_kryo
+        if has_no_end or kernel.is_spared(size + _RECORD_WORK * self.count):
             while self.record < self.count:
                 self._read_refused()
         arrays: list[pa.Array] = [] if self.count else [pa.array([], self.program.type)]
@@ -167,13 +194,18 @@ class _Decoding:
     def _walk(self, buffers: Buffers) -> pa.Array:
         """Fills buffers until they are full or the records end."""
         row = 0
-        take = walk_texts if self.spans and self.program.is_text else walk
         while True:
-            status, self.record, row, self.position = take(self._job(buffers, row))
+            status, self.record, row, self.position = self._take(self._job(buffers, row))
             if status != REFUSED:
                 break
             self._read_refused()
         return buffers.array(row, self._pieces)
+
+    def _take(self, job: Walk) -> tuple[int, int, int, int]:
+        """The walk that knows all that is in the program."""
+        if self._graphs is not None:
+            return walk_kryo(job, self._graphs.job)
+        return walk_texts(job) if self.spans and self.program.is_text else walk(job)
 
     def _job(self, buffers: Buffers, row: int) -> Walk:
         data = self.chunk.address

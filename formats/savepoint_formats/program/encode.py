@@ -66,7 +66,7 @@ class Encoder:
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
-        self._program = program(layout, written_dialect(layout))
+        self._program = program(layout, written_dialect(layout), reads_graphs=False)
         self._is_open = layouts.has_open_values(layout)
 
     @property

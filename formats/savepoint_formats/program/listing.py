@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from savepoint_formats.layout import Layout
+    from savepoint_formats.program.kryo_classes import GraphClasses
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 PER_RECORD = -1
@@ -143,7 +144,9 @@ class Listing:
         draft.children = (element,)
         return element
 
-    def finished(self, layout: Layout, kryo: KryoDialect | None) -> Program:
+    def finished(
+        self, layout: Layout, kryo: KryoDialect | None, classes: GraphClasses | None = None
+    ) -> Program:
         """The program."""
         return Program(
             layout=layout,
@@ -153,6 +156,7 @@ class Listing:
             needs_end=self.needs_end,
             kryo=kryo,
             record_size=_record_size([op for op, *_ in self.ops]),
+            graph_classes=classes,
         )
 
 

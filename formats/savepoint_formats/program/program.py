@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from savepoint_formats.layout import Layout
+    from savepoint_formats.program.kryo_classes import GraphClasses
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
@@ -99,6 +100,7 @@ class Program:
         needs_end: Whether the end of a record must be known beforehand.
         kryo: What is known of the Kryo that wrote its object graphs.
         record_size: The bytes of every record, if all are numbers that cannot be null.
+        graph_classes: The classes that its graphs of Kryo have, if it reads any.
     """
 
     layout: Layout
@@ -108,6 +110,7 @@ class Program:
     needs_end: bool
     kryo: KryoDialect | None = None
     record_size: int | None = None
+    graph_classes: GraphClasses | None = None
 
     @property
     def type(self) -> pa.DataType:
@@ -147,6 +150,7 @@ _JUMPS = frozenset(
         Op.FIELD,
         Op.GOTO,
         Op.CASE,
+        Op.ELEMENTS,
     }
 )
 ON_SLOTS = frozenset(
@@ -154,7 +158,7 @@ ON_SLOTS = frozenset(
     | {Op.SECTION, Op.PIECE, Op.LEAVE, Op.KEYS, Op.VALUES}
 )
 _WITHOUT_COLUMN = frozenset(
-    {Op.END, Op.GOTO, Op.REFUSE, Op.SKIP, Op.EXPECT, Op.TAG, Op.ROW, Op.INSERT_KIND}
+    {Op.END, Op.GOTO, Op.REFUSE, Op.SKIP, Op.EXPECT, Op.TAG, Op.ROW, Op.INSERT_KIND, Op.GRAPH}
 )
 
 

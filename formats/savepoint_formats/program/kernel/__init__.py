@@ -1,6 +1,7 @@
 """The kernel: everything about columns that is compiled. ``compiler`` alone imports numba.
 
-``walk`` runs a program over records, ``walk_fixed`` over those of one size, ``walk_texts`` over texts, ``write_records`` the other way; ``find_frames`` finds the records of a key-group section,
+``walk`` runs a program over records, ``walk_fixed`` over those of one size, ``walk_texts`` over texts, ``walk_kryo`` over
+objects of Kryo, ``write_records`` the other way; ``find_frames`` finds the records of a key-group section,
 ``assign_rows`` the rows that they belong to, ``find_portions`` and ``copy_portions`` divide what
 is too large. Each takes a job, a named tuple of addresses and numbers. They
 allocate nothing, raise nothing and touch no Python object: the first number that they return is a
@@ -32,6 +33,8 @@ from savepoint_formats.program.kernel.key_rows import (
     KeyRowsJob,
     assign_rows,
 )
+from savepoint_formats.program.kernel.kryo_objects import GRAPH_SIZE
+from savepoint_formats.program.kernel.kryo_walk import KRYO_OPS, Graphs, walk_kryo
 from savepoint_formats.program.kernel.new_groups import NewGroupsJob, find_new_groups
 from savepoint_formats.program.kernel.plain_texts import walk_texts
 from savepoint_formats.program.kernel.portions import (
@@ -53,7 +56,9 @@ __all__ = [
     "ENTRY_SIZE",
     "FIXED_SIZES",
     "FULL",
+    "GRAPH_SIZE",
     "IN_ORDER",
+    "KRYO_OPS",
     "NONE_FOREIGN",
     "NO_STATE",
     "REFUSED",
@@ -63,6 +68,7 @@ __all__ = [
     "UNMARKED",
     "DistinctHashesJob",
     "FramesJob",
+    "Graphs",
     "HashJob",
     "KeyRowsJob",
     "NewGroupsJob",
@@ -84,6 +90,7 @@ __all__ = [
     "size_runs",
     "walk",
     "walk_fixed",
+    "walk_kryo",
     "walk_texts",
     "write_records",
     "write_runs",

@@ -176,3 +176,51 @@ class Op(IntEnum):
     """c n: of at most n digits."""
     SLOT_TIMESTAMP = 79
     """c n: of precision n; c as in TIMESTAMP."""
+
+    # --- objects of Kryo; what differs between its versions goes by that of the graph
+    GRAPH = 80
+    """n: a graph of Kryo 5 begins, or of 2 if n is 0: classes and objects are numbered anew."""
+    OBJECT = 81
+    """c n: an object of c, or null: what leads it depends on the CASE that follows.
+
+    | CASE         | column                                         | argument                    |
+    |--------------|------------------------------------------------|-----------------------------|
+    | the first    | a form of ``kryo_objects``; or that of a list, | -> t if it is null          |
+    |              | which its own column knows                     |                             |
+    | each of n    | a class                                        | -> t if the object is of it |
+    """
+    ELEMENTS = 82
+    """c -> t: as LIST, counted as the CASE that follows says: a form of ``kryo_objects``, -> t."""
+    STRICT_BOOLEAN = 83
+    """c: a byte of 0 or 1."""
+    FIXED = 84
+    """c n: a number of n bytes."""
+    VARINT = 85
+    """c: an i32 as its unsigned bits."""
+    ZIGZAG = 86
+    """c n: an i32 or i64, of n bytes in the column, with the sign in its lowest bit."""
+    UNIT = 87
+    """c: a UTF-16 unit."""
+    ASCII_TEXT = 88
+    """c: a text; or null."""
+    CONSTANT_INDEX = 89
+    """c n: one of n constants + 1; 0 is null."""
+    COUNTED_BYTES = 90
+    """c: varint of the count + 1; 0 is null."""
+    UUID = 91
+    WHOLE_NUMBER = 92
+    """c: varint of the count of bytes + 1, 0 is null; two's complement."""
+    EXACT_NUMBER = 93
+    """c: the same, and the scale."""
+    MILLIS = 94
+    MILLIS_AND_NANOS = 95
+    """c n: n is the column of the seconds, that of the nanoseconds follows it."""
+    SECONDS_AND_NANOS = 96
+    """c n: likewise."""
+    DURATION = 97
+    DATE = 98
+    CLOCK = 99
+    DATE_AND_CLOCK = 100
+    """c n: likewise."""
+    OPTIONAL = 101
+    """c n: a flag; an i32, i64 or double, of n bytes in the column, -8 for the double; or null."""

@@ -76,7 +76,7 @@ _WRITTEN_MAPS = frozenset(
     ]
 )
 _WITHOUT_NULL = frozenset(["java.util.ArrayDeque", "java.util.concurrent.ConcurrentHashMap"])
-_CODES = {
+CODES = {
     "Z": "boolean",
     "B": "byte",
     "C": "char",
@@ -159,7 +159,7 @@ class _Columns:
             return _BYTES
         name = declared.type[1:]
         if not name.startswith("["):
-            name = _CODES.get(name) or name.removeprefix("L").removesuffix(";")
+            name = CODES.get(name) or name.removeprefix("L").removesuffix(";")
         element = self.of_type(TypeArgument(name, declared.arguments), around)
         return _listed(declared.type, name, element)
 
