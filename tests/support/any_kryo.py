@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.layout import Kryo, KryoRegistration, TypeArgument
 from savepoint_formats.values.kryo.collections import LIST_FORMS, MAP_FORMS
-from savepoint_formats.values.kryo.descriptions import declared_type, kryo_class
+from savepoint_formats.values.kryo.descriptions import kryo_class
 from savepoint_formats.values.kryo.dialect import KryoClass, KryoDialect
 from savepoint_formats.values.kryo.objects import Detailed, KryoNode, KryoObject
 from savepoint_formats.values.kryo.writer import write_nodes
@@ -126,6 +125,8 @@ TYPES = [
     "java.util.Map<a.Point, java.util.List<java.lang.Integer>>",
     "java.util.Set<long[]>",
     "java.util.ArrayList<a.Point[]>",
+    "java.util.Optional<java.lang.String>",
+    "java.util.List<java.util.Optional<a.Point>>",
 ]
 
 
@@ -142,6 +143,9 @@ def _objects(declared: TypeArgument) -> Strategy:
     if name.startswith("["):
         return _arrays(name, declared)
     match declared.arguments:
+        case (value,) if name == "java.util.Optional":
+            fields = time_object("Optional", value=objects(value))
+            return fields.map(lambda drawn: KryoNode(name, KryoObject(name, drawn.fields)))
         case (element,):
             names = st.just("java.util.ArrayList") | st.sampled_from(sorted(LIST_FORMS))
             return st.builds(_collection, names, st.lists(objects(element), max_size=4))
@@ -191,13 +195,10 @@ def _arrays(name: str, declared: TypeArgument) -> Strategy:
 def described_objects(described: KryoClass) -> Strategy:
     """Objects of a class that is described."""
     fields = {
-        field.name: objects(TypeArgument(field.type, field.arguments))
-        for field in described.fields
+        field.name: objects(TypeArgument(field.type, field.arguments)) for field in described.fields
     }
     return st.fixed_dictionaries(fields).map(
-        lambda drawn: KryoNode(
-            described.class_name, KryoObject(described.class_name, drawn)
-        )
+        lambda drawn: KryoNode(described.class_name, KryoObject(described.class_name, drawn))
     )
 
 
@@ -242,10 +243,3 @@ def written_graph(layout: Kryo, node: KryoNode | None, dialect: KryoDialect) -> 
     view = DataOutputView()
     write_nodes(layout, node, view, dialect)
     return view.to_bytes()
-
-
-def declared(text: str) -> TypeArgument:
-    return declared_type(text)
-
-
-Strategies = Callable[[], Strategy]

@@ -89,8 +89,9 @@ def program(
     root = assembly.column("$", entry_type(layout), PER_RECORD)
     assembly.value(layout, root, is_last=True)
     assembly.emit(Op.END)
-    classes = assembly.classes.finished()
-    if classes is not None and not KRYO_OPS.issuperset(op for op, *_ in assembly.ops):
+    ops = {op for op, *_ in assembly.ops}
+    classes = assembly.classes.finished(ops)
+    if classes is not None and not ops <= KRYO_OPS:
         return program(layout, kryo, reads_graphs=False)
     return assembly.finished(layout, kryo, classes)
 

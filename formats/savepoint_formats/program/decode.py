@@ -23,6 +23,7 @@ from savepoint_formats.program.kernel import (
     walk,
     walk_fixed,
     walk_kryo,
+    walk_kryo_among_others,
     walk_texts,
 )
 from savepoint_formats.values.state_entries import EntryReader
@@ -116,9 +117,11 @@ class GraphMemory:
 
     Attributes:
         job: The addresses.
+        walk: The walk that knows all that is beside them.
     """
 
     def __init__(self, classes: GraphClasses) -> None:
+        self.walk = walk_kryo_among_others if classes.has_others else walk_kryo
         self._table = classes.with_addresses()
         self._held = classes
         self._memory = np.empty(GRAPH_SIZE, np.uint8)
@@ -153,7 +156,7 @@ class _Decoding:
     def run(self, size: int) -> pa.Array:
         """All records, which have ``size`` bytes at most."""
         has_no_end = self.spans is None and self.program.needs_end
-        kernel = walk if self._graphs is None else walk_kryo
+        kernel = walk if self._graphs is None else self._graphs.walk
         if has_no_end or kernel.is_spared(size + _RECORD_WORK * self.count):
             while self.record < self.count:
                 self._read_refused()
@@ -204,7 +207,7 @@ class _Decoding:
     def _take(self, job: Walk) -> tuple[int, int, int, int]:
         """The walk that knows all that is in the program."""
         if self._graphs is not None:
-            return walk_kryo(job, self._graphs.job)
+            return self._graphs.walk(job, self._graphs.job)
         return walk_texts(job) if self.spans and self.program.is_text else walk(job)
 
     def _job(self, buffers: Buffers, row: int) -> Walk:

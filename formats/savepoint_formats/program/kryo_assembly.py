@@ -46,7 +46,7 @@ from savepoint_formats.values.kryo.collections import (
 )
 from savepoint_formats.values.kryo.known_classes import known_classes
 from savepoint_formats.values.kryo.lists import final_class, inner_arguments
-from savepoint_formats.values.kryo.structs import CODES, UNDECODED, is_described
+from savepoint_formats.values.kryo.structs import CODES, OPTIONAL, UNDECODED, is_described
 from savepoint_formats.values.kryo.types import KRYO_TYPES, WRITTEN_CLASSES
 
 if TYPE_CHECKING:
@@ -148,9 +148,13 @@ class _GraphAssembly:
         """
         if declared.type.startswith("["):
             self._array(declared, draft, lead, known, around)
+        elif declared.type == OPTIONAL and declared.arguments:
+            (value,) = declared.arguments
+            body = [((OPTIONAL,), lambda: self._value(value, draft, BY_CLASS, (), around))]
+            self._object(draft, lead, body)  # type: ignore[arg-type]
         elif len(declared.arguments) == 1:
             self._collection(declared, draft, lead, known, around)
-        elif len(declared.arguments) == 2:  # noqa: PLR2004 - key and value
+        elif len(declared.arguments) == 2:
             self._map(declared, draft, lead, known, around)
         else:
             self._of_class(declared.type, draft, lead, around)
@@ -176,11 +180,12 @@ class _GraphAssembly:
     def _single(self, single: Single, draft: Draft) -> None:
         """A value of a class of the JDK, or of a primitive type."""
         draft.storage, draft.density = single.storage, single.density
-        argument = single.argument
+        argument = single.argument[self._is_5]
         if single.is_precise:
             argument = self._listing.precise(draft).number
-        op = single.op if self._is_5 or single.op_of_2 is None else single.op_of_2
-        self._emit(op, draft.number, argument)
+        for part in single.parts[self._is_5]:
+            self._emit(*part)
+        self._emit(single.op, draft.number, argument)
 
     def _constant(self, described: KryoClass, draft: Draft) -> None:
         draft.storage, draft.names = Storage.NAMES, described.constants

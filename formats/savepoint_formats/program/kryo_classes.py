@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.bytes.data_view import DataOutputView
+from savepoint_formats.program.kernel import OTHER_OPS
 from savepoint_formats.program.kernel.kryo_objects import SINGLE, TRACKED
 from savepoint_formats.program.kryo_singles import SINGLES
 from savepoint_formats.values.kryo.output import KryoOutput
@@ -28,10 +29,12 @@ class GraphClasses:
     Attributes:
         names: The bytes of their names, one behind the other.
         table: A row of four numbers per class; where its name is counts from the first of them.
+        has_others: Whether the program has values beside graphs, other than numbers.
     """
 
     names: npt.NDArray[np.uint8]
     table: npt.NDArray[np.int64]
+    has_others: bool
 
     def with_addresses(self) -> npt.NDArray[np.int64]:
         """The table, in which names have addresses, as long as the names are held."""
@@ -72,9 +75,10 @@ class ClassTable:
         self._rows.append((number, len(self._names), len(data), kind))
         self._names += data
 
-    def finished(self) -> GraphClasses | None:
-        """The classes, if there are any."""
+    def finished(self, ops: set[int]) -> GraphClasses | None:
+        """The classes, if there are any, of a program with these instructions."""
         if not self._rows:
             return None
         names = np.frombuffer(bytes(self._names), np.uint8)
-        return GraphClasses(names, np.array(self._rows, np.int64))
+        has_others = not OTHER_OPS.isdisjoint(ops)
+        return GraphClasses(names, np.array(self._rows, np.int64), has_others)

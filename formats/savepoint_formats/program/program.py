@@ -158,7 +158,18 @@ ON_SLOTS = frozenset(
     | {Op.SECTION, Op.PIECE, Op.LEAVE, Op.KEYS, Op.VALUES}
 )
 _WITHOUT_COLUMN = frozenset(
-    {Op.END, Op.GOTO, Op.REFUSE, Op.SKIP, Op.EXPECT, Op.TAG, Op.ROW, Op.INSERT_KIND, Op.GRAPH}
+    {
+        Op.END,
+        Op.GOTO,
+        Op.REFUSE,
+        Op.SKIP,
+        Op.EXPECT,
+        Op.TAG,
+        Op.ROW,
+        Op.INSERT_KIND,
+        Op.GRAPH,
+        Op.NEW,
+    }
 )
 
 

@@ -34,7 +34,13 @@ from savepoint_formats.program.kernel.key_rows import (
     assign_rows,
 )
 from savepoint_formats.program.kernel.kryo_objects import GRAPH_SIZE
-from savepoint_formats.program.kernel.kryo_walk import KRYO_OPS, Graphs, walk_kryo
+from savepoint_formats.program.kernel.kryo_walk import (
+    KRYO_OPS,
+    OTHER_OPS,
+    Graphs,
+    walk_kryo,
+    walk_kryo_among_others,
+)
 from savepoint_formats.program.kernel.new_groups import NewGroupsJob, find_new_groups
 from savepoint_formats.program.kernel.plain_texts import walk_texts
 from savepoint_formats.program.kernel.portions import (
@@ -61,6 +67,7 @@ __all__ = [
     "KRYO_OPS",
     "NONE_FOREIGN",
     "NO_STATE",
+    "OTHER_OPS",
     "REFUSED",
     "REGISTERS_SIZE",
     "SLACK",
@@ -91,6 +98,7 @@ __all__ = [
     "walk",
     "walk_fixed",
     "walk_kryo",
+    "walk_kryo_among_others",
     "walk_texts",
     "write_records",
     "write_runs",

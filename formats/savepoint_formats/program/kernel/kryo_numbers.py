@@ -9,12 +9,13 @@ from savepoint_formats.program.kernel.columns import capacity, set_valid, use, u
 from savepoint_formats.program.kernel.machine_code import part
 from savepoint_formats.program.kernel.memory import (
     load_byte,
-    load_native_int,
-    load_native_long,
-    load_native_unsigned_short,
-    load_unsigned_short,
     load_int,
     load_long,
+    load_native_int,
+    load_native_long,
+    load_native_short,
+    load_short,
+    load_signed_byte,
     store_byte,
     store_int,
     store_long,
@@ -27,40 +28,35 @@ _HIGH_BITS = -0x7F7F7F7F7F7F7F80  # 0x80 in each byte of a word
 _MAX_LONG = (1 << 63) - 1
 _MAX_UINT = (1 << 32) - 1
 _MAX_UNIT_SIZE = 3
+_VARINT, _VARLONG = 5, 9
+_LAST_SHIFT = 56
+
+# The kinds of numbers: of 1, 2, 4 and 8 bytes, and as varints.
+BYTE, SHORT, INT, LONG, VARINT, ZIGZAG, VARLONG, LONG_ZIGZAG = range(8)
+
+
+@part
+def unsigned(position: int, end: int, most: int) -> tuple[int, int]:
+    """An unsigned number of at most so many bytes, and where the next one begins.
+
+    Of nine bytes, the last one has eight bits.
+    """
+    number = shift = 0
+    while position < end and shift < 7 * most:
+        byte = load_byte(position)
+        position += 1
+        if byte < 0x80 or shift == _LAST_SHIFT:
+            number |= byte << shift
+            return number, position if most > _VARINT or number <= _MAX_UINT else REFUSED
+        number |= (byte & 0x7F) << shift
+        shift += 7
+    return number, REFUSED
 
 
 @part
 def kryo_varint(position: int, end: int) -> tuple[int, int]:
     """An unsigned number of 32 bits, and where the next one begins."""
-    if position < end and load_byte(position) < 0x80:
-        return load_byte(position), position + 1
-    number = 0
-    for shift in range(0, 35, 7):
-        if position >= end:
-            break
-        byte = load_byte(position)
-        position += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number, position if number <= _MAX_UINT else REFUSED
-    return number, REFUSED
-
-
-@part
-def kryo_varlong(position: int, end: int) -> tuple[int, int]:
-    """The bits of an i64, and where the next one begins."""
-    number = 0
-    for shift in range(0, 56, 7):
-        if position >= end:
-            return number, REFUSED
-        byte = load_byte(position)
-        position += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number, position
-    if position >= end:
-        return number, REFUSED
-    return number | load_byte(position) << 56, position + 1
+    return unsigned(position, end, _VARINT)
 
 
 @part
@@ -70,71 +66,55 @@ def unzigzag(number: int) -> int:
 
 
 @part
-def signed_varint(position: int, end: int) -> tuple[int, int]:
-    """An i32 as its unsigned bits, and where the next one begins."""
-    number, position = kryo_varint(position, end)
-    return number - ((number >> 31) << 32), position
-
-
-@part
-def load_fixed_short(position: int, is_5: int) -> int:
-    """Two bytes, unsigned."""
-    return load_native_unsigned_short(position) if is_5 else load_unsigned_short(position)
-
-
-@part
-def load_fixed_int(position: int, is_5: int) -> int:
-    """Four bytes."""
-    return load_native_int(position) if is_5 else load_int(position)
-
-
-@part
-def load_fixed_long(position: int, is_5: int) -> int:
-    """Eight bytes."""
-    return load_native_long(position) if is_5 else load_long(position)
-
-
-@part
-def read_fixed(target: int, position: int, end: int, size: int, is_5: int) -> int:
-    """A number of so many bytes."""
+def read_number(kind: int, position: int, end: int, is_5: int) -> tuple[int, int]:
+    """A number of a kind, and where the next one begins."""
+    if kind >= VARINT:
+        most = _VARINT if kind < VARLONG else _VARLONG
+        number, position = unsigned(position, end, most)
+        if kind == ZIGZAG or kind == LONG_ZIGZAG:
+            number = unzigzag(number)
+        elif kind == VARINT:
+            number -= number >> 31 << 32
+        return number, position
+    size = 1 << kind
     if end - position < size:
-        return REFUSED
-    if size == 8:
-        store_long(target, load_fixed_long(position, is_5))
-    elif size == 4:
-        store_int(target, load_fixed_int(position, is_5))
-    elif size == 1:
-        store_byte(target, load_byte(position))
+        return 0, REFUSED
+    if kind == LONG:
+        number = load_native_long(position) if is_5 else load_long(position)
+    elif kind == INT:
+        number = load_native_int(position) if is_5 else load_int(position)
+    elif kind == SHORT:
+        number = load_native_short(position) if is_5 else load_short(position)
     else:
-        store_short(target, load_fixed_short(position, is_5))
-    return position + size
+        number = load_signed_byte(position)
+    return number, position + size
 
 
 @part
-def read_zigzag(target: int, position: int, end: int, size: int) -> int:
-    """A number of which the sign is the lowest bit."""
-    if size == 8:
-        number, position = kryo_varlong(position, end)
-        store_long(target, unzigzag(number))
+def store_number(column: int, row: int, kind: int, number: int) -> None:
+    """A number of a kind, in a column of its size."""
+    target = values(column)
+    if kind == LONG or kind >= VARLONG:
+        store_long(target + 8 * row, number)
+    elif kind == SHORT:
+        store_short(target + 2 * row, number)
+    elif kind == BYTE:
+        store_byte(target + row, number)
     else:
-        number, position = kryo_varint(position, end)
-        store_int(target, unzigzag(number))
-    return position
+        store_int(target + 4 * row, number)
 
 
 @part
 def append_unit(column: int, row: int, position: int, end: int, is_5: int) -> int:
     """One UTF-16 unit."""
-    if end - position < 2:
-        return REFUSED
-    unit = load_fixed_short(position, is_5)
-    if unit & 0xF800 == 0xD800:
+    unit, position = read_number(SHORT, position, end, is_5)
+    if position < 0 or unit & 0xF800 == 0xD800:
         return REFUSED
     start = used(column, row)
     if capacity(column) - start < _MAX_UNIT_SIZE:
         return FULL
-    use(column, row, store_code_point(values(column) + start, unit) - values(column))
-    return position + 2
+    use(column, row, store_code_point(values(column) + start, unit & 0xFFFF) - values(column))
+    return position
 
 
 @part
@@ -171,7 +151,8 @@ def append_kryo_text(column: int, row: int, position: int, end: int) -> int:
 def _append_marked(column: int, row: int, position: int, end: int) -> int:
     start = used(column, row)
     target = values(column) + start
-    most = min(end - position, capacity(column) - start)
+    most = capacity(column) - start
+    most = min(most, end - position)
     done = 0
     while most - done >= 8:
         word = load_native_long(position + done)
@@ -195,7 +176,8 @@ def _append_wide(column: int, row: int, position: int, end: int, start: int, cou
     target = values(column) + start
     last = values(column) + capacity(column) - _MAX_UNIT_SIZE - 1
     high = 0
-    for _ in range(count):
+    while count > 0:
+        count -= 1
         unit, position = _unit(position, end)
         if position < 0:
             return REFUSED

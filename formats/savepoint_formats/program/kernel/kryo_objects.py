@@ -6,6 +6,7 @@ The memory of a graph, which begins with three numbers and has two tables behind
 |-------------------|----------------------------------------------------------------------------|
 | names, objects    | how many classes came by their names, and how many objects came            |
 | behind            | where it goes on behind an object that is read again; 0 if none is         |
+| parts             | seven numbers that a value is made of                                      |
 | scratch           | 16 bytes for dates                                                         |
 | of each name      | its class                                                                  |
 | of each object    | its class, and where its body is                                           |
@@ -42,8 +43,8 @@ MOST_NAMES = 256
 MOST_OBJECTS = 1 << 16
 """How many objects of a graph may come again: the first ones."""
 
-BEHIND, SCRATCH = 16, 24
-_OBJECTS, _NAME_TABLE = 8, 40
+BEHIND, PARTS, SCRATCH = 16, 24, 80
+_OBJECTS, _NAME_TABLE = 8, 96
 _OBJECT_TABLE = _NAME_TABLE + 8 * MOST_NAMES
 GRAPH_SIZE = _OBJECT_TABLE + 16 * MOST_OBJECTS
 
@@ -142,7 +143,7 @@ def number_object(graph: int, number: int, position: int) -> None:
 def _again(graph: int, classes: int, number: int, index: int, position: int) -> int:
     """Where the body of an earlier object is, which must be a single value of the class."""
     is_single = load_native_long(classes + CLASS_SIZE * number + 24) & SINGLE
-    if not is_single or index >= min(load_native_long(graph + _OBJECTS), MOST_OBJECTS):
+    if not is_single or index >= load_native_long(graph + _OBJECTS) or index >= MOST_OBJECTS:
         return REFUSED
     entry = graph + _OBJECT_TABLE + 16 * index
     if load_native_long(entry) != number:
@@ -170,12 +171,11 @@ def read_class(
         if name == names:
             return _read_name(graph, classes, at, count, position, end)
         known = load_native_long(graph + _NAME_TABLE + 8 * name)
-    for index in range(count):
+    while count > 0:
+        count -= 1
         at += OP_SIZE
         one = load_native_int(at + 4)
-        if one == known or (
-            number > 1 and load_native_long(classes + CLASS_SIZE * one) == number
-        ):
+        if one == known or (number > 1 and load_native_long(classes + CLASS_SIZE * one) == number):
             return at, position
     return -1, REFUSED
 
@@ -186,7 +186,8 @@ def _read_name(
 ) -> tuple[int, int]:
     """The CASE of a class whose name comes for the first time."""
     names = load_native_long(graph)
-    for _ in range(count):
+    while count > 0:
+        count -= 1
         at += OP_SIZE
         one = load_native_int(at + 4)
         size = load_native_long(classes + CLASS_SIZE * one + 16)

@@ -19,6 +19,7 @@ from savepoint_formats.program.kernel.columns import (
     used,
     values,
 )
+from savepoint_formats.program.kernel.kryo_numbers import read_number
 from savepoint_formats.program.kernel.kryo_objects import (
     BEHIND,
     BY_LIST,
@@ -27,7 +28,11 @@ from savepoint_formats.program.kernel.kryo_objects import (
     read_elements,
     read_object,
 )
-from savepoint_formats.program.kernel.kryo_singles import read_single
+from savepoint_formats.program.kernel.kryo_singles import (
+    read_cut_clock,
+    read_single,
+    store_part,
+)
 from savepoint_formats.program.kernel.machine_code import entry, part
 from savepoint_formats.program.kernel.memory import (
     load_byte,
@@ -74,6 +79,12 @@ KRYO_OPS = frozenset(Op) - {
 }
 """The instructions that this walk knows."""
 
+OTHER_OPS = frozenset(
+    {Op.BOOLEAN, Op.BYTE, Op.SHORT, Op.ENUM, Op.NUMBERED_ENUM}
+    | {*range(Op.JAVA_DATE, Op.TIMESTAMP), *range(Op.CHAR, Op.LIST)}
+)
+"""Those of them that only the walk with other values knows."""
+
 
 class Graphs(NamedTuple):
     """What the objects of Kryo in records need; both are addresses.
@@ -89,8 +100,22 @@ class Graphs(NamedTuple):
 
 
 @entry
-def walk_kryo(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:  # noqa: PLR0912, PLR0915
+def walk_kryo(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:
     """Walks until the records or the room end, or a record is refused: as ``walk`` does."""
+    return _walk(job, graphs, None)
+
+
+@entry
+def walk_kryo_among_others(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:
+    """The same of records that have ``OTHER_OPS``, too; it takes longer to compile."""
+    return _walk(job, graphs, 0)
+
+
+@part
+def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
+    job: Walk, graphs: Graphs, others: int | None
+) -> tuple[int, int, int, int]:
+    """The walk; ``others`` is None, and compiled away, where there are none of ``OTHER_OPS``."""
     ops, columns, registers = job.ops, job.columns, job.registers
     graph, classes = graphs.memory, graphs.classes
     record, first_row = job.record, job.row
@@ -126,7 +151,7 @@ def walk_kryo(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:  # noqa: 
                     graph, classes, kept, column, row, at, argument, position, end
                 )
                 at = ops + OP_SIZE * following
-            elif op >= Op.STRICT_BOOLEAN:
+            elif op >= Op.NUMBER:
                 behind = load_native_long(graph + BEHIND)
                 position = read_single(
                     op, graph, column, seconds, row, argument, position, end, is_5
@@ -134,17 +159,24 @@ def walk_kryo(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:  # noqa: 
                 if behind:
                     store_long(graph + BEHIND, 0)
                     position = behind if position >= 0 else position
-                elif op == Op.DATE_AND_CLOCK and not is_5:
-                    number_object(graph, _NO_CLASS, 0)
-                    number_object(graph, _NO_CLASS, 0)
+            elif op == Op.PART:
+                part_of_it, position = read_number(argument, position, end, is_5)
+                store_part(graph, number, part_of_it)
+            elif op == Op.CUT_CLOCK:
+                position = read_cut_clock(graph, number, position, end)
+            elif op == Op.NEW:
+                if position >= end or load_byte(position) != 1:
+                    position = REFUSED
+                else:
+                    position += 1
+                    if not load_native_long(graph + BEHIND):
+                        number_object(graph, _NO_CLASS, 0)
             elif op == Op.GRAPH:
                 begin_graph(graph)
                 is_5 = argument
             elif op == Op.ELEMENTS:
                 first = used(column, row)
-                count, position = read_elements(
-                    graph, classes, kept, at, ops, position, end, is_5
-                )
+                count, position = read_elements(graph, classes, kept, at, ops, position, end, is_5)
                 if position >= 0:
                     if count > capacity(column) - first:
                         position = FULL
@@ -283,6 +315,8 @@ def walk_kryo(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:  # noqa: 
                     size >>= 8
                     if size == 0:
                         break
+            elif op == Op.CONSTANT:
+                store_int(values(column) + 4 * row, argument)
             elif op == Op.SIZE:
                 begin = load_native_long(registers + REGISTERS_SIZE * argument)
                 store_int(values(column) + 4 * row, position - begin)
@@ -290,10 +324,28 @@ def walk_kryo(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:  # noqa: 
                 store_long(values(column) + 8 * row, position - job.data)
                 store_long(ends(column) + 8 * row, end - job.data)
                 position = end
+            elif op == Op.LONG or op == Op.FLIPPED_LONG:
+                if end - position < 8:
+                    position = REFUSED
+                else:
+                    flip = _MIN_LONG if op == Op.FLIPPED_LONG else 0
+                    store_long(values(column) + 8 * row, load_long(position) ^ flip)
+                    position += 8
+            elif op == Op.INT:
+                if end - position < 4:
+                    position = REFUSED
+                else:
+                    store_int(values(column) + 4 * row, load_int(position))
+                    position += 4
+            elif op == Op.SKIP:
+                position = position + argument if end - position >= argument else REFUSED
+            elif op == Op.EXPECT:
+                is_expected = position < end and load_byte(position) == argument
+                position = position + 1 if is_expected else REFUSED
+            elif others is None:
+                position = REFUSED
             else:
-                at, position = _read_value(
-                    op, column, seconds, row, argument, at, position, end
-                )
+                at, position = _read_value(op, column, seconds, row, argument, at, position, end)
         if position < 0:
             return position, record, first_row, start - job.data
         start = position
@@ -303,38 +355,26 @@ def walk_kryo(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:  # noqa: 
 
 
 @part
-def _read_value(  # noqa: PLR0911, PLR0912 - the table of instructions
+def _read_value(
     op: int, column: int, seconds: int, row: int, argument: int, at: int, position: int, end: int
 ) -> tuple[int, int]:
     """A value that is none of Kryo's: the next instruction, and where the next value begins."""
-    size = 0
-    if op == Op.BOOLEAN or op == Op.BYTE or op == Op.EXPECT:
-        size = 1
-    elif op == Op.SHORT:
+    size = 1
+    if op == Op.SHORT:
         size = 2
-    elif op == Op.INT or op == Op.ENUM or op == Op.NUMBERED_ENUM:
+    elif op == Op.ENUM or op == Op.NUMBERED_ENUM:
         size = 4
-    elif op == Op.LONG or op == Op.FLIPPED_LONG:
-        size = 8
-    elif op == Op.SKIP:
-        size = argument
     if end - position < size:
         return at, REFUSED
     target = values(column)
-    if op == Op.LONG or op == Op.FLIPPED_LONG:
-        store_long(target + 8 * row, load_long(position) ^ (_MIN_LONG if op == Op.FLIPPED_LONG else 0))
-    elif op == Op.TEXT:
-        position = append_text(column, row, position, end)
-    elif op == Op.INT:
-        store_int(target + 4 * row, load_int(position))
-    elif op == Op.SHORT:
+    if op == Op.TEXT:
+        return at, append_text(column, row, position, end)
+    if op == Op.SHORT:
         store_short(target + 2 * row, load_short(position))
     elif op == Op.BYTE:
         store_byte(target + row, load_byte(position))
     elif op == Op.BOOLEAN:
         store_byte(target + row, 1 if load_byte(position) else 0)
-    elif op == Op.EXPECT:
-        return at, position + 1 if load_byte(position) == argument else REFUSED
     elif op == Op.ENUM:
         store_int(target + 4 * row, load_int(position))
         return at, position + 4 if 0 <= load_int(position) < argument else REFUSED
@@ -345,36 +385,42 @@ def _read_value(  # noqa: PLR0911, PLR0912 - the table of instructions
                 index = load_native_int(case + 8)
         store_int(target + 4 * row, index)
         return at + OP_SIZE * argument, position + 4 if index >= 0 else REFUSED
-    elif op == Op.JAVA_DATE:
-        position = read_java_date(column, row, position, end)
-    elif op == Op.SQL_TIMESTAMP:
-        position = read_sql_timestamp(column, seconds, row, position, end)
-    elif op == Op.INSTANT:
-        position = read_instant(column, seconds, row, position, end)
-    elif op == Op.LOCAL_DATE:
-        position = read_local_date(column, row, position, end)
-    elif op == Op.LOCAL_TIME:
-        position = read_local_time(column, row, position, end)
-    elif op == Op.LOCAL_DATE_TIME:
-        position = read_local_date_time(column, seconds, row, position, end)
-    elif op == Op.CONSTANT:
-        store_int(target + 4 * row, argument)
-    elif op == Op.CHAR:
-        position = append_char(column, row, position, end)
-    elif op == Op.MUTABLE_TEXT:
-        position = append_mutable_text(column, row, position, end)
-    elif op == Op.JAVA_UTF:
-        position = append_java_utf(column, row, position, end)
-    elif op == Op.UTF8:
-        position = append_sized_utf8(column, row, position, end)
-    elif op == Op.BYTES:
-        position = append_sized_bytes(column, row, position, end)
-    elif op == Op.FIXED_BYTES:
-        position = append_bytes(column, row, position, end, argument)
-    elif op == Op.BIG_INTEGER:
-        position = append_big_integer(column, row, position, end)
-    elif op == Op.BIG_DECIMAL:
-        position = append_big_decimal(column, row, position, end)
-    elif op != Op.SKIP:
-        position = REFUSED
-    return at, position + size if position >= 0 else position
+    else:
+        return at, _read_larger(op, column, seconds, row, argument, position, end)
+    return at, position + size
+
+
+@part
+def _read_larger(
+    op: int, column: int, seconds: int, row: int, argument: int, position: int, end: int
+) -> int:
+    """A value that has instructions of its own; where the next one begins."""
+    if op == Op.JAVA_DATE:
+        return read_java_date(column, row, position, end)
+    if op == Op.SQL_TIMESTAMP:
+        return read_sql_timestamp(column, seconds, row, position, end)
+    if op == Op.INSTANT:
+        return read_instant(column, seconds, row, position, end)
+    if op == Op.LOCAL_DATE:
+        return read_local_date(column, row, position, end)
+    if op == Op.LOCAL_TIME:
+        return read_local_time(column, row, position, end)
+    if op == Op.LOCAL_DATE_TIME:
+        return read_local_date_time(column, seconds, row, position, end)
+    if op == Op.CHAR:
+        return append_char(column, row, position, end)
+    if op == Op.MUTABLE_TEXT:
+        return append_mutable_text(column, row, position, end)
+    if op == Op.JAVA_UTF:
+        return append_java_utf(column, row, position, end)
+    if op == Op.UTF8:
+        return append_sized_utf8(column, row, position, end)
+    if op == Op.BYTES:
+        return append_sized_bytes(column, row, position, end)
+    if op == Op.FIXED_BYTES:
+        return append_bytes(column, row, position, end, argument)
+    if op == Op.BIG_INTEGER:
+        return append_big_integer(column, row, position, end)
+    if op == Op.BIG_DECIMAL:
+        return append_big_decimal(column, row, position, end)
+    return REFUSED

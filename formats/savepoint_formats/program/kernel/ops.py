@@ -191,36 +191,41 @@ class Op(IntEnum):
     """
     ELEMENTS = 82
     """c -> t: as LIST, counted as the CASE that follows says: a form of ``kryo_objects``, -> t."""
-    STRICT_BOOLEAN = 83
+    PART = 83
+    """c n: a number of kind n, see ``kryo_numbers``, is part c of what follows."""
+    CUT_CLOCK = 84
+    """c: hour, minute, second and nanoseconds of Kryo 5 are the parts from c on."""
+    NEW = 85
+    """The mark of an object that is new, and has no column."""
+    NUMBER = 86
+    """c n: a number of kind n; of this op on, each ends a value."""
+    STRICT_BOOLEAN = 87
     """c: a byte of 0 or 1."""
-    FIXED = 84
-    """c n: a number of n bytes."""
-    VARINT = 85
-    """c: an i32 as its unsigned bits."""
-    ZIGZAG = 86
-    """c n: an i32 or i64, of n bytes in the column, with the sign in its lowest bit."""
-    UNIT = 87
+    UNIT = 88
     """c: a UTF-16 unit."""
-    ASCII_TEXT = 88
+    ASCII_TEXT = 89
     """c: a text; or null."""
-    CONSTANT_INDEX = 89
+    CONSTANT_INDEX = 90
     """c n: one of n constants + 1; 0 is null."""
-    COUNTED_BYTES = 90
+    COUNTED_BYTES = 91
     """c: varint of the count + 1; 0 is null."""
-    UUID = 91
     WHOLE_NUMBER = 92
     """c: varint of the count of bytes + 1, 0 is null; two's complement."""
     EXACT_NUMBER = 93
     """c: the same, and the scale."""
-    MILLIS = 94
-    MILLIS_AND_NANOS = 95
+    OPTIONAL = 94
+    """c n: a flag; a number of kind n, which 5.6 has only if the flag is set; or null."""
+    UUID = 95
+    """c: of its two halves."""
+    MILLIS_AND_NANOS = 96
     """c n: n is the column of the seconds, that of the nanoseconds follows it."""
-    SECONDS_AND_NANOS = 96
+    SECONDS_AND_NANOS = 97
     """c n: likewise."""
-    DURATION = 97
-    DATE = 98
-    CLOCK = 99
-    DATE_AND_CLOCK = 100
-    """c n: likewise."""
-    OPTIONAL = 101
-    """c n: a flag; an i32, i64 or double, of n bytes in the column, -8 for the double; or null."""
+    DURATION = 98
+    """c: of seconds and nanoseconds."""
+    DATE = 99
+    """c: of year, month and day."""
+    CLOCK = 100
+    """c: of hour, minute, second and nanoseconds."""
+    DATE_AND_CLOCK = 101
+    """c n: of all seven; n as above."""

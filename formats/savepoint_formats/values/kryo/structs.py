@@ -5,6 +5,7 @@
 | primitive, class of ``kryo_types``       | the type there                                    |
 | byte[]; any other array                  | binary; list                                      |
 | collection, map with its arguments       | list; map                                         |
+| Optional with its argument               | the type of that; null if it is empty, too        |
 | described enum                           | utf8, the constant's name                         |
 | described class                          | struct of its fields, in the order given          |
 | any other, and a class inside itself     | utf8: JSON of whatever is there                   |
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kinds.codec import Value
 
 UNDECODED = "$undecoded"
+OPTIONAL = "java.util.Optional"
 CONSTANT = "constant"
 
 UNDECODED_TYPE = pa.struct([("bytes", pa.binary()), ("reason", pa.utf8())])
@@ -143,6 +145,8 @@ class _Columns:
         if declared.type.startswith("["):
             return self._array(declared, around)
         match declared.arguments:
+            case (value,) if declared.type == OPTIONAL:
+                return _optional(value.type, self.of_type(value, around))
             case (element,):
                 return _listed(declared.type, element.type, self.of_type(element, around))
             case (key, value):
@@ -205,6 +209,18 @@ def _in_field(name: str, column: KryoType, class_name: str, value: Value) -> Val
 
 def _boxed(class_name: str) -> str:
     return _WRAPPERS.get(class_name, class_name)
+
+
+def _optional(class_name: str, column: KryoType) -> KryoType:
+    """The column of an ``Optional``: that of its value, null if it is empty."""
+
+    def convert(graph: KryoObject) -> Value:
+        return column.converted(_boxed(class_name), graph.fields["value"])
+
+    def content(value: Value) -> KryoObject:
+        return KryoObject(OPTIONAL, {"value": column.node(class_name, value)})
+
+    return KryoType(column.arrow_type, convert, content)
 
 
 def _listed(class_name: str, element_class: str, element: KryoType) -> KryoType:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _MOST_SHOWN = 100
 _PRIMITIVES = frozenset(WRAPPERS.values())
-_NEVER_NULL = frozenset(f"java.util.Optional{kind}" for kind in ("Int", "Long", "Double"))
+_NEVER_NULL = frozenset(f"java.util.Optional{kind}" for kind in ("", "Int", "Long", "Double"))
 
 WRITTEN_CLASSES = {
     "java.lang.Iterable": "java.util.ArrayList",
