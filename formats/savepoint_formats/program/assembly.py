@@ -21,6 +21,7 @@ from savepoint_formats.program.sql_assembly import assemble_section
 from savepoint_formats.values import state_entries as entries
 from savepoint_formats.values.arrow_types import ROW_KIND, is_nullable_key
 from savepoint_formats.values.kinds.precise_times import is_precise
+from savepoint_formats.values.kryo.dialect import written_dialect
 from savepoint_formats.values.kryo.structs import UNDECODED
 from savepoint_formats.values.pojo_columns import CLASS, has_subclasses, pojo_columns
 from savepoint_formats.values.sizes import least_size
@@ -86,24 +87,38 @@ def program(
         UndecodableError: It has no Arrow type, because it nests too deep.
     """
     assembly = Assembly(kryo if reads_graphs else None)
-    root = assembly.column("$", entry_type(layout), PER_RECORD)
-    assembly.value(layout, root, is_last=True)
-    assembly.emit(Op.END)
-    ops = {op for op, *_ in assembly.ops}
-    classes = assembly.classes.finished(ops)
-    if classes is not None and not ops <= KRYO_OPS:
+    assembled = assembly.assembled(layout)
+    if assembled.graph_classes is not None and not {op for op, *_ in assembly.ops} <= KRYO_OPS:
         return program(layout, kryo, reads_graphs=False)
-    return assembly.finished(layout, kryo, classes)
+    return assembled
+
+
+def written_program(layout: Layout) -> Program:
+    """The program that writes a layout, whose object graphs are for the Kryo that they name.
+
+    Raises:
+        UndecodableError: It has no Arrow type, because it nests too deep.
+    """
+    return Assembly(written_dialect(layout), writes=True).assembled(layout)
 
 
 class Assembly(Listing):
     """Knows which instructions a layout is."""
 
-    def __init__(self, kryo: KryoDialect | None) -> None:
+    def __init__(self, kryo: KryoDialect | None, *, writes: bool = False) -> None:
         super().__init__()
         self._frames = 0
         self._kryo = kryo
-        self.classes = ClassTable()
+        self._writes = writes
+        self._classes = ClassTable()
+
+    def assembled(self, layout: Layout) -> Program:
+        """The program of a layout."""
+        root = self.column("$", entry_type(layout), PER_RECORD)
+        self.value(layout, root, is_last=True)
+        self.emit(Op.END)
+        ops = {op for op, *_ in self.ops}
+        return self.finished(layout, self._kryo, self._classes.finished(ops))
 
     def value(self, layout: Layout, draft: Draft, *, is_last: bool) -> None:
         """The instructions of a value; ``is_last`` says that it ends where its record does.
@@ -163,11 +178,18 @@ class Assembly(Listing):
                 | entries.NullableRest()
             ):
                 self._entry(layout, draft, is_last)
-            case layouts.Kryo() if self._kryo is not None:
-                if not assemble_graph(layout, self._kryo, draft, self, self.classes):
-                    raise InexpressibleError
+            case layouts.Kryo():
+                self._graph(layout, draft)
             case _:
                 self._scalar(layout, draft)
+
+    def _graph(self, layout: layouts.Kryo, draft: Draft) -> None:
+        dialect = written_dialect(layout) if self._writes else self._kryo
+        is_known = dialect is not None and assemble_graph(
+            layout, dialect, draft, self, self._classes, writes=self._writes
+        )
+        if not is_known:
+            raise InexpressibleError
 
     def _in_order(self, parts: Sequence[Layout], drafts: Sequence[Draft], is_last: bool) -> None:
         for index, (part, draft) in enumerate(zip(parts, drafts, strict=True)):

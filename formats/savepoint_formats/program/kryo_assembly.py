@@ -46,8 +46,17 @@ from savepoint_formats.values.kryo.collections import (
 )
 from savepoint_formats.values.kryo.known_classes import known_classes
 from savepoint_formats.values.kryo.lists import final_class, inner_arguments
-from savepoint_formats.values.kryo.structs import CODES, OPTIONAL, UNDECODED, is_described
-from savepoint_formats.values.kryo.types import KRYO_TYPES, WRITTEN_CLASSES
+from savepoint_formats.values.kryo.structs import (
+    CODES,
+    OPTIONAL,
+    UNDECODED,
+    WITHOUT_NULL_CLASSES,
+    WRITTEN_LISTS,
+    WRITTEN_MAPS,
+    WRITTEN_SETS,
+    is_described,
+)
+from savepoint_formats.values.kryo.types import KRYO_TYPES, NEVER_NULL_CLASSES, WRITTEN_CLASSES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -82,19 +91,26 @@ _SCALA_NONE = "scala.None$"
 
 
 def assemble_graph(
-    layout: Kryo, dialect: KryoDialect, draft: Draft, listing: Listing, classes: ClassTable
+    layout: Kryo,
+    dialect: KryoDialect,
+    draft: Draft,
+    listing: Listing,
+    classes: ClassTable,
+    *,
+    writes: bool,
 ) -> bool:
     """The instructions of a layout's graphs; whether there are any.
 
     Args:
         layout: The layout.
-        dialect: The Kryo that wrote them.
+        dialect: The Kryo that wrote them, or is to read them.
         draft: Their column.
         listing: Gets the instructions.
         classes: Gets the classes that occur.
+        writes: Whether they are to be written.
     """
     name = layout.class_name
-    assembly = _GraphAssembly(layout, dialect, listing, classes)
+    assembly = _GraphAssembly(layout, dialect, listing, classes, writes=writes)
     if not is_described(layout) and (name not in SINGLES or name not in KRYO_TYPES):
         return False
     listing.emit(Op.GRAPH, 0, int(dialect.is_5))
@@ -106,8 +122,15 @@ class _GraphAssembly:
     """Knows which instructions an object is."""
 
     def __init__(
-        self, layout: Kryo, dialect: KryoDialect, listing: Listing, classes: ClassTable
+        self,
+        layout: Kryo,
+        dialect: KryoDialect,
+        listing: Listing,
+        classes: ClassTable,
+        *,
+        writes: bool,
     ) -> None:
+        self._writes = writes
         self._known = known_classes(layout, dialect)
         self._described = {one.class_name: one for one in layout.classes}
         self._is_5 = dialect.is_5
@@ -120,14 +143,15 @@ class _GraphAssembly:
         """The object that a graph begins with."""
         described = self._described.get(name)
         if described is None:
-            self._of_class(name, draft, BY_CLASS, ())
+            single = SINGLES[name]
+            self._object(draft, BY_CLASS, [((name,), lambda: self._single(single, draft))])
         elif described.constants:
             constant, *_ = self._listing.fields(draft, draft.type.names)
 
             def body() -> None:
-                constant.is_nullable = True
+                self._expect(constant, before=True)
                 self._constant(described, constant)
-                self._emit(Op.KEY, constant.number)
+                self._expect(constant, before=False)
 
             self._object(draft, BY_CLASS, [(_names_of_enum(described), body)])
         else:
@@ -150,6 +174,8 @@ class _GraphAssembly:
             self._array(declared, draft, lead, known, around)
         elif declared.type == OPTIONAL and declared.arguments:
             (value,) = declared.arguments
+            if self._writes:
+                self._expect(draft, before=True)
             body = [((OPTIONAL,), lambda: self._value(value, draft, BY_CLASS, (), around))]
             self._object(draft, lead, body)  # type: ignore[arg-type]
         elif len(declared.arguments) == 1:
@@ -171,7 +197,15 @@ class _GraphAssembly:
         elif single is None or described is not None or self._is_foreign(name):
             self._null(name, draft, lead)
         else:
+            if self._writes and name in NEVER_NULL_CLASSES:
+                self._expect(draft, before=True)
             self._object(draft, lead, [((name,), lambda: self._single(single, draft))])
+
+    def _expect(self, draft: Draft, *, before: bool) -> None:
+        """Refuses null, which is known before it is written, but behind it where it is read."""
+        draft.is_nullable = True
+        if before == self._writes:
+            self._emit(Op.KEY, draft.number)
 
     def _is_foreign(self, name: str) -> bool:
         """Whether the bytes of a known class are not what they are elsewhere."""
@@ -180,12 +214,18 @@ class _GraphAssembly:
     def _single(self, single: Single, draft: Draft) -> None:
         """A value of a class of the JDK, or of a primitive type."""
         draft.storage, draft.density = single.storage, single.density
+        draft.is_of_graph = True
         argument = single.argument[self._is_5]
         if single.is_precise:
             argument = self._listing.precise(draft).number
-        for part in single.parts[self._is_5]:
-            self._emit(*part)
-        self._emit(single.op, draft.number, argument)
+        if self._writes and single.op == Op.ASCII_TEXT and not single.is_any_text:
+            self._emit(Op.REFUSE)
+        instructions = [*single.parts[self._is_5], (single.op, draft.number, argument)]
+        # A value is taken apart before its parts are written.
+        if self._writes:
+            instructions.insert(0, instructions.pop())
+        for instruction in instructions:
+            self._emit(*instruction)
 
     def _constant(self, described: KryoClass, draft: Draft) -> None:
         draft.storage, draft.names = Storage.NAMES, described.constants
@@ -199,6 +239,8 @@ class _GraphAssembly:
         for field in sorted(described.fields, key=lambda one: one.name):
             column = drafts[field.name]
             if field.type in _BOXED:
+                if self._writes:
+                    self._expect(column, before=True)
                 self._single(SINGLES[_BOXED[field.type]], column)
             elif self._known.is_final(field.type):
                 self._value(field, column, OR_NULL, (), around)
@@ -210,7 +252,9 @@ class _GraphAssembly:
     def _collection(
         self, declared: Declared, draft: Draft, lead: int, known: Arguments, around: tuple[str, ...]
     ) -> None:
-        if self._known.is_final(declared.type):
+        usual_class = WRITTEN_CLASSES.get(declared.type, declared.type)
+        is_written = usual_class in WRITTEN_LISTS
+        if self._known.is_final(declared.type) or (self._writes and not is_written):
             self._null(declared.type, draft, lead)
             return
         (element,) = declared.arguments
@@ -231,8 +275,11 @@ class _GraphAssembly:
         else:
             forms[CLASSED_LIST] = [_ARRAYS_LIST]
         column = self._listing.elements(draft, 1)
+        draft.is_distinct = usual_class in WRITTEN_SETS
 
         def elements() -> None:
+            if self._writes and usual_class in WITHOUT_NULL_CLASSES:
+                self._expect(column, before=True)
             self._value(element, column, BY_LIST + draft.number, inner, around)
 
         self._elements(declared.type, draft, lead, (forms, empty), elements)
@@ -240,6 +287,10 @@ class _GraphAssembly:
     def _map(
         self, declared: Declared, draft: Draft, lead: int, known: Arguments, around: tuple[str, ...]
     ) -> None:
+        usual = WRITTEN_CLASSES.get(declared.type, declared.type)
+        if self._writes and usual not in WRITTEN_MAPS:
+            self._null(declared.type, draft, lead)
+            return
         finals = [final_class(one, self._known) is not None for one in known] or [False, False]
         inner = [inner_arguments(one, self._known) for one in known] or [(), ()]
         forms: dict[int, list[str]] = {}
@@ -248,15 +299,19 @@ class _GraphAssembly:
             number = MAP | SORTED * is_sorted | WITHOUT_NULL * (not form.admits_null)
             forms.setdefault(number | FINAL * any(finals), []).append(name)
         entry = self._listing.elements(draft, 1)
+        draft.is_distinct = True
         drafts = self._listing.fields(entry, ("key", "value"))
 
         def elements() -> None:
             for index, column in enumerate(drafts):
                 lead_of_part = BY_LIST + draft.number if finals[index] else BY_CLASS
                 arguments = () if finals[index] else inner[index]
+                is_never_null = index == 0 or (self._writes and usual in WITHOUT_NULL_CLASSES)
+                if is_never_null:
+                    self._expect(column, before=True)
                 self._value(declared.arguments[index], column, lead_of_part, arguments, around)
-                if index == 0:
-                    self._emit(Op.KEY, column.number)
+                if is_never_null:
+                    self._expect(column, before=False)
 
         forms.setdefault(ONE, []).extend(SINGLE_ENTRIES)
         self._elements(declared.type, draft, lead, (forms, list(EMPTY_COLLECTIONS)), elements)
@@ -278,6 +333,8 @@ class _GraphAssembly:
 
         def elements() -> None:
             if primitive:
+                if self._writes:
+                    self._expect(column, before=True)
                 self._single(SINGLES[_BOXED[primitive]], column)
                 return
             element = TypeArgument(component, declared.arguments)
@@ -300,6 +357,8 @@ class _GraphAssembly:
 
         def head(form: int) -> None:
             heads.append((self._emit(Op.ELEMENTS, draft.number), self._emit(Op.CASE, form)))
+            if self._writes:
+                self._emit(Op.CASE)
 
         def nothing() -> None:
             self._emit(Op.PAD, draft.number)
@@ -311,13 +370,23 @@ class _GraphAssembly:
         ]
         if empty:
             alternatives.append((empty, nothing))
+        if self._writes:
+            alternatives = [([usual], alternatives[0][1])]
         ends = self._object_heads(draft, lead, alternatives)
         start = self._listing.here()
         elements()
         self._emit(Op.NEXT, draft.number, start)
         for with_count, form in heads:
             with_count[2], form[2] = self._listing.here(), start
+        if self._writes:
+            self._listing.ops[start - 2][1:] = self._class_of_elements(start)
         self._end_object(draft, ends)
+
+    def _class_of_elements(self, start: int) -> tuple[int, int]:
+        """The class of the elements that are written from an instruction on, and their column."""
+        ops = self._listing.ops
+        place = next((at for at in range(start, len(ops)) if ops[at][0] == Op.OBJECT), None)
+        return (0, 0) if place is None else (ops[place + 2][1], ops[place][1])
 
     # --- what leads an object -----------------------------------------------------------------
 
@@ -330,6 +399,8 @@ class _GraphAssembly:
     ) -> tuple[list[int], list[list[int]]]:
         """What leads an object, and its bodies; the CASE of null, and those that jump to the end."""
         draft.is_nullable = True
+        if self._writes:
+            alternatives = [(names[:1], body) for names, body in alternatives[:1]]
         names = [name for names, _ in alternatives for name in names]
         self._emit(Op.OBJECT, draft.number, len(names))
         null = self._emit(Op.CASE, lead)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.program.kernel import OTHER_OPS
+from savepoint_formats.program.kernel import KRYO_OPS, OTHER_OPS
 from savepoint_formats.program.kernel.kryo_objects import SINGLE, TRACKED
 from savepoint_formats.program.kryo_singles import SINGLES
 from savepoint_formats.values.kryo.output import KryoOutput
@@ -80,5 +80,5 @@ class ClassTable:
         if not self._rows:
             return None
         names = np.frombuffer(bytes(self._names), np.uint8)
-        has_others = not OTHER_OPS.isdisjoint(ops)
+        has_others = not ops <= KRYO_OPS - OTHER_OPS
         return GraphClasses(names, np.array(self._rows, np.int64), has_others)

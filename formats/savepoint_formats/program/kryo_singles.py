@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from savepoint_formats.program.kernel.kryo_numbers import (
     BYTE,
@@ -31,6 +31,7 @@ class Single:
         parts: The instructions before it; in 2.24, and in 5.6.
         density: The most that a byte becomes.
         is_precise: Whether it is a time with nanoseconds.
+        is_any_text: Whether any text is one; the general path knows which are.
     """
 
     op: Op
@@ -39,6 +40,7 @@ class Single:
     parts: tuple[Parts, Parts] = ((), ())
     density: float = 0.0
     is_precise: bool = False
+    is_any_text: bool = True
 
 
 def _number(kind: int, kind_of_5: int | None = None) -> Single:
@@ -64,6 +66,7 @@ def _precise(op: Op, parts: Parts, parts_of_5: Parts) -> Single:
 
 
 _TEXT = _bytes(Op.ASCII_TEXT, 1)
+_TEXT_LIKE = replace(_TEXT, is_any_text=False)
 _NEW: Parts = ((Op.NEW, 0, 0),)
 _SECONDS_OF_2 = _parts((1, ZIGZAG), (0, LONG_ZIGZAG))
 _DATE_OF_2 = _parts((2, SHORT), (1, SHORT), (0, ZIGZAG))
@@ -83,9 +86,9 @@ SINGLES: dict[str, Single] = {
     "java.lang.Float": _number(INT),
     "java.lang.Double": _number(LONG),
     "java.lang.String": _TEXT,
-    "java.net.URI": _TEXT,
-    "java.net.URL": _TEXT,
-    "java.util.Currency": _TEXT,
+    "java.net.URI": _TEXT_LIKE,
+    "java.net.URL": _TEXT_LIKE,
+    "java.util.Currency": _TEXT_LIKE,
     "java.util.UUID": Single(
         Op.UUID,
         Storage.BYTES,

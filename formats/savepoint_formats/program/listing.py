@@ -42,6 +42,8 @@ class Draft:
     layout: Layout | None = None
     forbids_null: bool = False
     length: int = 0
+    is_distinct: bool = False
+    is_of_graph: bool = False
 
 
 class Listing:
@@ -173,6 +175,8 @@ def _finished(draft: Draft) -> Column:
         layout=draft.layout,
         forbids_null=draft.forbids_null,
         length=draft.length,
+        is_distinct=draft.is_distinct,
+        is_of_graph=draft.is_of_graph,
     )
 
 

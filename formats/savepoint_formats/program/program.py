@@ -73,6 +73,8 @@ class Column:
         layout: Of pieces, how they lie.
         forbids_null: Whether a null cannot be written although its bit could.
         length: The most characters of a text, or bytes, that may be written; 0 = any number.
+        is_distinct: Whether no two elements, or keys, of a list may be the same where it is written.
+        is_of_graph: Whether it is in objects of Kryo, of which a half of a character is no text.
     """
 
     path: str
@@ -86,6 +88,8 @@ class Column:
     layout: Layout | None = None
     forbids_null: bool = False
     length: int = 0
+    is_distinct: bool = False
+    is_of_graph: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -33,7 +33,7 @@ from savepoint_formats.program.kernel.key_rows import (
     KeyRowsJob,
     assign_rows,
 )
-from savepoint_formats.program.kernel.kryo_objects import GRAPH_SIZE
+from savepoint_formats.program.kernel.kryo_objects import GRAPH_SIZE, NAME_TABLE
 from savepoint_formats.program.kernel.kryo_walk import (
     KRYO_OPS,
     OTHER_OPS,
@@ -52,7 +52,13 @@ from savepoint_formats.program.kernel.runs import RunsJob, size_runs, write_runs
 from savepoint_formats.program.kernel.spans import SpansJob, copy_spans
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
 from savepoint_formats.program.kernel.walk import REGISTERS_SIZE, Walk, walk
-from savepoint_formats.program.kernel.written_records import RecordsJob, write_records
+from savepoint_formats.program.kernel.written_records import (
+    RecordsJob,
+    WrittenGraphs,
+    write_graphs,
+    write_graphs_among_others,
+    write_records,
+)
 
 __all__ = [
     "BAD_SIZE",
@@ -65,6 +71,7 @@ __all__ = [
     "GRAPH_SIZE",
     "IN_ORDER",
     "KRYO_OPS",
+    "NAME_TABLE",
     "NONE_FOREIGN",
     "NO_STATE",
     "OTHER_OPS",
@@ -84,6 +91,7 @@ __all__ = [
     "RunsJob",
     "SpansJob",
     "Walk",
+    "WrittenGraphs",
     "assign_rows",
     "copy_portions",
     "copy_spans",
@@ -100,6 +108,8 @@ __all__ = [
     "walk_kryo",
     "walk_kryo_among_others",
     "walk_texts",
+    "write_graphs",
+    "write_graphs_among_others",
     "write_records",
     "write_runs",
 ]

@@ -44,8 +44,9 @@ MOST_OBJECTS = 1 << 16
 """How many objects of a graph may come again: the first ones."""
 
 BEHIND, PARTS, SCRATCH = 16, 24, 80
-_OBJECTS, _NAME_TABLE = 8, 96
-_OBJECT_TABLE = _NAME_TABLE + 8 * MOST_NAMES
+NAME_TABLE = 96
+_OBJECTS = 8
+_OBJECT_TABLE = NAME_TABLE + 8 * MOST_NAMES
 GRAPH_SIZE = _OBJECT_TABLE + 16 * MOST_OBJECTS
 
 # What leads an object; from BY_LIST on, the number of the column of its list is added.
@@ -170,7 +171,7 @@ def read_class(
             return -1, REFUSED
         if name == names:
             return _read_name(graph, classes, at, count, position, end)
-        known = load_native_long(graph + _NAME_TABLE + 8 * name)
+        known = load_native_long(graph + NAME_TABLE + 8 * name)
     while count > 0:
         count -= 1
         at += OP_SIZE
@@ -193,7 +194,7 @@ def _read_name(
         size = load_native_long(classes + CLASS_SIZE * one + 16)
         name = load_native_long(classes + CLASS_SIZE * one + 8)
         if size <= end - position and names < MOST_NAMES and _is_same(name, position, size):
-            store_long(graph + _NAME_TABLE + 8 * names, one)
+            store_long(graph + NAME_TABLE + 8 * names, one)
             store_long(graph, names + 1)
             return at, position + size
     return -1, REFUSED

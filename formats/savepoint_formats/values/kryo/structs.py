@@ -63,21 +63,21 @@ def _refuse_json(value: Value) -> Value:
 _JSON = KryoType(pa.utf8(), json_text, _refuse_json, is_open=True)
 _BYTES = KryoType(pa.binary(), bytes, bytes)
 _WRAPPERS = {primitive: wrapper for wrapper, primitive in WRAPPERS.items()}
-_WRITTEN_SETS = frozenset(["java.util.HashSet", "java.util.LinkedHashSet"])
-_WRITTEN_LISTS = _WRITTEN_SETS | {
+WRITTEN_SETS = frozenset(["java.util.HashSet", "java.util.LinkedHashSet"])
+WRITTEN_LISTS = WRITTEN_SETS | {
     "java.util.ArrayList",
     "java.util.LinkedList",
     "java.util.ArrayDeque",
     "java.util.Vector",
 }
-_WRITTEN_MAPS = frozenset(
+WRITTEN_MAPS = frozenset(
     [
         "java.util.HashMap",
         "java.util.LinkedHashMap",
         "java.util.concurrent.ConcurrentHashMap",
     ]
 )
-_WITHOUT_NULL = frozenset(["java.util.ArrayDeque", "java.util.concurrent.ConcurrentHashMap"])
+WITHOUT_NULL_CLASSES = frozenset(["java.util.ArrayDeque", "java.util.concurrent.ConcurrentHashMap"])
 CODES = {
     "Z": "boolean",
     "B": "byte",
@@ -225,7 +225,7 @@ def _optional(class_name: str, column: KryoType) -> KryoType:
 
 def _listed(class_name: str, element_class: str, element: KryoType) -> KryoType:
     """The column of an array or a collection."""
-    is_written = class_name.startswith("[") or _written(class_name) in _WRITTEN_LISTS
+    is_written = class_name.startswith("[") or _written(class_name) in WRITTEN_LISTS
 
     def convert(graph: list[Value]) -> list[Value]:
         return [element.converted(_boxed(element_class), part) for part in _instance(graph, list)]
@@ -233,9 +233,9 @@ def _listed(class_name: str, element_class: str, element: KryoType) -> KryoType:
     def content(value: list[Value]) -> list[Value]:
         if not is_written:
             raise ValueError(f"a {class_name}, which is not written")
-        if _written(class_name) in _WRITTEN_SETS:
+        if _written(class_name) in WRITTEN_SETS:
             _expect_distinct(value, "elements")
-        if _written(class_name) in _WITHOUT_NULL and None in value:
+        if _written(class_name) in WITHOUT_NULL_CLASSES and None in value:
             raise ValueError(f"a null in a {class_name}, which takes none")
         return [element.node(element_class, part) for part in value]
 
@@ -258,11 +258,11 @@ def _mapped(class_name: str, key: tuple[str, KryoType], value: tuple[str, KryoTy
         return pairs
 
     def content(value: Value) -> list[tuple[Value, Value]]:
-        if _written(class_name) not in _WRITTEN_MAPS:
+        if _written(class_name) not in WRITTEN_MAPS:
             raise ValueError(f"a {class_name}, which is not written")
         pairs = pairs_of(value)
         _expect_distinct([key for key, _ in pairs], "keys")
-        if _written(class_name) in _WITHOUT_NULL and None in [other for _, other in pairs]:
+        if _written(class_name) in WITHOUT_NULL_CLASSES and None in [other for _, other in pairs]:
             raise ValueError(f"a null in a {class_name}, which takes none")
         return [
             (key_type.node(key_class, key), value_type.node(value_class, other))

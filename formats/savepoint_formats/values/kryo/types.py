@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 
 _MOST_SHOWN = 100
 _PRIMITIVES = frozenset(WRAPPERS.values())
-_NEVER_NULL = frozenset(f"java.util.Optional{kind}" for kind in ("", "Int", "Long", "Double"))
+NEVER_NULL_CLASSES = frozenset(
+    f"java.util.Optional{kind}" for kind in ("", "Int", "Long", "Double")
+)
 
 WRITTEN_CLASSES = {
     "java.lang.Iterable": "java.util.ArrayList",
@@ -122,7 +124,7 @@ class KryoType:
             if value is None:
                 raise ValueError(f"null where a {class_name} is expected")
             return self.content(value)
-        if value is None and class_name not in _NEVER_NULL:
+        if value is None and class_name not in NEVER_NULL_CLASSES:
             return None
         if value is None:
             raise ValueError(f"null, which may be an empty {class_name}, or none at all")
