@@ -84,6 +84,20 @@ def decode(
     return _Decoding(program, chunk, count, spans=spans, along=along).run(max(size, 0))
 
 
+def decode_what_fits(
+    program: Program, chunk: Chunk, starts: Positions, ends: Positions
+) -> tuple[pa.Array, Positions]:
+    """The records that the kernel takes, and which they are; arguments are those of ``decode``.
+
+    Raises:
+        ValueError: A record lies outside of the chunk.
+    """
+    spans = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(ends, np.int64)
+    decoding = _Decoding(program, chunk, len(starts), spans=spans, leaves=True)
+    array = decoding.run(max(int((spans[1] - spans[0]).sum()), 0))
+    return array, np.delete(np.arange(len(starts)), decoding.refused)
+
+
 def decode_sequence(
     program: Program, chunk: Chunk, position: int, count: int
 ) -> tuple[pa.Array, int]:
@@ -140,8 +154,10 @@ class _Decoding:
         spans: tuple[Positions, Positions] | None = None,
         position: int = 0,
         along: str = "",
+        leaves: bool = False,
     ) -> None:
         self.program = program
+        self.leaves = leaves
         self.chunk = chunk
         self.count = count
         self.spans = spans
@@ -228,7 +244,11 @@ class _Decoding:
         )
 
     def _read_refused(self) -> None:
-        """The next record, by the general path."""
+        """The next record, by the general path, unless it is left."""
+        if self.leaves:
+            self.refused.append(self.record)
+            self.record += 1
+            return
         start, end = self.position, len(self.chunk)
         if self.spans:
             start, end = int(self.spans[0][self.record]), int(self.spans[1][self.record])
@@ -311,10 +331,12 @@ class _Decoding:
 
     def _merged(self, arrays: list[pa.Array]) -> pa.Array:
         """The values of both paths, in the order of the records."""
-        if self.refused:
+        if self.refused and not self.leaves:
             arrays.append(self._refused_array())
+        if not arrays:
+            return pa.array([], self.program.type)
         array = pa.concat_arrays(arrays) if len(arrays) != 1 else arrays[0]
-        if not self.refused:
+        if not self.refused or self.leaves:
             return array
         order = np.empty(self.count, np.int64)
         is_refused = np.zeros(self.count, np.bool_)

@@ -34,6 +34,7 @@ from savepoint_formats.program.kernel import (
     write_graphs_among_others,
     write_records,
 )
+from savepoint_formats.program.spans import large_binary
 from savepoint_formats.program.source_columns import SourceColumns
 from savepoint_formats.values.collections import Collections
 from savepoint_formats.values.kinds.codec import NullError
@@ -134,6 +135,23 @@ class Encoder:
         return pa.array(pieces, pa.large_binary())
 
 
+def encode_what_fits(prepared: Program, column: pa.Array) -> tuple[pa.LargeBinaryArray, list[int]]:
+    """The bytes of each value that the kernel takes, and the rows of those that it does not.
+
+    Args:
+        prepared: The program, which leaves nothing to the general path.
+        column: The values, of its type.
+
+    Raises:
+        UnencodableError: One is none of its layout.
+    """
+    if not len(column):
+        return pa.array([], pa.large_binary()), []
+    encoding = _Encoding(prepared, column)
+    refused = encoding.walk()
+    return encoding.array(), sorted(refused)
+
+
 class _WrittenGraphs:
     """What the kernel needs for objects of Kryo.
 
@@ -165,6 +183,14 @@ class _Encoding:
         self.graphs = None if classes is None else _WrittenGraphs(classes)
 
     def run(self) -> pa.LargeBinaryArray:
+        """All values, of both paths."""
+        columns = self.walk()
+        for record in sorted(columns):
+            self._write_refused(record, columns[record])
+        return self._merged()
+
+    def walk(self) -> dict[int, int]:
+        """Writes what the kernel takes; the other records, and the column that each is refused for."""
         registers = np.zeros((self.program.slots, REGISTERS_SIZE // 8), np.int64)
         job = RecordsJob(
             ops=self.program.ops.ctypes.data,
@@ -179,13 +205,10 @@ class _Encoding:
         while True:
             status, record, number = self._write(job)
             if status == DONE:
-                break
+                return columns
             columns[record] = number
             self.offsets[record + 1] = self.offsets[record]
             job = job._replace(record=record + 1)
-        for record in sorted(columns):
-            self._write_refused(record, columns[record])
-        return self._merged()
 
     def _write(self, job: RecordsJob) -> tuple[int, int, int]:
         """The kernel that knows all that is in the program."""
@@ -200,11 +223,13 @@ class _Encoding:
         path = columns[number].path if number < len(columns) else columns[0].path
         self.refused[record] = _written(self.program.layout, value, path, record)
 
+    def array(self) -> pa.LargeBinaryArray:
+        """What the kernel has written; nothing of what it has not."""
+        return large_binary(self.offsets, self.data)
+
     def _merged(self) -> pa.LargeBinaryArray:
         """The records of both paths, in their order."""
-        count = len(self.column)
-        buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self.data)]
-        array = pa.LargeBinaryArray.from_buffers(pa.large_binary(), count, buffers)
+        array, count = self.array(), len(self.column)
         if not self.refused:
             return array
         order = np.arange(count)
