@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from savepoint_formats.layout import Layout
+    from savepoint_formats.program.graph_tables import GraphTables
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _UNITS_DENSITY = 1.5  # two bytes can hold a unit that is three bytes of UTF-8
@@ -102,11 +103,32 @@ def written_program(layout: Layout) -> Program:
     return Assembly(written_dialect(layout), writes=True).assembled(layout)
 
 
+def survey_program(layout: Layout, kryo: KryoDialect, tables: GraphTables) -> Program | None:
+    """The program that passes over all object graphs; None if there is none.
+
+    Args:
+        layout: A layout, or one of the nodes of ``state_entries``.
+        kryo: The Kryo that wrote the graphs.
+        tables: Gets what is known of their classes.
+    """
+    assembly = Assembly(kryo, tables=tables)
+    assembled = assembly.assembled(layout)
+    is_known = {op for op, *_ in assembly.ops} <= KRYO_OPS and not assembled.has_pieces
+    return assembled if is_known else None
+
+
 class Assembly(Listing):
     """Knows which instructions a layout is."""
 
-    def __init__(self, kryo: KryoDialect | None, *, writes: bool = False) -> None:
+    def __init__(
+        self,
+        kryo: KryoDialect | None,
+        *,
+        writes: bool = False,
+        tables: GraphTables | None = None,
+    ) -> None:
         super().__init__()
+        self._tables = tables
         self._frames = 0
         self._kryo = kryo
         self._writes = writes
@@ -184,6 +206,10 @@ class Assembly(Listing):
                 self._scalar(layout, draft)
 
     def _graph(self, layout: layouts.Kryo, draft: Draft) -> None:
+        if self._tables is not None and self._kryo is not None:
+            table = self._tables.number(layout, self._kryo)
+            self.emit(Op.SKIP_GRAPH, table, int(self._kryo.is_5))
+            return
         dialect = written_dialect(layout) if self._writes else self._kryo
         is_known = dialect is not None and assemble_graph(
             layout, dialect, draft, self, self._classes, writes=self._writes

@@ -122,6 +122,11 @@ class Program:
         return self.columns[0].type
 
     @property
+    def has_pieces(self) -> bool:
+        """Whether it leaves anything to the general path."""
+        return any(column.storage == Storage.PIECES for column in self.columns)
+
+    @property
     def is_text(self) -> bool:
         """Whether every record is a text of ``StringValue.writeString``, and nothing else."""
         return bool(self.ops[:, 0].tolist() == [Op.TEXT, Op.END])

@@ -21,7 +21,6 @@ from savepoint_formats.layout import with_kryo, with_kryo_classes
 from savepoint_formats.program.assembly import program, written_program
 from savepoint_formats.program.decode import decode_what_fits
 from savepoint_formats.program.encode import encode_what_fits
-from savepoint_formats.program.program import Storage
 from savepoint_formats.program.spans import spans_in
 
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ def _bulk_recoding(
     stored, wanted = _written(old, reads), _written(new, writes)
     recoding = kind(program(stored, reads), written_program(stored), written_program(wanted))
     programs = (recoding.reads, recoding.writes, recoding.anew)
-    is_known = not any(map(_has_pieces, programs)) and recoding.reads.graph_classes is not None
+    is_known = not any(one.has_pieces for one in programs) and recoding.reads.graph_classes is not None
     return recoding if is_known and recoding.reads.type == recoding.anew.type else None
 
 
@@ -140,7 +139,3 @@ def _written(layout: Layout, dialect: KryoDialect) -> Layout:
 
     return with_kryo(with_kryo_classes(layout, dialect.classes), for_dialect)
 
-
-def _has_pieces(one: Program) -> bool:
-    """Whether a program leaves anything to the general path."""
-    return any(column.storage == Storage.PIECES for column in one.columns)

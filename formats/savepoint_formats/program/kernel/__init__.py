@@ -37,7 +37,9 @@ from savepoint_formats.program.kernel.kryo_objects import GRAPH_SIZE, NAME_TABLE
 from savepoint_formats.program.kernel.kryo_walk import (
     KRYO_OPS,
     OTHER_OPS,
+    PASSED,
     Graphs,
+    survey_graphs,
     walk_kryo,
     walk_kryo_among_others,
 )
@@ -75,6 +77,7 @@ __all__ = [
     "NONE_FOREIGN",
     "NO_STATE",
     "OTHER_OPS",
+    "PASSED",
     "REFUSED",
     "REGISTERS_SIZE",
     "SLACK",
@@ -103,6 +106,7 @@ __all__ = [
     "hash_lists",
     "hash_texts",
     "size_runs",
+    "survey_graphs",
     "walk",
     "walk_fixed",
     "walk_kryo",

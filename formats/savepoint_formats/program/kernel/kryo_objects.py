@@ -193,7 +193,7 @@ def _read_name(
         one = load_native_int(at + 4)
         size = load_native_long(classes + CLASS_SIZE * one + 16)
         name = load_native_long(classes + CLASS_SIZE * one + 8)
-        if size <= end - position and names < MOST_NAMES and _is_same(name, position, size):
+        if size <= end - position and names < MOST_NAMES and is_same(name, position, size):
             store_long(graph + NAME_TABLE + 8 * names, one)
             store_long(graph, names + 1)
             return at, position + size
@@ -201,7 +201,8 @@ def _read_name(
 
 
 @part
-def _is_same(one: int, other: int, size: int) -> bool:
+def is_same(one: int, other: int, size: int) -> bool:
+    """Whether so many bytes are the same."""
     done = 0
     while size - done >= 8:
         if load_native_long(one + done) != load_native_long(other + done):
@@ -233,7 +234,7 @@ def read_elements(
         position = _skip_null(position, end)
     if position >= 0 and kind != ONE:
         if kind == LIST and is_5:
-            flag, count, position = _flagged(position, end)
+            flag, count, position = flagged(position, end)
         else:
             count, position = kryo_varint(position, end)
         if kind == ARRAY or (is_5 and kind != CLASSED_LIST):
@@ -266,7 +267,7 @@ def read_elements(
 
 
 @part
-def _flagged(position: int, end: int) -> tuple[bool, int, int]:
+def flagged(position: int, end: int) -> tuple[bool, int, int]:
     """A flag, a number, and where the next one begins."""
     if position >= end:
         return False, 0, REFUSED

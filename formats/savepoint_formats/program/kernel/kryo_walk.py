@@ -56,6 +56,7 @@ from savepoint_formats.program.kernel.moments import (
     read_sql_timestamp,
 )
 from savepoint_formats.program.kernel.ops import OP_SIZE, Op
+from savepoint_formats.program.kernel.skipped_graphs import FOUND, TABLES_SIZE, skip_graph
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
 from savepoint_formats.program.kernel.texts import (
     append_big_decimal,
@@ -71,6 +72,8 @@ from savepoint_formats.program.kernel.texts import (
 from savepoint_formats.program.kernel.walk import REGISTERS_SIZE, Walk
 
 _NO_CLASS = -1
+PASSED = 1 << 32
+"""A record of which all classes are known."""
 _MIN_LONG = -(1 << 63)
 
 KRYO_OPS = frozenset(Op) - {
@@ -102,20 +105,60 @@ class Graphs(NamedTuple):
 @entry
 def walk_kryo(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:
     """Walks until the records or the room end, or a record is refused: as ``walk`` does."""
-    return _walk(job, graphs, None)
+    return _walk(job, graphs, None, None)
 
 
 @entry
 def walk_kryo_among_others(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:
     """The same of records that have ``OTHER_OPS``, too; it takes longer to compile."""
-    return _walk(job, graphs, 0)
+    return _walk(job, graphs, 0, None)
+
+
+@entry
+def survey_graphs(job: Walk, graphs: Graphs, tables: int, found: int) -> int:
+    """Walks records that have ``SKIP_GRAPH``, each into the first row, and goes on behind each.
+
+    Args:
+        job: What to walk.
+        graphs: What objects of Kryo need.
+        tables: What is in their classes, see ``skipped_graphs``.
+        found: Gets two numbers for each record: what ended its graph, as ``skipped_graphs`` says;
+            or ``PASSED``, if nothing did, or -1, if it is none of a class.
+
+    Returns:
+        The status.
+    """
+    for record in range(job.total):
+        one = Walk(
+            job.ops,
+            job.columns,
+            job.registers,
+            job.data,
+            job.data_end,
+            job.starts,
+            job.ends,
+            record + 1,
+            1,
+            record,
+            0,
+            0,
+        )
+        store_long(graphs.memory + FOUND, -1)
+        status, _, _, _ = _walk(one, graphs, 0, tables)
+        what = PASSED if status == DONE else load_native_long(graphs.memory + FOUND)
+        store_long(found + 16 * record, what)
+        store_long(found + 16 * record + 8, load_native_long(graphs.memory + FOUND + 8) - job.data)
+    return DONE
 
 
 @part
 def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
-    job: Walk, graphs: Graphs, others: int | None
+    job: Walk, graphs: Graphs, others: int | None, tables: int | None
 ) -> tuple[int, int, int, int]:
-    """The walk; ``others`` is None, and compiled away, where there are none of ``OTHER_OPS``."""
+    """The walk; ``others`` is None, and compiled away, where there are none of ``OTHER_OPS``.
+
+    So is ``tables``, where there is no ``SKIP_GRAPH``.
+    """
     ops, columns, registers = job.ops, job.columns, job.registers
     graph, classes = graphs.memory, graphs.classes
     record, first_row = job.record, job.row
@@ -151,6 +194,13 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
                     graph, classes, kept, column, row, at, argument, position, end
                 )
                 at = ops + OP_SIZE * following
+            elif op == Op.SKIP_GRAPH:
+                if tables is None:
+                    position = REFUSED
+                else:
+                    position = skip_graph(
+                        graph, tables + TABLES_SIZE * number, position, end, argument
+                    )
             elif op >= Op.NUMBER:
                 behind = load_native_long(graph + BEHIND)
                 position = read_single(

@@ -189,6 +189,8 @@ class Op(IntEnum):
     |              | which its own column knows                     |                             |
     | each of n    | a class                                        | -> t if the object is of it |
     """
+    SKIP_GRAPH = 102
+    """t n: a whole graph, as the tables t tell what is in classes; n as in GRAPH."""
     ELEMENTS = 82
     """c -> t: as LIST, counted as the CASE that follows says: a form of ``kryo_objects``, -> t."""
     PART = 83
