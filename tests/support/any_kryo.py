@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from hypothesis import strategies as st
@@ -13,10 +13,12 @@ from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.layout import Kryo, KryoRegistration, TypeArgument
 from savepoint_formats.values.kryo.collections import LIST_FORMS, MAP_FORMS
 from savepoint_formats.values.kryo.descriptions import kryo_class
-from savepoint_formats.values.kryo.dialect import KryoClass, KryoDialect
 from savepoint_formats.values.kryo.objects import Detailed, KryoNode, KryoObject
 from savepoint_formats.values.kryo.writer import write_nodes
 from support.any_layout import LONGS, ints
+
+if TYPE_CHECKING:
+    from savepoint_formats.values.kryo.dialect import KryoClass, KryoDialect
 
 Strategy = st.SearchStrategy[Any]
 

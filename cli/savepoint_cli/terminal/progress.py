@@ -64,6 +64,16 @@ def steps(title: str, count: int) -> Iterator[Callable[[], None]]:
         yield lambda: shown.advance(task)
 
 
+@contextmanager
+def counting(title: str, unit: str) -> Iterator[Callable[[int], None]]:
+    """A bar for what nobody has counted before; gives what is to be told how many more are done."""
+    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,.0f}")
+    shown = Progress(*columns, TextColumn(unit))
+    with _shown(shown):
+        task = shown.add_task(escape(title), total=None)
+        yield lambda done: shown.advance(task, done)
+
+
 def compiling(say: Callable[[], None] | None = None) -> AbstractContextManager[None]:
     """Says that machine code is made, where that takes longer than a person waits silently.
 

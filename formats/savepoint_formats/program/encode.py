@@ -34,8 +34,8 @@ from savepoint_formats.program.kernel import (
     write_graphs_among_others,
     write_records,
 )
-from savepoint_formats.program.spans import large_binary
 from savepoint_formats.program.source_columns import SourceColumns
+from savepoint_formats.program.spans import large_binary
 from savepoint_formats.values.collections import Collections
 from savepoint_formats.values.kinds.codec import NullError
 from savepoint_formats.values.kinds.equality import comparable

@@ -229,7 +229,7 @@ class _Table:
             self._rows[number] = (*lead, *self._content(name))
         return self._numbers[name]
 
-    def _content(self, name: str) -> tuple[int, int, int]:  # noqa: PLR0911 - the table of kinds
+    def _content(self, name: str) -> tuple[int, int, int]:
         known = self._known
         if enum := known.enum_class(name):
             return kinds.ENUM, len(enum.constants), 0
@@ -287,7 +287,7 @@ class _Table:
         return kinds.FIELDS, len(self._fields) - len(fields), len(fields)
 
     def _arguments_number(self, arguments: Arguments) -> int:
-        if len(arguments) > 2:  # noqa: PLR2004 - those of tuples, which nobody looks at
+        if len(arguments) > 2:
             return 0
         if arguments not in self._arguments:
             self._arguments[arguments] = number = len(self._argument_rows)
@@ -299,5 +299,3 @@ class _Table:
                 row += [self._number(final) if final else _NONE, self._arguments_number(inner)]
             self._argument_rows[number] = tuple(row + [_NONE, 0] * (2 - len(arguments)))
         return self._arguments[arguments]
-
-

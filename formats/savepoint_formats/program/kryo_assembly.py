@@ -33,7 +33,6 @@ from savepoint_formats.program.kernel.kryo_objects import (
     WITHOUT_NULL,
 )
 from savepoint_formats.program.kernel.ops import Op
-from savepoint_formats.program.kryo_classes import ClassTable
 from savepoint_formats.program.kryo_singles import SINGLES, Single
 from savepoint_formats.program.program import Storage
 from savepoint_formats.values.kryo.classes import WRAPPERS
@@ -62,6 +61,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from savepoint_formats.layout import Kryo, KryoClass, KryoField
+    from savepoint_formats.program.kryo_classes import ClassTable
     from savepoint_formats.program.listing import Draft, Listing
     from savepoint_formats.values.kryo.dialect import KryoDialect
     from savepoint_formats.values.kryo.graph import Arguments

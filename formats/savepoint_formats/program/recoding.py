@@ -7,9 +7,10 @@ lost. All other values are left to ``values.recoding``, which is the meaning of 
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -53,13 +54,15 @@ class BulkRecoding:
     writes: Program
     anew: Program
 
-    @classmethod
-    def of(cls, old: Layout, new: Layout, reads: KryoDialect, writes: KryoDialect) -> Self | None:
+    @staticmethod
+    def of(
+        old: Layout, new: Layout, reads: KryoDialect, writes: KryoDialect
+    ) -> BulkRecoding | None:
         """That of two layouts; None if programs do not know what is in them.
 
         Arguments are those of ``values.recoding.Recoding``.
         """
-        return _bulk_recoding(cls, old, new, reads, writes)
+        return _bulk_recoding(old, new, reads, writes)
 
     def recoded(
         self, data: pa.LargeBinaryArray, one_by_one: Callable[[bytes], bytes]
@@ -70,9 +73,7 @@ class BulkRecoding:
             data: The values.
             one_by_one: What writes a value that is not known to be decoded without a loss.
         """
-        pieces = [
-            self._piece(data[start:end], one_by_one) for start, end in _portions(data)
-        ]
+        pieces = [self._piece(data[start:end], one_by_one) for start, end in _portions(data)]
         return pa.concat_arrays(pieces) if pieces else pa.array([], pa.large_binary())
 
     def _piece(
@@ -115,19 +116,23 @@ def _portions(data: pa.LargeBinaryArray) -> list[tuple[int, int]]:
     _, spans = spans_in(data)
     borders = np.flatnonzero(np.diff((spans.ends - spans.starts[0]) // _LARGE)) + 1
     edges = [0, *borders.tolist(), len(data)]
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(itertools.pairwise(edges))
 
 
 @lru_cache(maxsize=200)
 def _bulk_recoding(
-    kind: type[BulkRecoding], old: Layout, new: Layout, reads: KryoDialect, writes: KryoDialect
+    old: Layout, new: Layout, reads: KryoDialect, writes: KryoDialect
 ) -> BulkRecoding | None:
     if not reads.first_id == writes.first_id == _FIRST_ID:
         return None
     stored, wanted = _written(old, reads), _written(new, writes)
-    recoding = kind(program(stored, reads), written_program(stored), written_program(wanted))
+    recoding = BulkRecoding(
+        program(stored, reads), written_program(stored), written_program(wanted)
+    )
     programs = (recoding.reads, recoding.writes, recoding.anew)
-    is_known = not any(one.has_pieces for one in programs) and recoding.reads.graph_classes is not None
+    is_known = (
+        not any(one.has_pieces for one in programs) and recoding.reads.graph_classes is not None
+    )
     return recoding if is_known and recoding.reads.type == recoding.anew.type else None
 
 
@@ -138,4 +143,3 @@ def _written(layout: Layout, dialect: KryoDialect) -> Layout:
         return replace(kryo, version=dialect.version.value, is_open=True)
 
     return with_kryo(with_kryo_classes(layout, dialect.classes), for_dialect)
-

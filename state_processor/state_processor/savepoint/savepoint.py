@@ -14,7 +14,7 @@ from state_processor.types.class_library import ClassLibrary
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -126,6 +126,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
         places: Iterable[str | os.PathLike[str]] = (),
         *,
         sources: Iterable[str | os.PathLike[str]] = (),
+        on_progress: Callable[[int], None] | None = None,
     ) -> Self:
         """The savepoint, opened with descriptions of classes out of class files or sources.
 
@@ -136,6 +137,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
             places: Archives (``app.jar``), and directories of class files.
             sources: Directories with ``.java`` files somewhere below them, for classes that are in
                 none of the places; they need the extra ``java``.
+            on_progress: Is told how many more values were looked at.
 
         Returns:
             The savepoint; ``kryo.classes`` has the descriptions, those given before among them, and
@@ -152,7 +154,8 @@ class Savepoint(AuditVerbs, SavepointChanges):
         while True:
             known = {described.class_name for described in savepoint.kryo.classes}
             unknown = {
-                named.class_name: named.superclass for named in savepoint.classes_to_describe()
+                named.class_name: named.superclass
+                for named in savepoint.classes_to_describe(on_progress)
             }
             described = library.described(unknown)
             more = [

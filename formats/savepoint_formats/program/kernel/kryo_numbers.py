@@ -1,3 +1,4 @@
+# ruff: noqa: PLR1714, SIM109 - plain comparisons are what is compiled best
 """Kryo's numbers and texts, of both versions: ``values/kryo/input.py`` has how they lie.
 
 A number that is longer than Kryo writes it is refused, and so is a text that is none of Unicode.

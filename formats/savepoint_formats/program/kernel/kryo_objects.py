@@ -1,3 +1,4 @@
+# ruff: noqa: PLR0913, PLR0917 - the kernel has no objects that would hold its arguments
 """Objects of Kryo: what leads their bodies, and how many elements there are.
 
 The memory of a graph, which begins with three numbers and has two tables behind them:
@@ -216,7 +217,7 @@ def is_same(one: int, other: int, size: int) -> bool:
 
 
 @part
-def read_elements(
+def read_elements(  # noqa: PLR0912 - the forms of collections
     graph: int, classes: int, kept: int, at: int, ops: int, position: int, end: int, is_5: int
 ) -> tuple[int, int]:
     """How many elements there are, -1 if there is no list; and where they are, or REFUSED.

@@ -1,3 +1,4 @@
+# ruff: noqa: PLR0913, PLR0917, PLR1714 - plain comparisons and numbers are compiled best
 """Single values of Kryo, each of which is read into its column: see ``values/kryo``.
 
 A value of several numbers is made of parts, which were read before.

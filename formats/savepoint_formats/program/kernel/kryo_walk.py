@@ -441,7 +441,7 @@ def _read_value(
 
 
 @part
-def _read_larger(
+def _read_larger(  # noqa: PLR0912 - the table of instructions
     op: int, column: int, seconds: int, row: int, argument: int, position: int, end: int
 ) -> int:
     """A value that has instructions of its own; where the next one begins."""

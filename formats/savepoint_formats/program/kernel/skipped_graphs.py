@@ -1,3 +1,4 @@
+# ruff: noqa: PLR0913, PLR0917, PLR1714, SIM109 - plain comparisons and numbers are compiled best
 """Object graphs of Kryo that are passed over, whatever is in them, up to a class that nobody knows.
 
 All classes are in one table, and what lies in an object of each:
@@ -216,7 +217,7 @@ def skip_head(  # noqa: PLR0912 - the forms of collections
     lead = BY_CLASS if number < 0 else OR_NULL
     flag = False
     if form & SORTED and not is_5:
-        position = skip_comparator(graph, tables, position, end)
+        position = skip_comparator(position, end)
     if position < 0:
         return REFUSED
     if kind == LIST and is_5 and not is_map:
@@ -226,7 +227,7 @@ def skip_head(  # noqa: PLR0912 - the forms of collections
     if kind == ARRAY or (is_5 and kind != CLASSED_LIST):
         count -= 1
     if position >= 0 and count >= 0 and form & SORTED and is_5:
-        position = skip_comparator(graph, tables, position, end)
+        position = skip_comparator(position, end)
     if position < 0 or count > end - position:
         return REFUSED
     if kind == CLASSED_LIST:
@@ -253,7 +254,7 @@ def skip_head(  # noqa: PLR0912 - the forms of collections
 
 
 @part
-def skip_comparator(graph: int, tables: int, position: int, end: int) -> int:
+def skip_comparator(position: int, end: int) -> int:
     """No comparator; any other is for the general path."""
     return position + 1 if position < end and load_byte(position) == 0 else REFUSED
 
@@ -302,7 +303,7 @@ def is_stream(position: int, end: int) -> bool:
 
 
 @part
-def skip_part(  # noqa: PLR0911, PLR0912 - the table of parts
+def skip_part(  # noqa: PLR0912 - the table of parts
     kind: int, graph: int, position: int, end: int, is_5: int
 ) -> int:
     """Passes over a number or a text; where the next value is."""

@@ -1,3 +1,4 @@
+# ruff: noqa: PLR0913, PLR0917, PLR1714, SIM109 - plain comparisons and numbers are compiled best
 """Objects of Kryo, written: the mirrors of ``kryo_numbers``, ``kryo_objects`` and ``kryo_singles``.
 
 No object is written twice by reference, so that of a graph no more is kept than which classes had
@@ -295,7 +296,7 @@ def write_elements(
 
 
 @part
-def write_single(  # noqa: PLR0911, PLR0912 - the table of instructions
+def write_single(
     op: int,
     graph: int,
     column: int,
@@ -372,7 +373,7 @@ def _make_halves(graph: int, start: int) -> bool:
 
 
 @part
-def _make_times(  # noqa: PLR0911 - one of each
+def _make_times(
     op: int, graph: int, column: int, seconds: int, row: int, position: int, is_5: int
 ) -> int:
     """The parts of a time: see ``kryo_singles``."""

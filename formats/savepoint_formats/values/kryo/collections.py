@@ -153,7 +153,8 @@ SINGLE_LISTS = ("java.util.Collections$SingletonList", "java.util.Collections$Si
 SINGLE_ENTRIES = ("java.util.Collections$SingletonMap",)
 
 COLLECTIONS: dict[str, Body] = {
-    **{name: form.body for name, form in (*LIST_FORMS.items(), *MAP_FORMS.items())},
+    **{name: form.body for name, form in LIST_FORMS.items()},
+    **{name: form.body for name, form in MAP_FORMS.items()},
     "java.util.Arrays$ArrayList": Body(_read_arrays_list, _write_arrays_list),
     **dict.fromkeys(EMPTY_COLLECTIONS, objects(0)),
     **dict.fromkeys(SINGLE_LISTS, objects(1)),

@@ -62,10 +62,10 @@ def test_any_graph_is_the_same_as_one_by_one(
     if around == 1:
         layout = Struct(("a", "graph", "b"), (Text(), bare, Long()))
         records = [b"\3hi" + record + bytes(8) for record in records]
-    elif around == 2:  # noqa: PLR2004 - one of four
+    elif around == 2:
         layout = Pojo("P", ("a", "b"), (layouts.Nullable(bare), layouts.Nullable(Text())))
         records = [b"\2\0" + record + b"\0\2a" for record in records]
-    elif around == 3:  # noqa: PLR2004 - one of four
+    elif around == 3:
         layout = NullableRest(bare)
         records = [b"\0" + record for record in records] + [b"\1", b"\1behind"]
     same_as_one_by_one(layout, records, reads, writes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,13 +16,20 @@ from support.decoding import OFTEN
 from support.kryo_vectors import NEW, OLD, VECTORS, layout_of
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import FormatError
 from savepoint_formats.layout import Kryo, Layout, Pojo
 from savepoint_formats.program import survey
+from savepoint_formats.program.assembly import survey_program
+from savepoint_formats.program.graph_tables import GraphTables
+from savepoint_formats.program.kernel import PASSED
+from savepoint_formats.program.spans import Spans
 from savepoint_formats.program.survey import unknown_classes
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
-from savepoint_formats.values.kryo.objects import KryoNode
 from savepoint_formats.values.recoding import unknown_class
+
+if TYPE_CHECKING:
+    from savepoint_formats.values.kryo.objects import KryoNode
 
 MANY = survey._FEW + 1
 
@@ -42,7 +49,9 @@ def same_as_one_by_one(layout: Layout, records: list[bytes], reads: KryoDialect)
     many = records * -(-MANY // len(records))
     expected = one_by_one(layout, many, reads)
     try:
-        found: Counter[str] | str = unknown_classes(layout, pa.array(many, pa.large_binary()), reads)
+        found: Counter[str] | str = unknown_classes(
+            layout, pa.array(many, pa.large_binary()), reads
+        )
     except FormatError as error:
         found = str(error)
     assert found == expected
@@ -96,10 +105,10 @@ def test_most_values_are_never_looked_at_one_by_one() -> None:
     for vector in VECTORS:
         reads = OLD if vector["flink"].startswith("1") else NEW
         data = bytes.fromhex(vector["data"])
-        tables = survey.GraphTables()
-        program = survey.survey_program(layout_of(vector["snapshot"]), reads, tables)
+        tables = GraphTables()
+        program = survey_program(layout_of(vector["snapshot"]), reads, tables)
         assert program is not None
-        chunk = survey.Chunk(np.frombuffer(data, np.uint8))
-        spans = survey.Spans(np.array([0]), np.array([len(data)]))
-        passed += int(survey._found(program, tables, chunk, spans)[0, 0] == survey.PASSED)
+        chunk = Chunk(np.frombuffer(data, np.uint8))
+        spans = Spans(np.array([0]), np.array([len(data)]))
+        passed += int(survey._found(program, tables, chunk, spans)[0, 0] == PASSED)
     assert passed >= 0.8 * len(VECTORS)
