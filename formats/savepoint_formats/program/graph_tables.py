@@ -8,16 +8,6 @@ import numpy as np
 
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.program.kernel import skipped_graphs as kinds
-from savepoint_formats.program.kernel.kryo_numbers import (
-    BYTE,
-    INT,
-    LONG,
-    LONG_ZIGZAG,
-    SHORT,
-    VARINT,
-    VARLONG,
-    ZIGZAG,
-)
 from savepoint_formats.program.kernel.kryo_objects import (
     ARRAY,
     CLASSED_LIST,
@@ -37,9 +27,12 @@ from savepoint_formats.values.kryo.collections import (
     SINGLE_ENTRIES,
     SINGLE_LISTS,
 )
+from savepoint_formats.values.kryo.jdk import JDK_CLASSES
 from savepoint_formats.values.kryo.known_classes import KnownClasses, known_classes
 from savepoint_formats.values.kryo.lists import final_class, inner_arguments
 from savepoint_formats.values.kryo.output import KryoOutput
+from savepoint_formats.values.kryo.parts import Part, Parts
+from savepoint_formats.values.kryo.structs import CODES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -51,75 +44,9 @@ if TYPE_CHECKING:
 _FIRST_NUMBER = 2
 _NONE = -1
 _ARRAYS_LIST = "java.util.Arrays$ArrayList"
-_PRIMITIVES = {
-    "boolean": kinds.FLAG,
-    "byte": BYTE,
-    "char": SHORT,
-    "short": SHORT,
-    "int": ZIGZAG,
-    "long": LONG_ZIGZAG,
-    "float": INT,
-    "double": LONG,
-}
-_CODES = {
-    "Z": "boolean",
-    "C": "char",
-    "S": "short",
-    "I": "int",
-    "J": "long",
-    "F": "float",
-    "D": "double",
-}
-_TEXTS = (
-    *("java.lang.String", "java.lang.StringBuilder", "java.lang.StringBuffer"),
-    *("java.util.Currency", "java.net.URI", "java.net.URL", "sun.util.calendar.ZoneInfo"),
-)
-_NUMBERS: dict[str, tuple[int, ...]] = {
-    **{name: (_PRIMITIVES[primitive],) for name, primitive in WRAPPERS.items()},
-    **dict.fromkeys(_TEXTS, (kinds.TEXT,)),
-    **dict.fromkeys(("java.util.Date", "java.sql.Date", "java.sql.Time"), (VARLONG,)),
-    "java.sql.Timestamp": (VARLONG, VARINT),
-    "java.lang.Void": (),
-    "[B": (kinds.COUNTED,),
-    "java.math.BigInteger": (kinds.COUNTED,),
-    "java.math.BigDecimal": (kinds.SCALED,),
-    "java.util.BitSet": (kinds.WORDS,),
-    "java.net.InetSocketAddress": (kinds.TEXT, VARINT),
-    "java.util.GregorianCalendar": (
-        *(kinds.TEXT, VARLONG, kinds.FLAG),
-        *(VARINT, VARINT, LONG_ZIGZAG),
-    ),
-}
-_NUMBERS_OF_2: dict[str, tuple[int, ...]] = {
-    "java.util.UUID": (LONG_ZIGZAG, LONG_ZIGZAG),
-    "java.util.regex.Pattern": (kinds.TEXT,),
-    "scala.runtime.BoxedUnit": (),
-    "scala.Symbol": (kinds.TEXT,),
-    "scala.util.matching.Regex": (kinds.TEXT,),
-}
-_DATE = (VARINT, BYTE, BYTE)
-_NUMBERS_OF_5: dict[str, tuple[int, ...]] = {
-    "java.util.UUID": (LONG, LONG),
-    "java.util.regex.Pattern": (kinds.TEXT, VARINT),
-    "java.util.Locale": (kinds.TEXT,) * 3,
-    "java.time.Duration": (LONG, VARINT),
-    "java.time.Instant": (VARLONG, VARINT),
-    "java.time.LocalDate": _DATE,
-    "java.time.LocalTime": (kinds.CLOCK,),
-    "java.time.LocalDateTime": (*_DATE, kinds.CLOCK),
-    "java.time.ZoneOffset": (kinds.OFFSET,),
-    "java.time.ZoneRegion": (kinds.TEXT,),
-    "java.time.OffsetDateTime": (*_DATE, kinds.CLOCK, kinds.OFFSET),
-    "java.time.OffsetTime": (kinds.CLOCK, kinds.OFFSET),
-    "java.time.ZonedDateTime": (*_DATE, kinds.CLOCK, kinds.TEXT),
-    "java.time.Year": (VARINT,),
-    "java.time.YearMonth": (VARINT, BYTE),
-    "java.time.MonthDay": (BYTE, BYTE),
-    "java.time.Period": (VARINT,) * 3,
-    "java.util.OptionalInt": (kinds.OPTIONAL_INT,),
-    "java.util.OptionalLong": (kinds.OPTIONAL_LONG,),
-    "java.util.OptionalDouble": (kinds.OPTIONAL_LONG,),
-}
+_CODES = {code: name for code, name in CODES.items() if code != "B"}
+_BYTES = "[B"
+_BOXED = {primitive: wrapper for wrapper, primitive in WRAPPERS.items()}
 _OBJECTS: dict[str, int] = {
     **dict.fromkeys(EMPTY_COLLECTIONS, 0),
     **dict.fromkeys(SINGLE_LISTS, 1),
@@ -130,6 +57,13 @@ _OBJECTS_OF_2: dict[str, int] = {
     **dict.fromkeys(("scala.Some", "scala.util.Left", "scala.util.Right"), 1),
     **{f"scala.Tuple{size}": size for size in range(1, 23)},
 }
+
+
+def _part_of(primitive: str) -> Part:
+    """A value of a primitive type."""
+    parts = JDK_CLASSES[_BOXED[primitive]].parts[1]
+    assert parts is not None  # of all wrappers they are known
+    return parts[0]
 
 
 class GraphTables:
@@ -207,9 +141,9 @@ class _Table:
         for described in known.user.values():
             names += [f"{described.class_name}${at + 1}" for at in range(len(described.constants))]
             names.append(f"[L{described.class_name};")
-        own = _NUMBERS_OF_5 if known.is_5 else _NUMBERS_OF_2 | _OBJECTS_OF_2
+        own = () if known.is_5 else tuple(_OBJECTS_OF_2)
         names += ["java.util.ArrayList", "java.util.HashMap", *known.registered.values()]
-        names += [*_NUMBERS, *own, *COLLECTIONS, *known.fixed]
+        names += [_BYTES, *JDK_CLASSES, *own, *COLLECTIONS, *known.fixed]
         names += [f"[{code}" for code in _CODES]
         names += [f"[L{name};" for name in ("java.lang.String", "java.lang.Object", *WRAPPERS)]
         return list(dict.fromkeys(names))
@@ -238,8 +172,7 @@ class _Table:
             return kinds.GENERAL, 0, 0
         if described is not None:
             return self._of_fields(described)
-        own = _NUMBERS_OF_5 if known.is_5 else _NUMBERS_OF_2
-        parts = own.get(name, _NUMBERS.get(name))
+        parts = (Part.COUNTED,) if name == _BYTES else self._parts_of(name)
         if parts is not None:
             self._parts += parts
             return kinds.NUMBERS, len(self._parts) - len(parts), len(parts)
@@ -256,6 +189,10 @@ class _Table:
             return self._of_fields(fixed)
         return (kinds.UNKNOWN if is_unknown(name, known) else kinds.GENERAL), 0, 0
 
+    def _parts_of(self, name: str) -> Parts | None:
+        row = JDK_CLASSES.get(name)
+        return row.parts[self._known.is_5] if row else None
+
     def _collection(self, name: str) -> tuple[int, int] | None:
         if name == _ARRAYS_LIST:
             return kinds.LISTED, LIST if self._known.is_5 else CLASSED_LIST
@@ -269,7 +206,7 @@ class _Table:
 
     def _array(self, component: str) -> tuple[int, int, int]:
         if component in _CODES:
-            return kinds.PRIMITIVES, _PRIMITIVES[_CODES[component]], 0
+            return kinds.PRIMITIVES, _part_of(_CODES[component]), 0
         name = component[1:-1] if component.startswith("L") else component
         is_final = self._known.is_final(name)
         return kinds.LISTED, ARRAY, self._number(name) if is_final else _NONE
@@ -277,8 +214,8 @@ class _Table:
     def _of_fields(self, described: KryoClass) -> tuple[int, int, int]:
         fields: list[tuple[int, int]] = []
         for field in sorted(described.fields, key=lambda one: one.name):
-            if field.type in _PRIMITIVES:
-                fields.append((_PRIMITIVES[field.type], 0))
+            if field.type in _BOXED:
+                fields.append((_part_of(field.type), 0))
             elif self._known.is_final(field.type):
                 fields.append((-2 - self._number(field.type), 0))
             else:

@@ -43,6 +43,7 @@ from savepoint_formats.values.kryo.collections import (
     SINGLE_ENTRIES,
     SINGLE_LISTS,
 )
+from savepoint_formats.values.kryo.jdk import KRYO_TYPES
 from savepoint_formats.values.kryo.known_classes import known_classes
 from savepoint_formats.values.kryo.lists import final_class, inner_arguments
 from savepoint_formats.values.kryo.structs import (
@@ -55,7 +56,7 @@ from savepoint_formats.values.kryo.structs import (
     WRITTEN_SETS,
     is_described,
 )
-from savepoint_formats.values.kryo.types import KRYO_TYPES, NEVER_NULL_CLASSES, WRITTEN_CLASSES
+from savepoint_formats.values.kryo.types import NEVER_NULL_CLASSES, WRITTEN_CLASSES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

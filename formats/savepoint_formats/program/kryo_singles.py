@@ -1,23 +1,40 @@
-"""Which instructions read a class of Kryo whose objects are single values, and what they fill."""
+"""Which instructions read a class of Kryo whose objects are single values, and what they fill.
+
+They follow from the rows of ``values/kryo/jdk.py``.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from savepoint_formats.program.kernel.kryo_numbers import (
-    BYTE,
-    INT,
-    LONG,
-    LONG_ZIGZAG,
-    SHORT,
-    VARINT,
-    VARLONG,
-    ZIGZAG,
-)
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.program import Storage
+from savepoint_formats.values.kryo.jdk import JDK_CLASSES, JdkClass
+from savepoint_formats.values.kryo.parts import Part, Parts, SingleValue
 
-Parts = tuple[tuple[Op, int, int], ...]
+Instructions = tuple[tuple[Op, int, int], ...]
+
+_STORAGES = {
+    Op.STRICT_BOOLEAN: Storage.BITS,
+    Op.UNIT: Storage.BYTES,
+    Op.ASCII_TEXT: Storage.BYTES,
+    Op.WHOLE_NUMBER: Storage.BYTES,
+    Op.EXACT_NUMBER: Storage.BYTES,
+    Op.UUID: Storage.BYTES,
+    Op.MILLIS_AND_NANOS: Storage.STRUCT,
+    Op.SECONDS_AND_NANOS: Storage.STRUCT,
+    Op.DATE_AND_CLOCK: Storage.STRUCT,
+}
+"""What a column is that is not of numbers; a struct is a time with nanoseconds."""
+
+_DENSITIES = {
+    Op.UNIT: 1.5,  # two bytes are three of UTF-8
+    Op.ASCII_TEXT: 1.0,
+    Op.WHOLE_NUMBER: 4.0,
+    Op.EXACT_NUMBER: 4.0,
+    Op.UUID: 2.25,  # 16 bytes are 36 characters
+}
+_ANY_TEXT = "java.lang.String"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,88 +47,58 @@ class Single:
         argument: Of the instruction, but for times with nanoseconds; in 2.24, and in 5.6.
         parts: The instructions before it; in 2.24, and in 5.6.
         density: The most that a byte becomes.
-        is_precise: Whether it is a time with nanoseconds.
         is_any_text: Whether any text is one; the general path knows which are.
     """
 
     op: Op
-    storage: Storage = Storage.NUMBERS
-    argument: tuple[int, int] = (0, 0)
-    parts: tuple[Parts, Parts] = ((), ())
-    density: float = 0.0
-    is_precise: bool = False
-    is_any_text: bool = True
+    storage: Storage
+    argument: tuple[int, int]
+    parts: tuple[Instructions, Instructions]
+    density: float
+    is_any_text: bool
+
+    @property
+    def is_precise(self) -> bool:
+        """Whether it is a time with nanoseconds."""
+        return self.storage == Storage.STRUCT
 
 
-def _number(kind: int, kind_of_5: int | None = None) -> Single:
-    kinds = (kind, kind if kind_of_5 is None else kind_of_5)
-    return Single(Op.NUMBER, argument=kinds)
+def _single(name: str, row: JdkClass, value: SingleValue) -> Single:
+    op = Op[value.instruction]
+    of_2, of_5 = (parts or () for parts in row.parts)
+    argument: tuple[int, int] = value.kinds or (0, 0)
+    if op == Op.NUMBER:
+        argument = of_2[0], of_5[0]
+    places_of_2, places_of_5 = value.places
+    return Single(
+        op=op,
+        storage=_STORAGES.get(op, Storage.NUMBERS),
+        argument=argument,
+        parts=(_instructions(of_2, places_of_2), _instructions(of_5, places_of_5)),
+        density=_DENSITIES.get(op, 0.0),
+        is_any_text=name == _ANY_TEXT,
+    )
 
 
-def _optional(kind: int, kind_of_5: int) -> Single:
-    return Single(Op.OPTIONAL, argument=(kind, kind_of_5))
+def _instructions(parts: Parts, places: tuple[int, ...]) -> Instructions:
+    """Those of a value that is made of parts; none of any other."""
+    return tuple(
+        _instruction(part, place) for part, place in zip(parts, places, strict=bool(places))
+    )
 
 
-def _bytes(op: Op, density: float) -> Single:
-    return Single(op, Storage.BYTES, density=density)
+def _instruction(part: Part, place: int) -> tuple[Op, int, int]:
+    match part:
+        case Part.NEW:
+            return Op.NEW, 0, 0
+        case Part.CLOCK:
+            return Op.CUT_CLOCK, place, 0
+        case _:
+            return Op.PART, place, int(part)
 
-
-def _parts(*kinds: tuple[int, int]) -> Parts:
-    """The number of each part, and its kind."""
-    return tuple((Op.PART, index, kind) for index, kind in kinds)
-
-
-def _precise(op: Op, parts: Parts, parts_of_5: Parts) -> Single:
-    return Single(op, Storage.STRUCT, parts=(parts, parts_of_5), is_precise=True)
-
-
-_TEXT = _bytes(Op.ASCII_TEXT, 1)
-_TEXT_LIKE = replace(_TEXT, is_any_text=False)
-_NEW: Parts = ((Op.NEW, 0, 0),)
-_SECONDS_OF_2 = _parts((1, ZIGZAG), (0, LONG_ZIGZAG))
-_DATE_OF_2 = _parts((2, SHORT), (1, SHORT), (0, ZIGZAG))
-_DATE_OF_5 = _parts((0, VARINT), (1, BYTE), (2, BYTE))
-_CLOCK_OF_2 = _parts((3, BYTE), (4, BYTE), (6, ZIGZAG), (5, BYTE))
-_CLOCK_OF_5: Parts = ((Op.CUT_CLOCK, 3, 0),)
-_HALVES_OF_2 = _parts((0, LONG_ZIGZAG), (1, LONG_ZIGZAG))
-_MILLIS = _parts((0, VARLONG), (1, VARINT))
 
 SINGLES: dict[str, Single] = {
-    "java.lang.Boolean": Single(Op.STRICT_BOOLEAN, Storage.BITS),
-    "java.lang.Byte": _number(BYTE),
-    "java.lang.Short": _number(SHORT),
-    "java.lang.Character": _bytes(Op.UNIT, 1.5),
-    "java.lang.Integer": _number(ZIGZAG),
-    "java.lang.Long": _number(LONG_ZIGZAG),
-    "java.lang.Float": _number(INT),
-    "java.lang.Double": _number(LONG),
-    "java.lang.String": _TEXT,
-    "java.net.URI": _TEXT_LIKE,
-    "java.net.URL": _TEXT_LIKE,
-    "java.util.Currency": _TEXT_LIKE,
-    "java.util.UUID": Single(
-        Op.UUID,
-        Storage.BYTES,
-        parts=(_HALVES_OF_2, _parts((0, LONG), (1, LONG))),
-        density=2.25,
-    ),
-    "java.math.BigInteger": _bytes(Op.WHOLE_NUMBER, 4),
-    "java.math.BigDecimal": _bytes(Op.EXACT_NUMBER, 4),
-    "java.util.Date": _number(VARLONG),
-    "java.sql.Timestamp": _precise(Op.MILLIS_AND_NANOS, _MILLIS, _MILLIS),
-    "java.time.Instant": _precise(Op.SECONDS_AND_NANOS, _SECONDS_OF_2, _MILLIS),
-    "java.time.Duration": Single(
-        Op.DURATION, parts=(_SECONDS_OF_2, _parts((0, LONG), (1, VARINT)))
-    ),
-    "java.time.LocalDate": Single(Op.DATE, parts=(_DATE_OF_2, _DATE_OF_5)),
-    "java.time.LocalTime": Single(Op.CLOCK, parts=(_CLOCK_OF_2, _CLOCK_OF_5)),
-    "java.time.LocalDateTime": _precise(
-        Op.DATE_AND_CLOCK,
-        (*_NEW, *_DATE_OF_2, *_NEW, *_CLOCK_OF_2),
-        (*_DATE_OF_5, *_CLOCK_OF_5),
-    ),
-    "java.time.Year": _number(ZIGZAG, VARINT),
-    "java.util.OptionalInt": _optional(ZIGZAG, INT),
-    "java.util.OptionalLong": _optional(LONG_ZIGZAG, LONG),
-    "java.util.OptionalDouble": _optional(LONG, LONG),
+    name: _single(name, row, row.value)
+    for name, row in JDK_CLASSES.items()
+    if row.value is not None
 }

@@ -13,7 +13,14 @@ from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.program.assembly import survey_program
 from savepoint_formats.program.buffers import Buffers
 from savepoint_formats.program.graph_tables import GraphTables, is_unknown
-from savepoint_formats.program.kernel import PASSED, Graphs, Walk, survey_graphs
+from savepoint_formats.program.kernel import (
+    OTHER_OPS,
+    PASSED,
+    Graphs,
+    Walk,
+    survey_graphs,
+    survey_graphs_among_others,
+)
 from savepoint_formats.program.kernel.skipped_graphs import SKIPPED_MEMORY_SIZE
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 from savepoint_formats.values.kryo.input import KryoInput
@@ -80,7 +87,9 @@ def _found(program: Program, tables: GraphTables, chunk: Chunk, spans: Spans) ->
         position=0,
     )
     graphs = Graphs(0, memory.ctypes.data)
-    survey_graphs(job, graphs, addresses.ctypes.data, found.ctypes.data)
+    has_others = not OTHER_OPS.isdisjoint(program.ops[:, 0].tolist())
+    survey = survey_graphs_among_others if has_others else survey_graphs
+    survey(job, graphs, addresses.ctypes.data, found.ctypes.data)
     return found
 
 

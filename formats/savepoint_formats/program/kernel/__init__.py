@@ -40,6 +40,7 @@ from savepoint_formats.program.kernel.kryo_walk import (
     PASSED,
     Graphs,
     survey_graphs,
+    survey_graphs_among_others,
     walk_kryo,
     walk_kryo_among_others,
 )
@@ -107,6 +108,7 @@ __all__ = [
     "hash_texts",
     "size_runs",
     "survey_graphs",
+    "survey_graphs_among_others",
     "walk",
     "walk_fixed",
     "walk_kryo",

@@ -82,10 +82,11 @@ KRYO_OPS = frozenset(Op) - {
 }
 """The instructions that this walk knows."""
 
-OTHER_OPS = frozenset(
-    {Op.BOOLEAN, Op.BYTE, Op.SHORT, Op.ENUM, Op.NUMBERED_ENUM}
-    | {*range(Op.JAVA_DATE, Op.TIMESTAMP), *range(Op.CHAR, Op.LIST)}
-)
+OTHER_OPS = KRYO_OPS - {
+    *(Op.END, Op.GOTO, Op.REFUSE, Op.CASE, Op.NEXT, Op.DELIMITED, Op.NEXT_DELIMITED),
+    *(Op.NULL, Op.PRESENT, Op.NULL_REST, Op.VALID, Op.ABSENT, Op.ZERO, Op.PAD, Op.KEY),
+    *range(Op.GRAPH, max(Op) + 1),
+}
 """Those of them that only the walk with other values knows."""
 
 
@@ -105,13 +106,13 @@ class Graphs(NamedTuple):
 @entry
 def walk_kryo(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:
     """Walks until the records or the room end, or a record is refused: as ``walk`` does."""
-    return _walk(job, graphs, None, None)
+    return _walk(job, graphs, None, 0, None)
 
 
 @entry
 def walk_kryo_among_others(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:
     """The same of records that have ``OTHER_OPS``, too; it takes longer to compile."""
-    return _walk(job, graphs, 0, None)
+    return _walk(job, graphs, 0, 0, None)
 
 
 @entry
@@ -128,6 +129,17 @@ def survey_graphs(job: Walk, graphs: Graphs, tables: int, found: int) -> int:
     Returns:
         The status.
     """
+    return _survey(job, graphs, None, tables, found)
+
+
+@entry
+def survey_graphs_among_others(job: Walk, graphs: Graphs, tables: int, found: int) -> int:
+    """The same of records that have ``OTHER_OPS``, too; it takes longer to compile."""
+    return _survey(job, graphs, 0, tables, found)
+
+
+@part
+def _survey(job: Walk, graphs: Graphs, others: int | None, tables: int, found: int) -> int:
     for record in range(job.total):
         one = Walk(
             job.ops,
@@ -144,7 +156,7 @@ def survey_graphs(job: Walk, graphs: Graphs, tables: int, found: int) -> int:
             0,
         )
         store_long(graphs.memory + FOUND, -1)
-        status, _, _, _ = _walk(one, graphs, 0, tables)
+        status, _, _, _ = _walk(one, graphs, others, None, tables)
         what = PASSED if status == DONE else load_native_long(graphs.memory + FOUND)
         store_long(found + 16 * record, what)
         store_long(found + 16 * record + 8, load_native_long(graphs.memory + FOUND + 8) - job.data)
@@ -153,11 +165,16 @@ def survey_graphs(job: Walk, graphs: Graphs, tables: int, found: int) -> int:
 
 @part
 def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
-    job: Walk, graphs: Graphs, others: int | None, tables: int | None
+    job: Walk, graphs: Graphs, others: int | None, reads: int | None, tables: int | None
 ) -> tuple[int, int, int, int]:
-    """The walk; ``others`` is None, and compiled away, where there are none of ``OTHER_OPS``.
+    """The walk; what needs an argument that is None is compiled away.
 
-    So is ``tables``, where there is no ``SKIP_GRAPH``.
+    Args:
+        job: What to walk.
+        graphs: What objects of Kryo need.
+        others: Not None if there may be ``OTHER_OPS``.
+        reads: Not None if graphs are read; they are passed over if it is.
+        tables: What is in the classes of graphs that are passed over.
     """
     ops, columns, registers = job.ops, job.columns, job.registers
     graph, classes = graphs.memory, graphs.classes
@@ -186,60 +203,62 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
             at += OP_SIZE
 
             # --- objects of Kryo
-            if op == Op.OBJECT:
-                lead = load_native_int(at + 4)
-                if lead >= BY_LIST:
-                    kept = registers + REGISTERS_SIZE * (lead - BY_LIST)
-                position, following = read_object(
-                    graph, classes, kept, column, row, at, argument, position, end
-                )
-                at = ops + OP_SIZE * following
-            elif op == Op.SKIP_GRAPH:
-                if tables is None:
-                    position = REFUSED
-                else:
-                    position = skip_graph(
-                        graph, tables + TABLES_SIZE * number, position, end, argument
-                    )
-            elif op >= Op.NUMBER:
-                behind = load_native_long(graph + BEHIND)
-                position = read_single(
-                    op, graph, column, seconds, row, argument, position, end, is_5
-                )
-                if behind:
-                    store_long(graph + BEHIND, 0)
-                    position = behind if position >= 0 else position
-            elif op == Op.PART:
-                part_of_it, position = read_number(argument, position, end, is_5)
-                store_part(graph, number, part_of_it)
-            elif op == Op.CUT_CLOCK:
-                position = read_cut_clock(graph, number, position, end)
-            elif op == Op.NEW:
-                if position >= end or load_byte(position) != 1:
-                    position = REFUSED
-                else:
-                    position += 1
-                    if not load_native_long(graph + BEHIND):
-                        number_object(graph, _NO_CLASS, 0)
-            elif op == Op.GRAPH:
-                begin_graph(graph)
-                is_5 = argument
-            elif op == Op.ELEMENTS:
-                first = used(column, row)
-                count, position = read_elements(graph, classes, kept, at, ops, position, end, is_5)
-                if position >= 0:
-                    if count > capacity(column) - first:
-                        position = FULL
-                    elif count <= 0:
-                        set_valid(column, row, count == 0)
-                        use(column, row, first)
-                        at = target
+            if op >= Op.GRAPH:
+                if reads is None:
+                    if tables is None:
+                        position = REFUSED
                     else:
-                        use(column, row, first + count)
-                        store_long(kept, count)
-                        store_long(kept + 8, row)
-                        row = first
-                        at = ops + OP_SIZE * load_native_int(at + 8)
+                        place = tables + TABLES_SIZE * number
+                        position = skip_graph(graph, place, position, end, argument)
+                elif op == Op.OBJECT:
+                    lead = load_native_int(at + 4)
+                    if lead >= BY_LIST:
+                        kept = registers + REGISTERS_SIZE * (lead - BY_LIST)
+                    position, following = read_object(
+                        graph, classes, kept, column, row, at, argument, position, end
+                    )
+                    at = ops + OP_SIZE * following
+                elif op >= Op.NUMBER:
+                    behind = load_native_long(graph + BEHIND)
+                    position = read_single(
+                        op, graph, column, seconds, row, argument, position, end, is_5
+                    )
+                    if behind:
+                        store_long(graph + BEHIND, 0)
+                        position = behind if position >= 0 else position
+                elif op == Op.PART:
+                    part_of_it, position = read_number(argument, position, end, is_5)
+                    store_part(graph, number, part_of_it)
+                elif op == Op.CUT_CLOCK:
+                    position = read_cut_clock(graph, number, position, end)
+                elif op == Op.NEW:
+                    if position >= end or load_byte(position) != 1:
+                        position = REFUSED
+                    else:
+                        position += 1
+                        if not load_native_long(graph + BEHIND):
+                            number_object(graph, _NO_CLASS, 0)
+                elif op == Op.GRAPH:
+                    begin_graph(graph)
+                    is_5 = argument
+                elif op == Op.ELEMENTS:
+                    first = used(column, row)
+                    count, position = read_elements(
+                        graph, classes, kept, at, ops, position, end, is_5
+                    )
+                    if position >= 0:
+                        if count > capacity(column) - first:
+                            position = FULL
+                        elif count <= 0:
+                            set_valid(column, row, count == 0)
+                            use(column, row, first)
+                            at = target
+                        else:
+                            use(column, row, first + count)
+                            store_long(kept, count)
+                            store_long(kept + 8, row)
+                            row = first
+                            at = ops + OP_SIZE * load_native_int(at + 8)
 
             # --- the walk itself
             elif op == Op.END:
@@ -270,44 +289,17 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
                         at = target
                         if op == Op.NULL_REST:
                             position = end
-            elif op == Op.POJO:
-                flags = load_byte(position) if position < end else 0
-                position += 1
-                set_valid(column, row, flags == 2)
-                if flags == 1:
-                    at = target
-                elif flags != 2:
-                    position = REFUSED
             elif op == Op.VALID or op == Op.ABSENT:
                 set_valid(column, row, op == Op.VALID)
             elif op == Op.ZERO:
                 store_zeros(values(column) + argument * row, argument)
             elif op == Op.PAD:
                 use(column, row, used(column, row))
-            elif op == Op.NO_REST:
-                store_long(values(column) + 8 * row, 0)
-                store_long(ends(column) + 8 * row, -1)
             elif op == Op.KEY:
                 if not is_valid(column, row):
                     position = REFUSED
 
             # --- composites
-            elif op == Op.LIST:
-                first = used(column, row)
-                count = load_int(position) if end - position >= 4 else -1
-                position += 4
-                if not 0 <= count <= end - position:
-                    position = REFUSED
-                elif count > capacity(column) - first:
-                    position = FULL
-                else:
-                    use(column, row, first + count)
-                    if count == 0:
-                        at = target
-                    else:
-                        store_long(kept, count)
-                        store_long(kept + 8, row)
-                        row = first
             elif op == Op.DELIMITED:
                 first = used(column, row)
                 if position == end:
@@ -331,6 +323,37 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
                 else:
                     position += 1
                     at = target
+
+            # --- what is beside them
+            elif others is None:
+                position = REFUSED
+            elif op == Op.POJO:
+                flags = load_byte(position) if position < end else 0
+                position += 1
+                set_valid(column, row, flags == 2)
+                if flags == 1:
+                    at = target
+                elif flags != 2:
+                    position = REFUSED
+            elif op == Op.NO_REST:
+                store_long(values(column) + 8 * row, 0)
+                store_long(ends(column) + 8 * row, -1)
+            elif op == Op.LIST:
+                first = used(column, row)
+                count = load_int(position) if end - position >= 4 else -1
+                position += 4
+                if not 0 <= count <= end - position:
+                    position = REFUSED
+                elif count > capacity(column) - first:
+                    position = FULL
+                else:
+                    use(column, row, first + count)
+                    if count == 0:
+                        at = target
+                    else:
+                        store_long(kept, count)
+                        store_long(kept + 8, row)
+                        row = first
             elif op == Op.FRAME:
                 size = load_int(position) if end - position >= 4 else -1
                 position += 4
@@ -392,8 +415,6 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
             elif op == Op.EXPECT:
                 is_expected = position < end and load_byte(position) == argument
                 position = position + 1 if is_expected else REFUSED
-            elif others is None:
-                position = REFUSED
             else:
                 at, position = _read_value(op, column, seconds, row, argument, at, position, end)
         if position < 0:

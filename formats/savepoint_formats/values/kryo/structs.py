@@ -26,14 +26,10 @@ import pyarrow as pa
 
 from savepoint_formats.layout import TypeArgument
 from savepoint_formats.values.kryo.classes import WRAPPERS
+from savepoint_formats.values.kryo.jdk import DECLARED_TYPES, KRYO_TYPES
 from savepoint_formats.values.kryo.json import json_text
 from savepoint_formats.values.kryo.objects import KryoObject
-from savepoint_formats.values.kryo.types import (
-    DECLARED_TYPES,
-    KRYO_TYPES,
-    WRITTEN_CLASSES,
-    KryoType,
-)
+from savepoint_formats.values.kryo.types import WRITTEN_CLASSES, KryoType
 from savepoint_formats.values.map_entries import pairs_of
 
 if TYPE_CHECKING:
