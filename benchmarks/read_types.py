@@ -152,7 +152,7 @@ CASES = (
     _value("row of 3 fields", Types.ROW_NAMED(list(PRICED), list(PRICED.values())), RECORD),
     _value("SQL row of 4 fields", Types.ROW_DATA(ROW_DATA), SQL_ROW),
     _value("Avro record of 3 fields", AVRO, RECORD, share=10),
-    _value("Kryo object of 3 fields", KRYO, RECORD, share=50),
+    _value("Kryo object of 3 fields", KRYO, RECORD),
     LONG_AND_TEXT,
 )
 FORMS = ("canonical", "native")

@@ -285,10 +285,11 @@ def classes(
     from savepoint_database.types.class_descriptions import class_descriptions_text  # noqa: PLC0415  # YAML is slow
 
     savepoint, reason = open_savepoint(path, **uids), None
-    if jars or sources:
-        savepoint = savepoint.with_classes_of(jars, sources=sources)
-        reason = ClassLibrary.of(jars, sources).reason
-    unknown = savepoint.classes_to_describe()
+    with progress.counting(f"Looking for classes in {path}", "values") as on_progress:
+        if jars or sources:
+            savepoint = savepoint.with_classes_of(jars, sources=sources, on_progress=on_progress)
+            reason = ClassLibrary.of(jars, sources).reason
+        unknown = savepoint.classes_to_describe(on_progress)
     output.text({}, class_descriptions_text(savepoint.kryo.classes, unknown, reason))
 
 

@@ -64,6 +64,16 @@ def steps(title: str, count: int) -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
+def counting(title: str, unit: str) -> Iterator[Callable[[int], None]]:
+    """A bar for what nobody has counted before; gives what is to be told how many more are done."""
+    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,.0f}")
+    shown = Progress(*columns, TextColumn(unit))
+    with _shown(shown):
+        task = shown.add_task(escape(title), total=None)
+        yield lambda done: shown.advance(task, done)
+
+
+@contextmanager
 def compiling(
     compilation: Compilation, tell: Callable[[str], None] | None = None
 ) -> Iterator[None]:

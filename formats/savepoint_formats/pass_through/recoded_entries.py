@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import within
 from savepoint_formats.layout import MapOf, Nullable, Repeated
+from savepoint_formats.program.recoding import BulkRecoding
 from savepoint_formats.state_files.state import StateKind, key_layout, namespace_layout
 from savepoint_formats.values.class_names import Renaming, may_name_classes
 from savepoint_formats.values.recoding import Recoding, holds_kryo
@@ -88,8 +89,23 @@ class RecodedStates:
     def _anew(self, data: pa.LargeBinaryArray, old: Layout, new: Layout) -> pa.LargeBinaryArray:
         if old == new and not holds_kryo(old):
             return data
-        recoding = Recoding(old, new, self.reads, self.writes)
-        return pa.array(map(recoding.of, data.to_pylist()), pa.large_binary())
+        return recoded(data, old, new, self.reads, self.writes)
+
+
+def recoded(
+    data: pa.LargeBinaryArray, old: Layout, new: Layout, reads: KryoDialect, writes: KryoDialect
+) -> pa.LargeBinaryArray:
+    """The bytes of each value anew, in bulk as far as that goes.
+
+    Raises:
+        UndecodableError: An object is of a class that nobody can read.
+        UnencodableError: One can't be written for the other Kryo.
+        FormatError: A value is damaged.
+    """
+    one_by_one, bulk = Recoding(old, new, reads, writes), BulkRecoding.of(old, new, reads, writes)
+    if bulk is None:
+        return pa.array(map(one_by_one.of, data.to_pylist()), pa.large_binary())
+    return bulk.recoded(data, one_by_one.of)
 
 
 def _renamed(

@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.counts import can_be_empty
+from savepoint_formats.program.kernel import KRYO_OPS
 from savepoint_formats.program.kernel.ops import Op
+from savepoint_formats.program.kryo_assembly import assemble_graph
+from savepoint_formats.program.kryo_classes import ClassTable
 from savepoint_formats.program.listing import PER_RECORD, Draft, Listing
 from savepoint_formats.program.program import Program, Storage
 from savepoint_formats.program.sql_assembly import assemble_section
 from savepoint_formats.values import state_entries as entries
 from savepoint_formats.values.arrow_types import ROW_KIND, is_nullable_key
 from savepoint_formats.values.kinds.precise_times import is_precise
+from savepoint_formats.values.kryo.dialect import written_dialect
 from savepoint_formats.values.kryo.structs import UNDECODED
 from savepoint_formats.values.pojo_columns import CLASS, has_subclasses, pojo_columns
 from savepoint_formats.values.sizes import least_size
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from savepoint_formats.layout import Layout
+    from savepoint_formats.program.graph_tables import GraphTables
     from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
@@ -71,7 +76,11 @@ class InexpressibleError(Exception):
 
 
 def program(
-    layout: Layout, kryo: KryoDialect | None = None, *, hides: Hides = "nothing"
+    layout: Layout,
+    kryo: KryoDialect | None = None,
+    *,
+    hides: Hides = "nothing",
+    reads_graphs: bool = True,
 ) -> Program:
     """The program of a layout; every layout has one.
 
@@ -80,23 +89,65 @@ def program(
         kryo: What is known of the Kryo that wrote its object graphs.
         hides: What may be among the bytes of a value that cannot be decoded, if nobody can tell
             where it ends. Anything else is an error.
+        reads_graphs: Whether it is to have instructions for object graphs.
 
     Raises:
         UndecodableError: It has no Arrow type, because it nests too deep.
     """
-    assembly = Assembly()
-    root = assembly.column("$", entry_type(layout), PER_RECORD)
-    assembly.value(layout, root, is_last=True)
-    assembly.emit(Op.END)
-    return assembly.finished(layout, kryo, hides=hides)
+    assembly = Assembly(kryo if reads_graphs else None)
+    assembled = assembly.assembled(layout, hides=hides)
+    if assembled.graph_classes is not None and not {op for op, *_ in assembly.ops} <= KRYO_OPS:
+        return program(layout, kryo, hides=hides, reads_graphs=False)
+    return assembled
+
+
+def written_program(layout: Layout) -> Program:
+    """The program that writes a layout, whose object graphs are for the Kryo that they name.
+
+    Raises:
+        UndecodableError: It has no Arrow type, because it nests too deep.
+    """
+    return Assembly(written_dialect(layout), writes=True).assembled(layout, hides="all")
+
+
+def survey_program(layout: Layout, kryo: KryoDialect, tables: GraphTables) -> Program | None:
+    """The program that passes over all object graphs; None if there is none.
+
+    Args:
+        layout: A layout, or one of the nodes of ``state_entries``.
+        kryo: The Kryo that wrote the graphs.
+        tables: Gets what is known of their classes.
+    """
+    assembly = Assembly(kryo, tables=tables)
+    assembled = assembly.assembled(layout, hides="nothing")
+    is_known = {op for op, *_ in assembly.ops} <= KRYO_OPS and not assembled.has_pieces
+    return assembled if is_known else None
 
 
 class Assembly(Listing):
     """Knows which instructions a layout is."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        kryo: KryoDialect | None,
+        *,
+        writes: bool = False,
+        tables: GraphTables | None = None,
+    ) -> None:
         super().__init__()
+        self._tables = tables
         self._frames = 0
+        self._kryo = kryo
+        self._writes = writes
+        self._classes = ClassTable()
+
+    def assembled(self, layout: Layout, *, hides: Hides) -> Program:
+        """The program of a layout; ``hides`` as in ``program``."""
+        root = self.column("$", entry_type(layout), PER_RECORD)
+        self.value(layout, root, is_last=True)
+        self.emit(Op.END)
+        ops = {op for op, *_ in self.ops}
+        return self.finished(layout, self._kryo, self._classes.finished(ops), hides=hides)
 
     def value(self, layout: Layout, draft: Draft, *, is_last: bool) -> None:
         """The instructions of a value; ``is_last`` says that it ends where its record does.
@@ -156,8 +207,22 @@ class Assembly(Listing):
                 | entries.NullableRest()
             ):
                 self._entry(layout, draft, is_last)
+            case layouts.Kryo():
+                self._graph(layout, draft)
             case _:
                 self._scalar(layout, draft)
+
+    def _graph(self, layout: layouts.Kryo, draft: Draft) -> None:
+        if self._tables is not None and self._kryo is not None:
+            table = self._tables.number(layout, self._kryo)
+            self.emit(Op.SKIP_GRAPH, table, int(self._kryo.is_5))
+            return
+        dialect = written_dialect(layout) if self._writes else self._kryo
+        is_known = dialect is not None and assemble_graph(
+            layout, dialect, draft, self, self._classes, writes=self._writes
+        )
+        if not is_known:
+            raise InexpressibleError
 
     def _in_order(self, parts: Sequence[Layout], drafts: Sequence[Draft], is_last: bool) -> None:
         for index, (part, draft) in enumerate(zip(parts, drafts, strict=True)):

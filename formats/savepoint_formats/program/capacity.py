@@ -56,6 +56,20 @@ _SIZES: dict[Op, int] = {
     Op.SLOT_PIECE: 8,
     Op.SLOT_DECIMAL: 16,
     Op.SLOT_TIMESTAMP: 8,
+    Op.OBJECT: 1,
+    Op.ELEMENTS: 6,
+    Op.PART: 9,
+    Op.CUT_CLOCK: 8,
+    Op.NEW: 1,
+    Op.NUMBER: 9,
+    Op.STRICT_BOOLEAN: 1,
+    Op.UNIT: 2,
+    Op.ASCII_TEXT: 5,
+    Op.CONSTANT_INDEX: 5,
+    Op.COUNTED_BYTES: 5,
+    Op.WHOLE_NUMBER: 10,
+    Op.EXACT_NUMBER: 15,
+    Op.OPTIONAL: 10,
 }
 """The bytes of an instruction; of what is padded, with the padding."""
 
@@ -71,6 +85,8 @@ _DENSITIES: dict[Op, float] = {
     Op.SLOT_RAW: 1,
     Op.SLOT_PIECE: 1,
     Op.REST: 1,
+    Op.ASCII_TEXT: 1.5,
+    Op.COUNTED_BYTES: 1,
 }
 """What a byte of the column becomes."""
 
@@ -80,8 +96,13 @@ _ELEMENT_SIZES: dict[Op, int] = {
     Op.DELIMITED: 1,
     Op.ARRAY: 9,
     Op.PAIRED_ARRAY: 9,
+    Op.ELEMENTS: 0,
 }
 """Mask, comma or slot of an element."""
+
+
+_NAMED = 6
+"""A class by its name, without the name."""
 
 
 def capacity(program: Program, sources: SourceColumns) -> int:
@@ -89,11 +110,12 @@ def capacity(program: Program, sources: SourceColumns) -> int:
     # The instructions up to there run once for each of so many rows; the innermost is the last.
     loops = [(len(program.ops), len(sources.columns[0].rows))]
     total = 0.0
+    leads = _leads(program)
     for index, (code, number, argument) in enumerate(program.ops.tolist()):
         while index >= loops[-1][0]:
             loops.pop()
         op = Op(code)
-        total += loops[-1][1] * _size(op, argument)
+        total += loops[-1][1] * (_size(op, argument) + leads.get(index, 0))
         if op in _DENSITIES:
             total += sources.columns[number].size * _DENSITIES[op]
         if op in _ELEMENT_SIZES:
@@ -102,6 +124,19 @@ def capacity(program: Program, sources: SourceColumns) -> int:
             total += count * _ELEMENT_SIZES[op]
             loops.append((argument, count))
     return int(total) + 1
+
+
+def _leads(program: Program) -> dict[int, int]:
+    """The bytes of the classes that lead an object, or the elements of a list, by instruction."""
+    if program.graph_classes is None:
+        return {}
+    sizes = (program.graph_classes.table[:, 2] + _NAMED).tolist()
+    ops = program.ops.tolist()
+    return {
+        index: sizes[ops[index + 2][1]]
+        for index, (op, _, _) in enumerate(ops)
+        if op in (Op.OBJECT, Op.ELEMENTS)
+    }
 
 
 def _size(op: Op, argument: int) -> int:

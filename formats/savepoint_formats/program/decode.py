@@ -16,7 +16,17 @@ from savepoint_formats.bytes.counts import MAX_EMPTY_ELEMENTS, can_be_empty
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.program.assembly import program as program_of
 from savepoint_formats.program.buffers import Buffers, memory_size
-from savepoint_formats.program.kernel import REFUSED, Walk, walk, walk_fixed, walk_texts
+from savepoint_formats.program.kernel import (
+    GRAPH_SIZE,
+    REFUSED,
+    Graphs,
+    Walk,
+    walk,
+    walk_fixed,
+    walk_kryo,
+    walk_kryo_among_others,
+    walk_texts,
+)
 from savepoint_formats.program.program import Storage
 from savepoint_formats.values.hidden_ends import hidden_advice
 from savepoint_formats.values.separation import EVERYWHERE, ends_of_hidden
@@ -28,6 +38,7 @@ if TYPE_CHECKING:
     from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.layout import Layout
+    from savepoint_formats.program.kryo_classes import GraphClasses
     from savepoint_formats.program.program import Column, Program
     from savepoint_formats.values.hidden_ends import Hides
 
@@ -86,6 +97,20 @@ def decode(
     return _Decoding(program, chunk, count, spans=spans, along=along).run(max(size, 0))
 
 
+def decode_what_fits(
+    program: Program, chunk: Chunk, starts: Positions, ends: Positions
+) -> tuple[pa.Array, Positions]:
+    """The records that the kernel takes, and which they are; arguments are those of ``decode``.
+
+    Raises:
+        ValueError: A record lies outside of the chunk.
+    """
+    spans = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(ends, np.int64)
+    decoding = _Decoding(program, chunk, len(starts), spans=spans, leaves=True)
+    array = decoding.run(max(int((spans[1] - spans[0]).sum()), 0))
+    return array, np.delete(np.arange(len(starts)), decoding.refused)
+
+
 def decode_sequence(
     program: Program, chunk: Chunk, position: int, count: int
 ) -> tuple[pa.Array, int]:
@@ -114,6 +139,22 @@ def decode_sequence(
     return decoding.run(size), decoding.position
 
 
+class GraphMemory:
+    """What the kernel needs for object graphs of Kryo.
+
+    Attributes:
+        job: The addresses.
+        walk: The walk that knows all that is beside them.
+    """
+
+    def __init__(self, classes: GraphClasses) -> None:
+        self.walk = walk_kryo_among_others if classes.has_others else walk_kryo
+        self._table = classes.with_addresses()
+        self._held = classes
+        self._memory = np.empty(GRAPH_SIZE, np.uint8)
+        self.job = Graphs(self._table.ctypes.data, self._memory.ctypes.data)
+
+
 class _Decoding:
     """Where a decoding is."""
 
@@ -126,8 +167,10 @@ class _Decoding:
         spans: tuple[Positions, Positions] | None = None,
         position: int = 0,
         along: str = "",
+        leaves: bool = False,
     ) -> None:
         self.program = program
+        self.leaves = leaves
         self.chunk = chunk
         self.count = count
         self.spans = spans
@@ -136,11 +179,14 @@ class _Decoding:
         self.position = position
         self.refused: list[int] = []
         self.refused_values: list[Any] = []
+        classes = program.graph_classes
+        self._graphs = None if classes is None else GraphMemory(classes)
 
     def run(self, size: int) -> pa.Array:
         """All records, which have ``size`` bytes at most."""
         has_no_end = self.spans is None and self.program.needs_end
-        if has_no_end or walk.is_spared(size + _RECORD_WORK * self.count):
+        kernel = walk if self._graphs is None else self._graphs.walk
+        if has_no_end or kernel.is_spared(size + _RECORD_WORK * self.count):
             while self.record < self.count:
                 self._read_refused()
         arrays: list[pa.Array] = [] if self.count else [pa.array([], self.program.type)]
@@ -180,13 +226,18 @@ class _Decoding:
     def _walk(self, buffers: Buffers) -> pa.Array:
         """Fills buffers until they are full or the records end."""
         row = 0
-        take = walk_texts if self.spans and self.program.is_text else walk
         while True:
-            status, self.record, row, self.position = take(self._job(buffers, row))
+            status, self.record, row, self.position = self._take(self._job(buffers, row))
             if status != REFUSED:
                 break
             self._read_refused()
         return buffers.array(row, self._pieces)
+
+    def _take(self, job: Walk) -> tuple[int, int, int, int]:
+        """The walk that knows all that is in the program."""
+        if self._graphs is not None:
+            return self._graphs.walk(job, self._graphs.job)
+        return walk_texts(job) if self.spans and self.program.is_text else walk(job)
 
     def _job(self, buffers: Buffers, row: int) -> Walk:
         data = self.chunk.address
@@ -206,7 +257,11 @@ class _Decoding:
         )
 
     def _read_refused(self) -> None:
-        """The next record, by the general path."""
+        """The next record, by the general path, unless it is left."""
+        if self.leaves:
+            self.refused.append(self.record)
+            self.record += 1
+            return
         start, end = self.position, len(self.chunk)
         if self.spans:
             start, end = int(self.spans[0][self.record]), int(self.spans[1][self.record])
@@ -340,10 +395,12 @@ class _Decoding:
 
     def _merged(self, arrays: list[pa.Array]) -> pa.Array:
         """The values of both paths, in the order of the records."""
-        if self.refused:
+        if self.refused and not self.leaves:
             arrays.append(self._refused_array())
+        if not arrays:
+            return pa.array([], self.program.type)
         array = pa.concat_arrays(arrays) if len(arrays) != 1 else arrays[0]
-        if not self.refused:
+        if not self.refused or self.leaves:
             return array
         order = np.empty(self.count, np.int64)
         is_refused = np.zeros(self.count, np.bool_)

@@ -20,12 +20,23 @@ from savepoint_formats.errors import (
     NullValueError,
     UnencodableError,
 )
-from savepoint_formats.program.assembly import program
+from savepoint_formats.program.assembly import program, written_program
 from savepoint_formats.program.capacity import capacity
 from savepoint_formats.program.decode import decode
-from savepoint_formats.program.kernel import DONE, REGISTERS_SIZE, RecordsJob, write_records
+from savepoint_formats.program.distinct import records_of_doubles
+from savepoint_formats.program.kernel import (
+    DONE,
+    NAME_TABLE,
+    REGISTERS_SIZE,
+    RecordsJob,
+    WrittenGraphs,
+    write_graphs,
+    write_graphs_among_others,
+    write_records,
+)
 from savepoint_formats.program.program import Storage
 from savepoint_formats.program.source_columns import SourceColumns
+from savepoint_formats.program.spans import large_binary
 from savepoint_formats.values.collections import Collections
 from savepoint_formats.values.kinds.codec import NullError
 from savepoint_formats.values.kinds.equality import comparable
@@ -38,6 +49,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.layout import Layout
+    from savepoint_formats.program.kryo_classes import GraphClasses
     from savepoint_formats.program.program import Column, Program
     from savepoint_formats.values.kinds.codec import Value
 
@@ -67,7 +79,7 @@ class Encoder:
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
-        self._program = program(layout, written_dialect(layout), hides="all")
+        self._program = written_program(layout)
         self._is_open = layouts.has_open_values(layout)
 
     @property
@@ -111,16 +123,51 @@ class Encoder:
         pieces = [_written(self.layout, value, "$", row) for value, row in values]
         ends = np.cumsum([len(piece) for piece in pieces])
         chunk = Chunk(np.frombuffer(b"".join(pieces), np.uint8))
+        reading = program(self.layout, written_dialect(self.layout))
         for index, (given, row) in enumerate(zip(comparable(lost), rows.tolist(), strict=True)):
             end, size = ends[index], len(pieces[index])
             try:
-                again = decode(self._program, chunk, np.array([end - size]), np.array([end]))
+                again = decode(reading, chunk, np.array([end - size]), np.array([end]))
                 is_same = comparable(again) == [given]
             except FormatError:
                 is_same = False
             if not is_same:
                 raise UnencodableError(_CHANGED, "$", row)
         return pa.array(pieces, pa.large_binary())
+
+
+def encode_what_fits(prepared: Program, column: pa.Array) -> tuple[pa.LargeBinaryArray, list[int]]:
+    """The bytes of each value that the kernel takes, and the rows of those that it does not.
+
+    Args:
+        prepared: The program, which leaves nothing to the general path.
+        column: The values, of its type.
+
+    Raises:
+        UnencodableError: One is none of its layout.
+    """
+    if not len(column):
+        return pa.array([], pa.large_binary()), []
+    encoding = _Encoding(prepared, column)
+    refused = encoding.walk()
+    return encoding.array(), sorted(refused)
+
+
+class _WrittenGraphs:
+    """What the kernel needs for objects of Kryo.
+
+    Attributes:
+        job: The addresses.
+        write: The kernel that knows all that is beside them.
+    """
+
+    def __init__(self, classes: GraphClasses) -> None:
+        self.write = write_graphs_among_others if classes.has_others else write_graphs
+        self._held = classes
+        self._table = classes.with_addresses()
+        self._memory = np.zeros(NAME_TABLE + 8 * len(self._table), np.uint8)
+        self._memory[:16].view(np.int64)[:] = 1  # so that no class has a name of this graph
+        self.job = WrittenGraphs(self._table.ctypes.data, self._memory.ctypes.data)
 
 
 class _Encoding:
@@ -133,8 +180,18 @@ class _Encoding:
         self.offsets = np.zeros(len(column) + 1, np.int64)
         self.data = np.empty(capacity(prepared, self.sources) + _SLACK, np.uint8)
         self.refused: dict[int, bytes] = {}
+        classes = prepared.graph_classes
+        self.graphs = None if classes is None else _WrittenGraphs(classes)
 
     def run(self) -> pa.LargeBinaryArray:
+        """All values, of both paths."""
+        columns = self.walk()
+        for record in sorted(columns):
+            self._write_refused(record, columns[record])
+        return self._merged()
+
+    def walk(self) -> dict[int, int]:
+        """Writes what the kernel takes; the other records, and the column that each is refused for."""
         registers = np.zeros((self.program.slots, REGISTERS_SIZE // 8), np.int64)
         job = RecordsJob(
             ops=self.program.ops.ctypes.data,
@@ -145,12 +202,20 @@ class _Encoding:
             total=len(self.column),
             record=0,
         )
+        columns = dict.fromkeys(records_of_doubles(self.sources), len(self.program.columns))
         while True:
-            status, record, number = write_records(job)
+            status, record, number = self._write(job)
             if status == DONE:
-                return self._merged()
-            self._write_refused(record, number)
+                return columns
+            columns[record] = number
+            self.offsets[record + 1] = self.offsets[record]
             job = job._replace(record=record + 1)
+
+    def _write(self, job: RecordsJob) -> tuple[int, int, int]:
+        """The kernel that knows all that is in the program."""
+        if self.graphs is None:
+            return write_records(job)
+        return self.graphs.write(job, self.graphs.job)
 
     def _write_refused(self, record: int, number: int) -> None:
         """A record, by the general path."""
@@ -158,13 +223,14 @@ class _Encoding:
         columns = self.program.columns
         path = columns[number].path if number < len(columns) else columns[0].path
         self.refused[record] = _written(self.program.layout, value, path, record)
-        self.offsets[record + 1] = self.offsets[record]
+
+    def array(self) -> pa.LargeBinaryArray:
+        """What the kernel has written; nothing of what it has not."""
+        return large_binary(self.offsets, self.data)
 
     def _merged(self) -> pa.LargeBinaryArray:
         """The records of both paths, in their order."""
-        count = len(self.column)
-        buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self.data)]
-        array = pa.LargeBinaryArray.from_buffers(pa.large_binary(), count, buffers)
+        array, count = self.array(), len(self.column)
         if not self.refused:
             return array
         order = np.arange(count)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from savepoint_formats.layout import Layout
+    from savepoint_formats.program.kryo_classes import GraphClasses
     from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
@@ -42,6 +43,8 @@ class Draft:
     layout: Layout | None = None
     forbids_null: bool = False
     length: int = 0
+    is_distinct: bool = False
+    is_of_graph: bool = False
 
 
 class Listing:
@@ -144,7 +147,14 @@ class Listing:
         draft.children = (element,)
         return element
 
-    def finished(self, layout: Layout, kryo: KryoDialect | None, *, hides: Hides) -> Program:
+    def finished(
+        self,
+        layout: Layout,
+        kryo: KryoDialect | None,
+        classes: GraphClasses | None = None,
+        *,
+        hides: Hides,
+    ) -> Program:
         """The program."""
         return Program(
             layout=layout,
@@ -155,6 +165,7 @@ class Listing:
             kryo=kryo,
             record_size=_record_size([op for op, *_ in self.ops]),
             hides=hides,
+            graph_classes=classes,
         )
 
 
@@ -171,6 +182,8 @@ def _finished(draft: Draft) -> Column:
         layout=draft.layout,
         forbids_null=draft.forbids_null,
         length=draft.length,
+        is_distinct=draft.is_distinct,
+        is_of_graph=draft.is_of_graph,
     )
 
 

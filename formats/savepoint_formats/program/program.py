@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from savepoint_formats.layout import Layout
+    from savepoint_formats.program.kryo_classes import GraphClasses
     from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
@@ -73,6 +74,8 @@ class Column:
         layout: Of pieces, how they lie.
         forbids_null: Whether a null cannot be written although its bit could.
         length: The most characters of a text, or bytes, that may be written; 0 = any number.
+        is_distinct: Whether no two elements, or keys, of a list may be the same where it is written.
+        is_of_graph: Whether it is in objects of Kryo, of which a half of a character is no text.
     """
 
     path: str
@@ -86,6 +89,8 @@ class Column:
     layout: Layout | None = None
     forbids_null: bool = False
     length: int = 0
+    is_distinct: bool = False
+    is_of_graph: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,6 +106,7 @@ class Program:
         kryo: What is known of the Kryo that wrote its object graphs.
         record_size: The bytes of every record, if all are numbers that cannot be null.
         hides: What may be missing, because a value in front hides where it begins.
+        graph_classes: The classes that its graphs of Kryo have, if it reads any.
     """
 
     layout: Layout
@@ -111,11 +117,17 @@ class Program:
     kryo: KryoDialect | None = None
     record_size: int | None = None
     hides: Hides = "nothing"
+    graph_classes: GraphClasses | None = None
 
     @property
     def type(self) -> pa.DataType:
         """The Arrow type of the layout's values."""
         return self.columns[0].type
+
+    @property
+    def has_pieces(self) -> bool:
+        """Whether it leaves anything to the general path."""
+        return any(column.storage == Storage.PIECES for column in self.columns)
 
     @property
     def is_text(self) -> bool:
@@ -150,6 +162,7 @@ _JUMPS = frozenset(
         Op.FIELD,
         Op.GOTO,
         Op.CASE,
+        Op.ELEMENTS,
     }
 )
 ON_SLOTS = frozenset(
@@ -157,7 +170,18 @@ ON_SLOTS = frozenset(
     | {Op.SECTION, Op.PIECE, Op.LEAVE, Op.KEYS, Op.VALUES}
 )
 _WITHOUT_COLUMN = frozenset(
-    {Op.END, Op.GOTO, Op.REFUSE, Op.SKIP, Op.EXPECT, Op.TAG, Op.ROW, Op.INSERT_KIND}
+    {
+        Op.END,
+        Op.GOTO,
+        Op.REFUSE,
+        Op.SKIP,
+        Op.EXPECT,
+        Op.TAG,
+        Op.ROW,
+        Op.INSERT_KIND,
+        Op.GRAPH,
+        Op.NEW,
+    }
 )
 
 

@@ -79,13 +79,13 @@ class SourceColumns:
     def __init__(self, program: Program, array: pa.Array, pieces: Pieces) -> None:
         self.table = np.zeros((len(program.columns), ENTRY_SIZE // 8), np.int64)
         self.columns: dict[int, SourceColumn] = {}
-        self._program = program
+        self.program = program
         self._pieces = pieces
         self._held: list[object] = []
         self._add(0, array, range(len(array)), -1)
 
     def _add(self, number: int, array: pa.Array, rows: range, parent: int) -> None:
-        column = self._program.columns[number]
+        column = self.program.columns[number]
         self.columns[number] = SourceColumn(array, rows, parent)
         if array.null_count:
             self._add_validity(number, array)
@@ -150,9 +150,9 @@ class SourceColumns:
         self._hold(number, _VALUES, indexes.fill_null(-1).to_numpy())
 
     def _add_pieces(self, number: int, array: pa.Array, rows: range) -> None:
-        records = self._records(number, np.arange(rows.start, rows.stop))
+        records = self.records(number, np.arange(rows.start, rows.stop))
         pieces = self._pieces(
-            self._program.columns[number], array[rows.start : rows.stop], records.tolist()
+            self.program.columns[number], array[rows.start : rows.stop], records.tolist()
         )
         self.columns[number] = SourceColumn(pieces, range(len(pieces)), -1)
         self._set(number, _VALUES, pieces, 2, 0)
@@ -162,16 +162,16 @@ class SourceColumns:
     def _check_nulls(self, number: int, array: pa.Array, rows: range) -> None:
         """Raises ``NullValueError`` unless all nulls lie behind nulls of what holds them."""
         is_null = array[rows.start : rows.stop].is_null().to_numpy(zero_copy_only=False)
-        records = self._records(number, np.flatnonzero(is_null) + rows.start)
+        records = self.records(number, np.flatnonzero(is_null) + rows.start)
         records = records[records >= 0]
         if len(records):
-            path = self._program.columns[number].path
+            path = self.program.columns[number].path
             error = "a null, for which the serializer has no bytes"
             raise NullValueError(error, path, int(records.min()))
 
     def _check_lengths(self, number: int, array: pa.Array, rows: range) -> None:
         """Raises ``UnencodableError`` if a value is longer than its type says."""
-        column = self._program.columns[number]
+        column = self.program.columns[number]
         if not column.length:
             return
         values = array[rows.start : rows.stop]
@@ -179,7 +179,7 @@ class SourceColumns:
         sizes = pc.utf8_length(values) if is_text else pc.binary_length(values)
         is_long = pc.fill_null(pc.greater(sizes, column.length), False)
         long_rows = np.flatnonzero(is_long.to_numpy(zero_copy_only=False))
-        records = self._records(number, long_rows + rows.start)
+        records = self.records(number, long_rows + rows.start)
         if (records >= 0).any():
             index = int(np.flatnonzero(records >= 0)[0])
             unit = "characters" if is_text else "bytes"
@@ -190,17 +190,17 @@ class SourceColumns:
 
     def _check_texts(self, number: int, array: pa.Array, rows: range) -> None:
         """Raises ``UnencodableError`` if a text shows what only Java's strings can hold."""
-        if not pa.types.is_string(array.type):
+        if not pa.types.is_string(array.type) or self.program.columns[number].is_of_graph:
             return
         values = array[rows.start : rows.stop]
         half_rows = rows_of_halves(values)
-        records = self._records(number, half_rows + rows.start)
+        records = self.records(number, half_rows + rows.start)
         if (records >= 0).any():
             index = int(np.flatnonzero(records >= 0)[0])
             error = shown_half_message(values[int(half_rows[index])].as_py())
-            raise UnencodableError(error, self._program.columns[number].path, int(records[index]))
+            raise UnencodableError(error, self.program.columns[number].path, int(records[index]))
 
-    def _records(self, number: int, rows: Rows) -> Rows:
+    def records(self, number: int, rows: Rows) -> Rows:
         """The record of each of these rows of a column; -1 for those that lie behind nulls."""
         if not len(rows):
             return rows
@@ -209,7 +209,7 @@ class SourceColumns:
         while self.columns[number].parent >= 0:
             number = self.columns[number].parent
             array = self.columns[number].array
-            if self._program.columns[number].storage == Storage.LIST:
+            if self.program.columns[number].storage == Storage.LIST:
                 offsets = _numbers(array, 1, np.int32, len(array) + 1)
                 is_hidden |= (records < offsets[0]) | (records >= offsets[-1])
                 records = np.searchsorted(offsets, records, "right") - 1

@@ -20,8 +20,9 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.errors import UnencodableError
 from savepoint_formats.values.kinds import times
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
+from savepoint_formats.values.kryo.jdk import DECLARED_TYPES
 from savepoint_formats.values.kryo.objects import Detailed, KryoNode, flattened
-from savepoint_formats.values.kryo.types import DECLARED_TYPES, UnfitError
+from savepoint_formats.values.kryo.types import UnfitError
 from savepoint_formats.values.kryo.writer import write_nodes
 from savepoint_formats.values.pojo_values import IS_NULL, IS_SUBCLASS, NO_SUBCLASS
 from savepoint_formats.values.state_entries import EntryWriter

@@ -26,7 +26,7 @@ from savepoint_formats.layout import FLINK_2_COLLECTIONS
 from savepoint_formats.values.kryo.class_files import UndescribableError
 from savepoint_formats.values.kryo.collections import COLLECTIONS
 from savepoint_formats.values.kryo.descriptions import CODES
-from savepoint_formats.values.kryo.types import DECLARED_TYPES
+from savepoint_formats.values.kryo.jdk import DECLARED_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ from savepoint_spark.savepoint.state_changes import StateChanges
 from savepoint_spark.writing.stored_types import expect_key_types
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import DataFrame
 
@@ -273,7 +273,9 @@ class SavepointChanges(StateChanges):
         operators = tuple(planned.converted() for planned in writer.operators)
         return replace(writer, operators=operators, is_canonical=True)
 
-    def classes_to_describe(self) -> tuple[ClassToDescribe, ...]:
+    def classes_to_describe(
+        self, on_progress: Callable[[int], None] | None = None
+    ) -> tuple[ClassToDescribe, ...]:
         """The classes of the user in values, of which nobody has said what fields they have.
 
         They are those of objects of Kryo, and subclasses of POJOs that no serializer describes; and
@@ -281,6 +283,9 @@ class SavepointChanges(StateChanges):
         All objects of Kryo are read, and all values of POJOs looked at. Behind one of an unknown
         class nothing can be: once that is described, there may be others. What operators are
         removed or made anew has none.
+
+        Args:
+            on_progress: Is told how many more values were looked at.
 
         Returns:
             Each class once, sorted by name, and where it is: say what fields it has, and open the
@@ -303,7 +308,8 @@ class SavepointChanges(StateChanges):
             around = changing.collections_to_describe(operator) if is_of_flink_1 else {}
             for name, fields in around.items():
                 collections.setdefault(name, {}).update(fields)
-            for (subclass, state), count in changing.classes_to_describe(operator).items():
+            described = changing.classes_to_describe(operator, on_progress)
+            for (subclass, state), count in described.items():
                 name, place = subclass.class_name, f"{operator.name}/{state}"
                 places.setdefault(name, {})[place] = places.get(name, {}).get(place, 0) + count
                 superclasses[name] = superclasses.get(name) or subclass.superclass

@@ -14,7 +14,7 @@ from savepoint_spark.session.session import expect_session, tasks_at_once
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -133,6 +133,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
         places: Iterable[str | os.PathLike[str]] = (),
         *,
         sources: Iterable[str | os.PathLike[str]] = (),
+        on_progress: Callable[[int], None] | None = None,
     ) -> Self:
         """The savepoint, opened with descriptions of classes out of class files or sources.
 
@@ -143,6 +144,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
             places: Archives (``app.jar``), and directories of class files.
             sources: Directories with ``.java`` files somewhere below them, for classes that are in
                 none of the places; they need the extra ``java``.
+            on_progress: Is told how many more values were looked at.
 
         Returns:
             The savepoint; ``kryo.classes`` has the descriptions, those given before among them, and
@@ -158,7 +160,9 @@ class Savepoint(AuditVerbs, SavepointChanges):
         library, savepoint = ClassLibrary.of(places, sources), self
         while True:
             known = {described.class_name for described in savepoint.kryo.classes}
-            unknown = {named.class_name: named for named in savepoint.classes_to_describe()}
+            unknown = {
+                named.class_name: named for named in savepoint.classes_to_describe(on_progress)
+            }
             described = library.described(unknown)
             more = [
                 _taken_as(description, unknown.get(description.class_name))

@@ -1,6 +1,7 @@
 """The kernel: everything about columns that is compiled. ``compiler`` alone imports numba.
 
-``walk`` runs a program over records, ``walk_fixed`` over those of one size, ``walk_texts`` over texts, ``write_records`` the other way; ``find_frames`` finds the records of a key-group section,
+``walk`` runs a program over records, ``walk_fixed`` over those of one size, ``walk_texts`` over texts, ``walk_kryo`` over
+objects of Kryo, ``write_records`` the other way; ``find_frames`` finds the records of a key-group section,
 ``assign_rows`` the rows that they belong to, ``find_portions`` and ``copy_portions`` divide what
 is too large. Each takes a job, a named tuple of addresses and numbers. They
 allocate nothing, raise nothing and touch no Python object: the first number that they return is a
@@ -32,6 +33,17 @@ from savepoint_formats.program.kernel.key_rows import (
     KeyRowsJob,
     assign_rows,
 )
+from savepoint_formats.program.kernel.kryo_objects import GRAPH_SIZE, NAME_TABLE
+from savepoint_formats.program.kernel.kryo_walk import (
+    KRYO_OPS,
+    OTHER_OPS,
+    PASSED,
+    Graphs,
+    survey_graphs,
+    survey_graphs_among_others,
+    walk_kryo,
+    walk_kryo_among_others,
+)
 from savepoint_formats.program.kernel.new_groups import NewGroupsJob, find_new_groups
 from savepoint_formats.program.kernel.plain_texts import walk_texts
 from savepoint_formats.program.kernel.portions import (
@@ -43,7 +55,13 @@ from savepoint_formats.program.kernel.runs import RunsJob, size_runs, write_runs
 from savepoint_formats.program.kernel.spans import SpansJob, copy_spans
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
 from savepoint_formats.program.kernel.walk import REGISTERS_SIZE, Walk, walk
-from savepoint_formats.program.kernel.written_records import RecordsJob, write_records
+from savepoint_formats.program.kernel.written_records import (
+    RecordsJob,
+    WrittenGraphs,
+    write_graphs,
+    write_graphs_among_others,
+    write_records,
+)
 
 __all__ = [
     "BAD_SIZE",
@@ -53,9 +71,14 @@ __all__ = [
     "ENTRY_SIZE",
     "FIXED_SIZES",
     "FULL",
+    "GRAPH_SIZE",
     "IN_ORDER",
+    "KRYO_OPS",
+    "NAME_TABLE",
     "NONE_FOREIGN",
     "NO_STATE",
+    "OTHER_OPS",
+    "PASSED",
     "REFUSED",
     "REGISTERS_SIZE",
     "SLACK",
@@ -63,6 +86,7 @@ __all__ = [
     "UNMARKED",
     "DistinctHashesJob",
     "FramesJob",
+    "Graphs",
     "HashJob",
     "KeyRowsJob",
     "NewGroupsJob",
@@ -71,6 +95,7 @@ __all__ = [
     "RunsJob",
     "SpansJob",
     "Walk",
+    "WrittenGraphs",
     "assign_rows",
     "copy_portions",
     "copy_spans",
@@ -82,9 +107,15 @@ __all__ = [
     "hash_lists",
     "hash_texts",
     "size_runs",
+    "survey_graphs",
+    "survey_graphs_among_others",
     "walk",
     "walk_fixed",
+    "walk_kryo",
+    "walk_kryo_among_others",
     "walk_texts",
+    "write_graphs",
+    "write_graphs_among_others",
     "write_records",
     "write_runs",
 ]

@@ -176,5 +176,60 @@ class Op(IntEnum):
     """c n: of at most n digits."""
     SLOT_TIMESTAMP = 79
     """c n: of precision n; c as in TIMESTAMP."""
-    SLOT_PIECE = 80
+    SLOT_PIECE = 103
     """c: as REST, the bytes where the slot says."""
+
+    # --- objects of Kryo; what differs between its versions goes by that of the graph
+    GRAPH = 80
+    """n: a graph of Kryo 5 begins, or of 2 if n is 0: classes and objects are numbered anew."""
+    OBJECT = 81
+    """c n: an object of c, or null: what leads it depends on the CASE that follows.
+
+    | CASE         | column                                         | argument                    |
+    |--------------|------------------------------------------------|-----------------------------|
+    | the first    | a form of ``kryo_objects``; or that of a list, | -> t if it is null          |
+    |              | which its own column knows                     |                             |
+    | each of n    | a class                                        | -> t if the object is of it |
+    """
+    SKIP_GRAPH = 102
+    """t n: a whole graph, as the tables t tell what is in classes; n as in GRAPH."""
+    ELEMENTS = 82
+    """c -> t: as LIST, counted as the CASE that follows says: a form of ``kryo_objects``, -> t."""
+    PART = 83
+    """c n: a number of kind n, see ``kryo_numbers``, is part c of what follows."""
+    CUT_CLOCK = 84
+    """c: hour, minute, second and nanoseconds of Kryo 5 are the parts from c on."""
+    NEW = 85
+    """The mark of an object that is new, and has no column."""
+    NUMBER = 86
+    """c n: a number of kind n; of this op on, each ends a value."""
+    STRICT_BOOLEAN = 87
+    """c: a byte of 0 or 1."""
+    UNIT = 88
+    """c: a UTF-16 unit."""
+    ASCII_TEXT = 89
+    """c: a text; or null."""
+    CONSTANT_INDEX = 90
+    """c n: one of n constants + 1; 0 is null."""
+    COUNTED_BYTES = 91
+    """c: varint of the count + 1; 0 is null."""
+    WHOLE_NUMBER = 92
+    """c: varint of the count of bytes + 1, 0 is null; two's complement."""
+    EXACT_NUMBER = 93
+    """c: the same, and the scale."""
+    OPTIONAL = 94
+    """c n: a flag; a number of kind n, which 5.6 has only if the flag is set; or null."""
+    UUID = 95
+    """c: of its two halves."""
+    MILLIS_AND_NANOS = 96
+    """c n: n is the column of the seconds, that of the nanoseconds follows it."""
+    SECONDS_AND_NANOS = 97
+    """c n: likewise."""
+    DURATION = 98
+    """c: of seconds and nanoseconds."""
+    DATE = 99
+    """c: of year, month and day."""
+    CLOCK = 100
+    """c: of hour, minute, second and nanoseconds."""
+    DATE_AND_CLOCK = 101
+    """c n: of all seven; n as above."""

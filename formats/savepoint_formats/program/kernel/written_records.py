@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 from savepoint_formats.program.kernel.columns import ENTRY_SIZE, boolean, is_null, used, values
 from savepoint_formats.program.kernel.decimals import write_decimal
+from savepoint_formats.program.kernel.kryo_objects import BY_LIST
+from savepoint_formats.program.kernel.kryo_singles import load_part
 from savepoint_formats.program.kernel.machine_code import entry, part
 from savepoint_formats.program.kernel.memory import (
     clear,
@@ -59,6 +61,14 @@ from savepoint_formats.program.kernel.sections import (
 )
 from savepoint_formats.program.kernel.status import DONE, REFUSED
 from savepoint_formats.program.kernel.walk import REGISTERS_SIZE
+from savepoint_formats.program.kernel.written_kryo import (
+    begin_written_graph,
+    write_cut_clock,
+    write_elements,
+    write_number,
+    write_object,
+    write_single,
+)
 from savepoint_formats.program.kernel.written_texts import (
     write_big_decimal,
     write_big_integer,
@@ -100,16 +110,49 @@ class RecordsJob(NamedTuple):
     record: int
 
 
+class WrittenGraphs(NamedTuple):
+    """What the objects of Kryo in records need; both are addresses.
+
+    | field   | what                                       |
+    |---------|--------------------------------------------|
+    | classes | the table of classes, see ``kryo_objects`` |
+    | memory  | of the graph, see ``written_kryo``         |
+    """
+
+    classes: int
+    memory: int
+
+
 @entry
-def write_records(job: RecordsJob) -> tuple[int, int, int]:  # noqa: PLR0912, PLR0915 - by opcode
+def write_records(job: RecordsJob) -> tuple[int, int, int]:
     """Writes until the records end, or one is refused.
 
     Returns:
         The status, the record that it is of, and the column of the instruction that refused.
     """
+    return _write(job, None, 0)
+
+
+@entry
+def write_graphs(job: RecordsJob, graphs: WrittenGraphs) -> tuple[int, int, int]:
+    """The same of records that have objects of Kryo, and none of ``OTHER_OPS``."""
+    return _write(job, graphs, None)
+
+
+@entry
+def write_graphs_among_others(job: RecordsJob, graphs: WrittenGraphs) -> tuple[int, int, int]:
+    """The same of all records; it takes longest to compile."""
+    return _write(job, graphs, 0)
+
+
+@part
+def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
+    job: RecordsJob, graphs: WrittenGraphs | None, others: int | None
+) -> tuple[int, int, int]:
+    """The walk; what is None of its arguments, and all that needs it, is compiled away."""
     ops, columns, registers = job.ops, job.columns, job.registers
     position = job.data + load_native_long(job.offsets + 8 * job.record)
-    mask = section = slot = next_slot = slot_size = next_bit = 0
+    mask = section = slot = next_slot = slot_size = next_bit = is_5 = 0
     for record in range(job.record, job.total):
         row, at, number = record, ops, 0
         while position >= 0:
@@ -137,11 +180,6 @@ def write_records(job: RecordsJob) -> tuple[int, int, int]:  # noqa: PLR0912, PL
                 position += 1
                 if null:
                     at = target
-            elif op == Op.BIT:
-                if is_null(column, row):
-                    store_byte(mask >> 3, load_byte(mask >> 3) | 0x80 >> (mask & 7))
-                    at = target
-                mask += 1
             elif op == Op.POJO:
                 null = is_null(column, row)
                 store_byte(position, 1 if null else 2)
@@ -158,15 +196,6 @@ def write_records(job: RecordsJob) -> tuple[int, int, int]:  # noqa: PLR0912, PL
             elif op == Op.EXPECT:
                 store_byte(position, argument)
                 position += 1
-            elif op == Op.BOOLEAN:
-                store_byte(position, boolean(column, row))
-                position += 1
-            elif op == Op.BYTE:
-                store_byte(position, load_byte(values(column) + row))
-                position += 1
-            elif op == Op.SHORT:
-                store_big_short(position, load_native_short(values(column) + 2 * row))
-                position += 2
             elif op == Op.INT:
                 store_big_int(position, load_native_int(values(column) + 4 * row))
                 position += 4
@@ -174,55 +203,6 @@ def write_records(job: RecordsJob) -> tuple[int, int, int]:  # noqa: PLR0912, PL
                 flip = _MIN_LONG if op == Op.FLIPPED_LONG else 0
                 store_big_long(position, load_native_long(values(column) + 8 * row) ^ flip)
                 position += 8
-            elif op == Op.ENUM or op == Op.NUMBERED_ENUM:
-                index = load_native_int(values(column) + 4 * row)
-                if not 0 <= index < argument:
-                    position = REFUSED
-                else:
-                    if op == Op.NUMBERED_ENUM:
-                        index = load_native_int(at + _OP_SIZE * index + 4)
-                        at += _OP_SIZE * argument
-                    store_big_int(position, index)
-                    position += 4
-            elif op == Op.CONSTANT:
-                if load_native_int(values(column) + 4 * row) != argument:
-                    position = REFUSED
-            elif op == Op.JAVA_DATE:
-                position = write_java_date(column, row, position)
-            elif op == Op.SQL_TIMESTAMP:
-                position = write_sql_timestamp(column, seconds, row, position)
-            elif op == Op.INSTANT:
-                position = write_instant(column, seconds, row, position)
-            elif op == Op.LOCAL_DATE:
-                position = write_local_date(column, row, position)
-            elif op == Op.LOCAL_TIME:
-                position = write_local_time(column, row, position)
-            elif op == Op.LOCAL_DATE_TIME:
-                position = write_local_date_time(column, seconds, row, position)
-            elif op == Op.TIMESTAMP:
-                position = write_timestamp(column, row, position, argument)
-            elif op == Op.DECIMAL:
-                position = write_decimal(column, row, position, argument)
-
-            # --- texts and bytes
-            elif op == Op.CHAR:
-                position = write_char(column, row, position)
-            elif op == Op.TEXT:
-                position = write_text(column, row, position)
-            elif op == Op.MUTABLE_TEXT:
-                position = write_units(column, row, position, 0)
-            elif op == Op.JAVA_UTF:
-                position = write_java_utf(column, row, position)
-            elif op == Op.UTF8:
-                position = write_utf8(column, row, position)
-            elif op == Op.BYTES:
-                position = write_bytes(column, row, position)
-            elif op == Op.FIXED_BYTES:
-                position = write_fixed_bytes(column, row, position, argument)
-            elif op == Op.BIG_INTEGER:
-                position = write_big_integer(column, row, position)
-            elif op == Op.BIG_DECIMAL:
-                position = write_big_decimal(column, row, position)
 
             # --- composites
             elif (
@@ -266,20 +246,6 @@ def write_records(job: RecordsJob) -> tuple[int, int, int]:  # noqa: PLR0912, PL
                     if op == Op.NEXT_DELIMITED:
                         store_byte(position, _DELIMITER)
                         position += 1
-            elif op == Op.MASK:
-                store_long(kept + 16, mask)
-                mask = position << 3
-                position = clear(position, (argument + 7) // 8)
-            elif op == Op.UNMASK:
-                mask = load_native_long(kept + 16)
-            elif op == Op.MASKED_KIND:
-                kind = load_native_int(values(column) + 4 * row)
-                if kind < 0:
-                    position = REFUSED
-                else:
-                    bits = (kind & 1) << 1 | kind >> 1
-                    store_byte(mask >> 3, load_byte(mask >> 3) | bits << (6 - (mask & 7)))
-                    mask += 2
             elif op == Op.FRAME:
                 store_long(kept, position)
                 position += 4
@@ -313,6 +279,139 @@ def write_records(job: RecordsJob) -> tuple[int, int, int]:  # noqa: PLR0912, PL
                 size = load_native_long(offsets + 8 * row + 8) - begin
                 copy(position, values(column) + begin, size)
                 position += size
+
+            # --- objects of Kryo
+            elif op >= Op.GRAPH:
+                if graphs is None:
+                    position = REFUSED
+                elif op == Op.GRAPH:
+                    begin_written_graph(graphs.memory)
+                    is_5 = argument
+                elif op == Op.OBJECT:
+                    lead = load_native_int(at + 4)
+                    if lead >= BY_LIST:
+                        kept = registers + REGISTERS_SIZE * (lead - BY_LIST)
+                    is_object = not is_null(column, row)
+                    position = write_object(
+                        graphs.memory, graphs.classes, kept, at, is_object, position
+                    )
+                    case = at + _OP_SIZE if is_object else at
+                    at = ops + _OP_SIZE * load_native_int(case + 8)
+                elif op == Op.ELEMENTS:
+                    first = used(column, row)
+                    count = used(column, row + 1) - first
+                    element = columns + ENTRY_SIZE * load_native_int(at + _OP_SIZE + 8)
+                    position = write_elements(
+                        graphs.memory,
+                        graphs.classes,
+                        kept,
+                        element,
+                        at,
+                        first,
+                        count,
+                        position,
+                        is_5,
+                    )
+                    if count == 0:
+                        at = target
+                    else:
+                        store_long(kept, count)
+                        store_long(kept + 8, row)
+                        row = first
+                        at = ops + _OP_SIZE * load_native_int(at + 8)
+                elif op == Op.PART:
+                    part_of_it = load_part(graphs.memory, number)
+                    position = write_number(argument, position, part_of_it, is_5)
+                elif op == Op.CUT_CLOCK:
+                    position = write_cut_clock(graphs.memory, number, position)
+                elif op == Op.NEW:
+                    store_byte(position, 1)
+                    position += 1
+                else:
+                    position = write_single(
+                        op, graphs.memory, column, seconds, row, argument, position, is_5
+                    )
+
+            # --- values beside them
+            elif op == Op.CONSTANT:
+                if load_native_int(values(column) + 4 * row) != argument:
+                    position = REFUSED
+            elif others is None:
+                pass
+            elif op == Op.BIT:
+                if is_null(column, row):
+                    store_byte(mask >> 3, load_byte(mask >> 3) | 0x80 >> (mask & 7))
+                    at = target
+                mask += 1
+            elif op == Op.BOOLEAN:
+                store_byte(position, boolean(column, row))
+                position += 1
+            elif op == Op.BYTE:
+                store_byte(position, load_byte(values(column) + row))
+                position += 1
+            elif op == Op.SHORT:
+                store_big_short(position, load_native_short(values(column) + 2 * row))
+                position += 2
+            elif op == Op.ENUM or op == Op.NUMBERED_ENUM:
+                index = load_native_int(values(column) + 4 * row)
+                if not 0 <= index < argument:
+                    position = REFUSED
+                else:
+                    if op == Op.NUMBERED_ENUM:
+                        index = load_native_int(at + _OP_SIZE * index + 4)
+                        at += _OP_SIZE * argument
+                    store_big_int(position, index)
+                    position += 4
+            elif op == Op.JAVA_DATE:
+                position = write_java_date(column, row, position)
+            elif op == Op.SQL_TIMESTAMP:
+                position = write_sql_timestamp(column, seconds, row, position)
+            elif op == Op.INSTANT:
+                position = write_instant(column, seconds, row, position)
+            elif op == Op.LOCAL_DATE:
+                position = write_local_date(column, row, position)
+            elif op == Op.LOCAL_TIME:
+                position = write_local_time(column, row, position)
+            elif op == Op.LOCAL_DATE_TIME:
+                position = write_local_date_time(column, seconds, row, position)
+            elif op == Op.TIMESTAMP:
+                position = write_timestamp(column, row, position, argument)
+            elif op == Op.DECIMAL:
+                position = write_decimal(column, row, position, argument)
+
+            # --- texts and bytes
+            elif op == Op.CHAR:
+                position = write_char(column, row, position)
+            elif op == Op.TEXT:
+                position = write_text(column, row, position)
+            elif op == Op.MUTABLE_TEXT:
+                position = write_units(column, row, position, 0)
+            elif op == Op.JAVA_UTF:
+                position = write_java_utf(column, row, position)
+            elif op == Op.UTF8:
+                position = write_utf8(column, row, position)
+            elif op == Op.BYTES:
+                position = write_bytes(column, row, position)
+            elif op == Op.FIXED_BYTES:
+                position = write_fixed_bytes(column, row, position, argument)
+            elif op == Op.BIG_INTEGER:
+                position = write_big_integer(column, row, position)
+            elif op == Op.BIG_DECIMAL:
+                position = write_big_decimal(column, row, position)
+            elif op == Op.MASK:
+                store_long(kept + 16, mask)
+                mask = position << 3
+                position = clear(position, (argument + 7) // 8)
+            elif op == Op.UNMASK:
+                mask = load_native_long(kept + 16)
+            elif op == Op.MASKED_KIND:
+                kind = load_native_int(values(column) + 4 * row)
+                if kind < 0:
+                    position = REFUSED
+                else:
+                    bits = (kind & 1) << 1 | kind >> 1
+                    store_byte(mask >> 3, load_byte(mask >> 3) | bits << (6 - (mask & 7)))
+                    mask += 2
 
             # --- sections
             elif op == Op.SECTION or op == Op.PIECE or op == Op.KEYS:

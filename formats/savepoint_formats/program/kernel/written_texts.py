@@ -173,7 +173,7 @@ def _store_unit(target: int, unit: int) -> int:
 
 
 @part
-def _number(column: int, row: int, max_scale: int) -> tuple[bool, int, int]:
+def plain_number(column: int, row: int, max_scale: int) -> tuple[bool, int, int]:
     """Whether a text is a plain number, its digits, and how many of them follow a point."""
     position = values(column) + used(column, row)
     end = values(column) + used(column, row + 1)
@@ -213,7 +213,7 @@ def write_big_integer(column: int, row: int, position: int) -> int:
     if is_null(column, row):
         store_big_int(position, 0)
         return position + 4
-    is_plain, number, _ = _number(column, row, 0)
+    is_plain, number, _ = plain_number(column, row, 0)
     return _write_number(position, number) if is_plain else REFUSED
 
 
@@ -223,7 +223,7 @@ def write_big_decimal(column: int, row: int, position: int) -> int:
     if is_null(column, row):
         store_big_int(position, 0)
         return position + 4
-    is_plain, number, scale = _number(column, row, _MAX_DIGITS)
+    is_plain, number, scale = plain_number(column, row, _MAX_DIGITS)
     if not is_plain:
         return REFUSED
     position = _write_number(position, number)

@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING
 from savepoint_formats.values.kinds import unbounded
 from savepoint_formats.values.kryo.body import (
     MILLIS,
-    NOTHING,
     TEXT,
     VARINT,
     Body,
@@ -39,11 +38,8 @@ from savepoint_formats.values.kryo.body import (
 )
 from savepoint_formats.values.kryo.classes import WRAPPERS
 from savepoint_formats.values.kryo.objects import KryoObject, plain
-from savepoint_formats.values.kryo.times import BODIES_OF_5
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from savepoint_formats.values.kinds.codec import Value
     from savepoint_formats.values.kryo.dialect import KryoClass
     from savepoint_formats.values.kryo.graph import KryoGraph
@@ -51,12 +47,6 @@ if TYPE_CHECKING:
 
 _LONG_MASK = (1 << 64) - 1
 _NANOS_PER_MILLI = 1_000_000
-
-
-def body_of(class_name: str, *, is_5: bool) -> Body | None:
-    """The body of a class, if it is one of this module."""
-    own = _BODIES_OF_5 if is_5 else _BODIES_OF_2
-    return own.get(class_name) or _BODIES.get(class_name)
 
 
 def read_enum(enum_class: KryoClass, graph: KryoGraph) -> str | None:
@@ -194,55 +184,28 @@ def _write_pattern_of_5(value: Value, writer: KryoWriter) -> None:
 
 
 _WRAPPER_OF = {primitive_name: wrapper for wrapper, primitive_name in WRAPPERS.items()}
-_BUILDERS = ("java.lang.StringBuilder", "java.lang.StringBuffer")
-_TEXTS = (
-    "java.lang.String",
-    *_BUILDERS,
-    "java.util.Currency",
-    "java.net.URI",
-    "java.net.URL",
-    "sun.util.calendar.ZoneInfo",
-)
-_DATES = ("java.util.Date", "java.sql.Date", "java.sql.Time")
 _PATTERN = "java.util.regex.Pattern"
 _LOCALE = object_of("java.util.Locale", language=TEXT, country=TEXT, variant=TEXT)
 _PATTERN_OF_5 = object_of(_PATTERN, pattern=TEXT, flags=VARINT)
 
-_BODIES: Mapping[str, Body] = {
-    **{wrapper: primitive(name) for wrapper, name in WRAPPERS.items()},
-    **dict.fromkeys(_TEXTS, TEXT),
-    **{name: object_of(name, millis=MILLIS) for name in _DATES},
-    "java.lang.Void": NOTHING,
-    "java.lang.Class": Body(_read_class, _write_class),
-    "java.math.BigInteger": Body(_read_big_integer, _write_big_integer),
-    "java.math.BigDecimal": Body(_read_big_decimal, _write_big_decimal),
-    "java.util.BitSet": Body(_read_bit_set, _write_bit_set),
-    "java.net.InetSocketAddress": object_of("java.net.InetSocketAddress", host=TEXT, port=VARINT),
-    "java.util.GregorianCalendar": object_of(
-        "java.util.GregorianCalendar",
-        timeZone=TEXT,
-        millis=MILLIS,
-        lenient=primitive("boolean"),
-        firstDayOfWeek=VARINT,
-        minimalDaysInFirstWeek=VARINT,
-        gregorianCutover=primitive("long"),
-    ),
-}
-
-_BODIES_OF_2: Mapping[str, Body] = {
-    **dict.fromkeys(_BUILDERS, Body(TEXT.read, _write_builder_of_2)),
-    "java.sql.Timestamp": object_of("java.sql.Timestamp", millis=MILLIS, nanos=VARINT),
-    "java.util.UUID": Body(_read_uuid_of_2, _write_uuid_of_2),
-    _PATTERN: object_of(_PATTERN, pattern=TEXT),
-    "scala.runtime.BoxedUnit": NOTHING,
-    "scala.Symbol": TEXT,
-    "scala.util.matching.Regex": TEXT,
-}
-
-_BODIES_OF_5: Mapping[str, Body] = {
-    **BODIES_OF_5,
-    "java.sql.Timestamp": Body(_read_timestamp_of_5, _write_timestamp_of_5),
-    "java.util.UUID": Body(_read_uuid_of_5, _write_uuid_of_5),
-    _PATTERN: Body(_PATTERN_OF_5.read, _write_pattern_of_5),
-    "java.util.Locale": Body(_LOCALE.read, _write_locale),
-}
+BIG_INTEGER = Body(_read_big_integer, _write_big_integer)
+BIG_DECIMAL = Body(_read_big_decimal, _write_big_decimal)
+BIT_SET = Body(_read_bit_set, _write_bit_set)
+BUILDER_OF_2 = Body(TEXT.read, _write_builder_of_2)
+CALENDAR = object_of(
+    "java.util.GregorianCalendar",
+    timeZone=TEXT,
+    millis=MILLIS,
+    lenient=primitive("boolean"),
+    firstDayOfWeek=VARINT,
+    minimalDaysInFirstWeek=VARINT,
+    gregorianCutover=primitive("long"),
+)
+CLASS = Body(_read_class, _write_class)
+LOCALE_OF_5 = Body(_LOCALE.read, _write_locale)
+PATTERN_OF_2 = object_of(_PATTERN, pattern=TEXT)
+PATTERN_OF_5 = Body(_PATTERN_OF_5.read, _write_pattern_of_5)
+TIMESTAMP_OF_2 = object_of("java.sql.Timestamp", millis=MILLIS, nanos=VARINT)
+TIMESTAMP_OF_5 = Body(_read_timestamp_of_5, _write_timestamp_of_5)
+UUID_OF_2 = Body(_read_uuid_of_2, _write_uuid_of_2)
+UUID_OF_5 = Body(_read_uuid_of_5, _write_uuid_of_5)

@@ -6,10 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from savepoint_formats.values.kryo.arrays import array_body
-from savepoint_formats.values.kryo.bodies import body_of, read_enum, write_enum
+from savepoint_formats.values.kryo.bodies import read_enum, write_enum
 from savepoint_formats.values.kryo.body import Body
 from savepoint_formats.values.kryo.collections import COLLECTIONS
 from savepoint_formats.values.kryo.fields import read_fields, write_fields
+from savepoint_formats.values.kryo.jdk import body_of
 from savepoint_formats.values.kryo.scala import scala_body
 
 if TYPE_CHECKING:

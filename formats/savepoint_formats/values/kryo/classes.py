@@ -140,55 +140,5 @@ FIELDS_OF_BOTH: tuple[KryoClass, ...] = (
 )
 """Classes whose fields both versions write."""
 
-FIELDS_OF_2: tuple[KryoClass, ...] = (
-    _fixed("java.time.Instant", nanos="int", seconds="long"),
-    _fixed("java.time.Duration", nanos="int", seconds="long"),
-    _fixed("java.time.LocalDate", day="short", month="short", year="int"),
-    _fixed("java.time.LocalTime", hour="byte", minute="byte", nano="int", second="byte"),
-    _fixed("java.time.LocalDateTime", date="java.time.LocalDate", time="java.time.LocalTime"),
-    _fixed("java.time.ZoneOffset", totalSeconds="int"),
-    _fixed("java.time.ZoneRegion", id="java.lang.String"),
-    _fixed(
-        "java.time.OffsetDateTime",
-        dateTime="java.time.LocalDateTime",
-        offset="java.time.ZoneOffset",
-    ),
-    _fixed("java.time.OffsetTime", offset="java.time.ZoneOffset", time="java.time.LocalTime"),
-    _fixed(
-        "java.time.ZonedDateTime",
-        dateTime="java.time.LocalDateTime",
-        offset="java.time.ZoneOffset",
-        zone="java.time.ZoneId",
-    ),
-    _fixed("java.time.Year", year="int"),
-    _fixed("java.time.YearMonth", month="int", year="int"),
-    _fixed("java.time.MonthDay", day="int", month="int"),
-    _fixed("java.time.Period", days="int", months="int", years="int"),
-    _fixed("java.util.Optional", value=_OBJECT),
-    _fixed("java.util.OptionalInt", isPresent="boolean", value="int"),
-    _fixed("java.util.OptionalLong", isPresent="boolean", value="long"),
-    _fixed("java.util.OptionalDouble", isPresent="boolean", value="double"),
-)
-"""Classes that Kryo 5 has serializers for, and 2.24 writes by their fields."""
-
 JAVA_SERIALIZED = frozenset(["java.util.Locale", "java.text.SimpleDateFormat"])
 """Classes that Java serializes itself inside Kryo; 5.6 has a serializer for Locale."""
-
-FINAL_CLASSES = frozenset(
-    [
-        "java.lang.String",
-        "java.lang.Void",
-        "java.util.UUID",
-        "java.util.Locale",
-        "java.util.Currency",
-        "java.util.regex.Pattern",
-        "java.net.URI",
-        "java.net.URL",
-        "java.lang.StringBuilder",
-        "java.lang.StringBuffer",
-        "java.lang.Class",
-        *WRAPPERS,
-        *(described.class_name for described in FIELDS_OF_2),
-    ]
-)
-"""Classes of the JDK without subclasses: a field of such a type needs no class in the bytes."""

@@ -132,22 +132,33 @@ _MAPS = (
 _MAPS_WITHOUT_NULL = (f"{_NEVER_NULL}MapN", f"{_NEVER_NULL}Map1")
 
 
+LIST_FORMS: dict[str, ListForm] = {
+    **dict.fromkeys(_LISTS, ListForm()),
+    **dict.fromkeys(_LISTS_WITHOUT_NULL, ListForm(admits_null=False)),
+    "java.util.TreeSet": ListForm(is_sorted=True),
+    "java.util.PriorityQueue": ListForm(is_sorted=True, is_declared=False),
+}
+"""How collections are written, by class."""
+
+MAP_FORMS: dict[str, MapForm] = {
+    **dict.fromkeys(_MAPS, MapForm()),
+    **dict.fromkeys(_MAPS_WITHOUT_NULL, MapForm(admits_null=False)),
+    "java.util.TreeMap": MapForm(is_sorted_in_2=True, is_sorted_in_5=True),
+    "java.util.concurrent.ConcurrentSkipListMap": MapForm(is_sorted_in_5=True),
+}
+"""How maps are written, by class."""
+
+EMPTY_COLLECTIONS = tuple(f"java.util.Collections$Empty{kind}" for kind in ("List", "Set", "Map"))
+SINGLE_LISTS = ("java.util.Collections$SingletonList", "java.util.Collections$SingletonSet")
+SINGLE_ENTRIES = ("java.util.Collections$SingletonMap",)
+
 COLLECTIONS: dict[str, Body] = {
-    **dict.fromkeys(_LISTS, LIST),
-    **dict.fromkeys(_LISTS_WITHOUT_NULL, ListForm(admits_null=False).body),
-    "java.util.TreeSet": ListForm(is_sorted=True).body,
-    "java.util.PriorityQueue": ListForm(is_sorted=True, is_declared=False).body,
-    **dict.fromkeys(_MAPS, MapForm().body),
-    **dict.fromkeys(_MAPS_WITHOUT_NULL, MapForm(admits_null=False).body),
-    "java.util.TreeMap": MapForm(is_sorted_in_2=True, is_sorted_in_5=True).body,
-    "java.util.concurrent.ConcurrentSkipListMap": MapForm(is_sorted_in_5=True).body,
+    **{name: form.body for name, form in LIST_FORMS.items()},
+    **{name: form.body for name, form in MAP_FORMS.items()},
     "java.util.Arrays$ArrayList": Body(_read_arrays_list, _write_arrays_list),
-    **dict.fromkeys(
-        (f"java.util.Collections$Empty{kind}" for kind in ("List", "Set", "Map")), objects(0)
-    ),
-    "java.util.Collections$SingletonList": objects(1),
-    "java.util.Collections$SingletonSet": objects(1),
-    "java.util.Collections$SingletonMap": _SINGLE_ENTRY,
+    **dict.fromkeys(EMPTY_COLLECTIONS, objects(0)),
+    **dict.fromkeys(SINGLE_LISTS, objects(1)),
+    **dict.fromkeys(SINGLE_ENTRIES, _SINGLE_ENTRY),
     "java.util.RegularEnumSet": _ENUM_SET,
     "java.util.JumboEnumSet": _ENUM_SET,
 }

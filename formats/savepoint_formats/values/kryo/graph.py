@@ -23,8 +23,9 @@ from savepoint_formats.errors import UndecodableError
 from savepoint_formats.java.stream import STREAM_HEADER, JavaObject, JavaStreamReader
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
 from savepoint_formats.values.kryo.body_table import described_body, known_body
-from savepoint_formats.values.kryo.classes import FINAL_CLASSES, JAVA_SERIALIZED
+from savepoint_formats.values.kryo.classes import JAVA_SERIALIZED
 from savepoint_formats.values.kryo.input import KryoInput
+from savepoint_formats.values.kryo.jdk import FINAL_CLASSES
 from savepoint_formats.values.kryo.known_classes import known_classes
 from savepoint_formats.values.kryo.objects import Detailed, KryoNode, KryoObject, KryoReference
 

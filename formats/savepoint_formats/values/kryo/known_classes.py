@@ -5,13 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from savepoint_formats.values.kryo.classes import (
-    FIELDS_OF_2,
-    FIELDS_OF_BOTH,
-    FINAL_CLASSES,
-    WRAPPERS,
-    registered_classes,
-)
+from savepoint_formats.values.kryo.classes import FIELDS_OF_BOTH, WRAPPERS, registered_classes
+from savepoint_formats.values.kryo.jdk import FIELDS_OF_2, FINAL_CLASSES
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import Kryo, KryoClass

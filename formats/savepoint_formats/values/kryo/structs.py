@@ -5,6 +5,7 @@
 | primitive, class of ``kryo_types``       | the type there                                    |
 | byte[]; any other array                  | binary; list                                      |
 | collection, map with its arguments       | list; map                                         |
+| Optional with its argument               | the type of that; null if it is empty, too        |
 | described enum                           | utf8, the constant's name                         |
 | described class                          | struct of its fields, in the order given          |
 | any other, and a class inside itself     | utf8: JSON of whatever is there                   |
@@ -25,14 +26,10 @@ import pyarrow as pa
 
 from savepoint_formats.layout import TypeArgument
 from savepoint_formats.values.kryo.classes import WRAPPERS
+from savepoint_formats.values.kryo.jdk import DECLARED_TYPES, KRYO_TYPES
 from savepoint_formats.values.kryo.json import json_text
 from savepoint_formats.values.kryo.objects import KryoObject
-from savepoint_formats.values.kryo.types import (
-    DECLARED_TYPES,
-    KRYO_TYPES,
-    WRITTEN_CLASSES,
-    KryoType,
-)
+from savepoint_formats.values.kryo.types import WRITTEN_CLASSES, KryoType
 from savepoint_formats.values.map_entries import pairs_of
 
 if TYPE_CHECKING:
@@ -42,6 +39,7 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kinds.codec import Value
 
 UNDECODED = "$undecoded"
+OPTIONAL = "java.util.Optional"
 CONSTANT = "constant"
 
 UNDECODED_TYPE = pa.struct([("bytes", pa.binary()), ("reason", pa.utf8())])
@@ -69,22 +67,22 @@ def _refuse_json(value: Value) -> Value:
 _JSON = KryoType(pa.utf8(), json_text, _refuse_json, is_open=True)
 _BYTES = KryoType(pa.binary(), bytes, bytes)
 _WRAPPERS = {primitive: wrapper for wrapper, primitive in WRAPPERS.items()}
-_WRITTEN_SETS = frozenset(["java.util.HashSet", "java.util.LinkedHashSet"])
-_WRITTEN_LISTS = _WRITTEN_SETS | {
+WRITTEN_SETS = frozenset(["java.util.HashSet", "java.util.LinkedHashSet"])
+WRITTEN_LISTS = WRITTEN_SETS | {
     "java.util.ArrayList",
     "java.util.LinkedList",
     "java.util.ArrayDeque",
     "java.util.Vector",
 }
-_WRITTEN_MAPS = frozenset(
+WRITTEN_MAPS = frozenset(
     [
         "java.util.HashMap",
         "java.util.LinkedHashMap",
         "java.util.concurrent.ConcurrentHashMap",
     ]
 )
-_WITHOUT_NULL = frozenset(["java.util.ArrayDeque", "java.util.concurrent.ConcurrentHashMap"])
-_CODES = {
+WITHOUT_NULL_CLASSES = frozenset(["java.util.ArrayDeque", "java.util.concurrent.ConcurrentHashMap"])
+CODES = {
     "Z": "boolean",
     "B": "byte",
     "C": "char",
@@ -151,6 +149,8 @@ class _Columns:
         if declared.type.startswith("["):
             return self._array(declared, around)
         match declared.arguments:
+            case (value,) if declared.type == OPTIONAL:
+                return _optional(value.type, self.of_type(value, around))
             case (element,):
                 return _listed(declared.type, element.type, self.of_type(element, around))
             case (key, value):
@@ -167,7 +167,7 @@ class _Columns:
             return _BYTES
         name = declared.type[1:]
         if not name.startswith("["):
-            name = _CODES.get(name) or name.removeprefix("L").removesuffix(";")
+            name = CODES.get(name) or name.removeprefix("L").removesuffix(";")
         element = self.of_type(TypeArgument(name, declared.arguments), around)
         return _listed(declared.type, name, element)
 
@@ -215,9 +215,21 @@ def _boxed(class_name: str) -> str:
     return _WRAPPERS.get(class_name, class_name)
 
 
+def _optional(class_name: str, column: KryoType) -> KryoType:
+    """The column of an ``Optional``: that of its value, null if it is empty."""
+
+    def convert(graph: KryoObject) -> Value:
+        return column.converted(_boxed(class_name), graph.fields["value"])
+
+    def content(value: Value) -> KryoObject:
+        return KryoObject(OPTIONAL, {"value": column.node(class_name, value)})
+
+    return KryoType(column.arrow_type, convert, content)
+
+
 def _listed(class_name: str, element_class: str, element: KryoType) -> KryoType:
     """The column of an array or a collection."""
-    is_written = class_name.startswith("[") or _written(class_name) in _WRITTEN_LISTS
+    is_written = class_name.startswith("[") or _written(class_name) in WRITTEN_LISTS
 
     def convert(graph: list[Value]) -> list[Value]:
         return [element.converted(_boxed(element_class), part) for part in _instance(graph, list)]
@@ -225,9 +237,9 @@ def _listed(class_name: str, element_class: str, element: KryoType) -> KryoType:
     def content(value: list[Value]) -> list[Value]:
         if not is_written:
             raise ValueError(f"a {class_name}, which is not written")
-        if _written(class_name) in _WRITTEN_SETS:
+        if _written(class_name) in WRITTEN_SETS:
             _expect_distinct(value, "elements")
-        if _written(class_name) in _WITHOUT_NULL and None in value:
+        if _written(class_name) in WITHOUT_NULL_CLASSES and None in value:
             raise ValueError(f"a null in a {class_name}, which takes none")
         return [element.node(element_class, part) for part in value]
 
@@ -250,11 +262,11 @@ def _mapped(class_name: str, key: tuple[str, KryoType], value: tuple[str, KryoTy
         return pairs
 
     def content(value: Value) -> list[tuple[Value, Value]]:
-        if _written(class_name) not in _WRITTEN_MAPS:
+        if _written(class_name) not in WRITTEN_MAPS:
             raise ValueError(f"a {class_name}, which is not written")
         pairs = pairs_of(value)
         _expect_distinct([key for key, _ in pairs], "keys")
-        if _written(class_name) in _WITHOUT_NULL and None in [other for _, other in pairs]:
+        if _written(class_name) in WITHOUT_NULL_CLASSES and None in [other for _, other in pairs]:
             raise ValueError(f"a null in a {class_name}, which takes none")
         return [
             (key_type.node(key_class, key), value_type.node(value_class, other))

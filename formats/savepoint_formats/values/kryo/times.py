@@ -36,8 +36,6 @@ from savepoint_formats.values.kryo.body import (
 from savepoint_formats.values.kryo.objects import KryoObject, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from savepoint_formats.values.kinds.codec import Value
     from savepoint_formats.values.kryo.graph import KryoGraph
     from savepoint_formats.values.kryo.writer import KryoWriter
@@ -115,7 +113,7 @@ def _write_zoned(value: Value, writer: KryoWriter) -> None:
     zone = _zone_text(plain(fields["zone"]))
     if offset is not None:
         _expect_usual_offset(date_time, offset.fields["totalSeconds"], zone)
-    _DATE_TIME.write(date_time, writer)
+    DATE_TIME.write(date_time, writer)
     writer.output.write_text(zone)
 
 
@@ -152,31 +150,23 @@ def offset_text(seconds: int) -> str:
     return f"{text}:{abs(seconds) % 60:02}" if seconds % 60 else text
 
 
-_DATE = object_of("java.time.LocalDate", year=VARINT, month=BYTE, day=BYTE)
-_TIME = Body(_read_local_time, _write_local_time)
-_DATE_TIME = object_of("java.time.LocalDateTime", date=_DATE, time=_TIME)
-_OFFSET = Body(_read_zone_offset, _write_zone_offset)
-_ZONED = object_of("java.time.ZonedDateTime", dateTime=_DATE_TIME, zone=TEXT)
+DATE = object_of("java.time.LocalDate", year=VARINT, month=BYTE, day=BYTE)
+TIME = Body(_read_local_time, _write_local_time)
+DATE_TIME = object_of("java.time.LocalDateTime", date=DATE, time=TIME)
+OFFSET = Body(_read_zone_offset, _write_zone_offset)
+_ZONED = object_of("java.time.ZonedDateTime", dateTime=DATE_TIME, zone=TEXT)
 
-BODIES_OF_5: Mapping[str, Body] = {
-    "java.util.Optional": object_of("java.util.Optional", value=ANY),
-    "java.util.OptionalInt": _optional("java.util.OptionalInt", "i"),
-    "java.util.OptionalLong": _optional("java.util.OptionalLong", "q"),
-    "java.util.OptionalDouble": _optional("java.util.OptionalDouble", "d"),
-    "java.time.Duration": object_of("java.time.Duration", seconds=fixed("q"), nanos=VARINT),
-    "java.time.Instant": object_of("java.time.Instant", seconds=MILLIS, nanos=VARINT),
-    "java.time.LocalDate": _DATE,
-    "java.time.LocalTime": _TIME,
-    "java.time.LocalDateTime": _DATE_TIME,
-    "java.time.ZoneOffset": _OFFSET,
-    "java.time.ZoneRegion": object_of("java.time.ZoneRegion", id=TEXT),
-    "java.time.OffsetDateTime": object_of(
-        "java.time.OffsetDateTime", dateTime=_DATE_TIME, offset=_OFFSET
-    ),
-    "java.time.OffsetTime": object_of("java.time.OffsetTime", time=_TIME, offset=_OFFSET),
-    "java.time.ZonedDateTime": Body(_ZONED.read, _write_zoned),
-    "java.time.Year": object_of("java.time.Year", year=VARINT),
-    "java.time.YearMonth": object_of("java.time.YearMonth", year=VARINT, month=BYTE),
-    "java.time.MonthDay": object_of("java.time.MonthDay", month=BYTE, day=BYTE),
-    "java.time.Period": object_of("java.time.Period", years=VARINT, months=VARINT, days=VARINT),
-}
+DURATION = object_of("java.time.Duration", seconds=fixed("q"), nanos=VARINT)
+INSTANT = object_of("java.time.Instant", seconds=MILLIS, nanos=VARINT)
+MONTH_DAY = object_of("java.time.MonthDay", month=BYTE, day=BYTE)
+OFFSET_DATE_TIME = object_of("java.time.OffsetDateTime", dateTime=DATE_TIME, offset=OFFSET)
+OFFSET_TIME = object_of("java.time.OffsetTime", time=TIME, offset=OFFSET)
+OPTIONAL = object_of("java.util.Optional", value=ANY)
+OPTIONAL_DOUBLE = _optional("java.util.OptionalDouble", "d")
+OPTIONAL_INT = _optional("java.util.OptionalInt", "i")
+OPTIONAL_LONG = _optional("java.util.OptionalLong", "q")
+PERIOD = object_of("java.time.Period", years=VARINT, months=VARINT, days=VARINT)
+REGION = object_of("java.time.ZoneRegion", id=TEXT)
+YEAR = object_of("java.time.Year", year=VARINT)
+YEAR_MONTH = object_of("java.time.YearMonth", year=VARINT, month=BYTE)
+ZONED = Body(_ZONED.read, _write_zoned)

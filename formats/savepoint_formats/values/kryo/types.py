@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 
 _MOST_SHOWN = 100
 _PRIMITIVES = frozenset(WRAPPERS.values())
-_NEVER_NULL = frozenset(f"java.util.Optional{kind}" for kind in ("Int", "Long", "Double"))
+NEVER_NULL_CLASSES = frozenset(
+    f"java.util.Optional{kind}" for kind in ("", "Int", "Long", "Double")
+)
 
 WRITTEN_CLASSES = {
     "java.lang.Iterable": "java.util.ArrayList",
@@ -122,7 +124,7 @@ class KryoType:
             if value is None:
                 raise ValueError(f"null where a {class_name} is expected")
             return self.content(value)
-        if value is None and class_name not in _NEVER_NULL:
+        if value is None and class_name not in NEVER_NULL_CLASSES:
             return None
         if value is None:
             raise ValueError(f"null, which may be an empty {class_name}, or none at all")
@@ -236,81 +238,53 @@ def _sql_timestamp(graph: KryoObject) -> Value:
     return times.to_precise(count, is_utc=True)
 
 
-def _texts(
-    *formats: tuple[str, Callable[[KryoObject], str], Callable[[Value], Value]],
-) -> dict[str, KryoType]:
-    return {
-        f"java.time.{name}": KryoType(pa.utf8(), convert, content)
-        for name, convert, content in formats
-    }
-
-
 def _plain(data_type: pa.DataType, kind: type, bits: int = 0) -> KryoType:
     return KryoType(data_type, _of(kind), contents.same, bits)
 
 
-def _text(class_name: str) -> KryoType:
+def text_like(class_name: str) -> KryoType:
+    """The column of a class whose objects are texts of some form."""
     return KryoType(pa.utf8(), _of(str), contents.text_like(class_name))
 
 
-def _optional_of(kind: str, data_type: pa.DataType) -> dict[str, KryoType]:
-    class_name = f"java.util.Optional{kind}"
-    return {class_name: KryoType(data_type, _optional, contents.optional(class_name))}
+def _text(convert: Callable[[KryoObject], str], content: Callable[[Value], Value]) -> KryoType:
+    return KryoType(pa.utf8(), convert, content)
 
 
-KRYO_TYPES: dict[str, KryoType] = {
-    "java.lang.Boolean": _plain(pa.bool_(), bool),
-    "java.lang.Byte": _plain(pa.int8(), int, 8),
-    "java.lang.Short": _plain(pa.int16(), int, 16),
-    "java.lang.Integer": _plain(pa.int32(), int, 32),
-    "java.lang.Long": _plain(pa.int64(), int, 64),
-    "java.lang.Float": _plain(pa.float32(), float),
-    "java.lang.Double": _plain(pa.float64(), float),
-    "java.lang.Character": KryoType(pa.utf8(), _of(str), contents.character),
-    "java.lang.String": _plain(pa.utf8(), str),
-    "java.util.UUID": KryoType(pa.utf8(), lambda graph: str(_of(UUID)(graph)), contents.uuid),
-    "java.util.Currency": _text("java.util.Currency"),
-    "java.net.URI": _text("java.net.URI"),
-    "java.net.URL": _text("java.net.URL"),
-    "java.time.Instant": KryoType(precise_type("UTC"), _instant, contents.instant),
-    "java.time.LocalDateTime": KryoType(precise_type(), _date_time, contents.local_date_time),
-    "java.time.LocalDate": KryoType(pa.date32(), _days, contents.local_date, 32),
-    "java.time.LocalTime": KryoType(pa.time64("ns"), _nanos_of_day, contents.local_time),
-    "java.time.Duration": KryoType(pa.duration("ns"), _nanos, contents.duration, 64),
-    "java.time.Year": KryoType(pa.int32(), _field("year"), contents.year),
-    **_optional_of("Int", pa.int32()),
-    **_optional_of("Long", pa.int64()),
-    **_optional_of("Double", pa.float64()),
-    **_texts(
-        (
-            "YearMonth",
-            lambda graph: "{year:04}-{month:02}".format_map(graph.fields),
-            contents.year_month,
-        ),
-        (
-            "MonthDay",
-            lambda graph: "--{month:02}-{day:02}".format_map(graph.fields),
-            contents.month_day,
-        ),
-        ("Period", _period_text, contents.period),
-        ("ZoneOffset", _offset_text, contents.zone_offset),
-        ("OffsetTime", _offset_time_text, contents.offset_time),
-        ("OffsetDateTime", _offset_date_time_text, contents.offset_date_time),
-        ("ZonedDateTime", _zoned_text, contents.zoned_date_time),
-    ),
+BOOLEAN = _plain(pa.bool_(), bool)
+BYTE = _plain(pa.int8(), int, 8)
+SHORT = _plain(pa.int16(), int, 16)
+INTEGER = _plain(pa.int32(), int, 32)
+LONG = _plain(pa.int64(), int, 64)
+FLOAT = _plain(pa.float32(), float)
+DOUBLE = _plain(pa.float64(), float)
+CHARACTER = KryoType(pa.utf8(), _of(str), contents.character)
+STRING = _plain(pa.utf8(), str)
+UUID_TEXT = KryoType(pa.utf8(), lambda graph: str(_of(UUID)(graph)), contents.uuid)
+BIG_INTEGER = KryoType(
+    pa.utf8(), lambda graph: unbounded.integer_text(_of(int)(graph)), contents.big_integer
+)
+BIG_DECIMAL = KryoType(pa.utf8(), lambda graph: str(_of(Decimal)(graph)), contents.big_decimal)
+DATE = KryoType(pa.timestamp("ms", "UTC"), _millis, contents.date("java.util.Date"))
+SQL_TIMESTAMP = KryoType(precise_type("UTC"), _sql_timestamp, contents.sql_timestamp)
+INSTANT = KryoType(precise_type("UTC"), _instant, contents.instant)
+LOCAL_DATE_TIME = KryoType(precise_type(), _date_time, contents.local_date_time)
+LOCAL_DATE = KryoType(pa.date32(), _days, contents.local_date, 32)
+LOCAL_TIME = KryoType(pa.time64("ns"), _nanos_of_day, contents.local_time)
+DURATION = KryoType(pa.duration("ns"), _nanos, contents.duration, 64)
+YEAR = KryoType(pa.int32(), _field("year"), contents.year)
+YEAR_MONTH = _text(
+    lambda graph: "{year:04}-{month:02}".format_map(graph.fields), contents.year_month
+)
+MONTH_DAY = _text(
+    lambda graph: "--{month:02}-{day:02}".format_map(graph.fields), contents.month_day
+)
+PERIOD = _text(_period_text, contents.period)
+ZONE_OFFSET = _text(_offset_text, contents.zone_offset)
+OFFSET_TIME = _text(_offset_time_text, contents.offset_time)
+OFFSET_DATE_TIME = _text(_offset_date_time_text, contents.offset_date_time)
+ZONED_DATE_TIME = _text(_zoned_text, contents.zoned_date_time)
+OPTIONALS = {
+    kind: KryoType(data_type, _optional, contents.optional(f"java.util.Optional{kind}"))
+    for kind, data_type in (("Int", pa.int32()), ("Long", pa.int64()), ("Double", pa.float64()))
 }
-
-DECLARED_TYPES: dict[str, KryoType] = {
-    **KRYO_TYPES,
-    "java.math.BigInteger": KryoType(
-        pa.utf8(),
-        lambda graph: unbounded.integer_text(_of(int)(graph)),
-        contents.big_integer,
-    ),
-    "java.math.BigDecimal": KryoType(
-        pa.utf8(), lambda graph: str(_of(Decimal)(graph)), contents.big_decimal
-    ),
-    "java.util.Date": KryoType(pa.timestamp("ms", "UTC"), _millis, contents.date("java.util.Date")),
-    "java.sql.Timestamp": KryoType(precise_type("UTC"), _sql_timestamp, contents.sql_timestamp),
-}
-"""Beside those, classes that are not final: a field declared as one may hold a subclass."""

@@ -227,3 +227,13 @@ def test_other_files_are_no_library(tmp_path: Path) -> None:
     (tmp_path / "app.jar").write_bytes(large.getvalue())
     with pytest.raises(DescriptionError, match="too many for a class file"):
         ClassLibrary.of([tmp_path / "app.jar"]).reason("shop.Large")
+
+
+def test_it_is_told_how_many_values_were_looked_at() -> None:
+    looked_at: list[int] = []
+    savepoint = opened("objects-1.20.5-hashmap-native", (CARD,))
+    savepoint = savepoint.with_classes_of([JAR], on_progress=looked_at.append)
+    rounds = sum(looked_at)
+    assert rounds > 0
+    savepoint.classes_to_describe(looked_at.append)
+    assert sum(looked_at) > rounds

@@ -346,3 +346,16 @@ def test_a_final_class_needs_no_name_in_the_bytes() -> None:
     wrong = described(Kryo("a.Box"), outer, replace(inner, is_final=False))
     assert isinstance(wrong, Kryo)
     assert read(wrong, named("a.Box") + "01 01 06")["$undecoded"] is not None
+
+
+@pytest.mark.parametrize("version", KryoVersion)
+def test_the_value_of_an_optional_has_its_column(version: KryoVersion) -> None:
+    box = kryo_class("a.Box", {"o": f"java.util.Optional<{TEXT}>"})
+    layout = described(Kryo("a.Box"), box)
+    assert isinstance(layout, Kryo)
+    assert str(arrow_type(layout).field("o").type) == "string"
+    known = KryoDialect(version, layout.classes)
+    for value, expected in (("01 03 01 8261", "a"), ("01 00", None), ("00", None)):
+        data = bytes.fromhex(named("a.Box") + "01" + value)
+        found = read_value(layout, DataInputView(data), known)
+        assert found == {"o": expected, "$undecoded": None}

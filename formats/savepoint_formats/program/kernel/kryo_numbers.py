@@ -1,0 +1,214 @@
+# ruff: noqa: PLR1714, SIM109 - plain comparisons are what is compiled best
+"""Kryo's numbers and texts, of both versions: ``values/kryo/input.py`` has how they lie.
+
+A number that is longer than Kryo writes it is refused, and so is a text that is none of Unicode.
+"""
+
+from __future__ import annotations
+
+from savepoint_formats.program.kernel.columns import capacity, set_valid, use, used, values
+from savepoint_formats.program.kernel.machine_code import part
+from savepoint_formats.program.kernel.memory import (
+    load_byte,
+    load_int,
+    load_long,
+    load_native_int,
+    load_native_long,
+    load_native_short,
+    load_short,
+    load_signed_byte,
+    store_byte,
+    store_int,
+    store_long,
+    store_short,
+)
+from savepoint_formats.program.kernel.status import FULL, REFUSED
+from savepoint_formats.program.kernel.texts import copy_ascii, joined, store_code_point
+
+_HIGH_BITS = -0x7F7F7F7F7F7F7F80  # 0x80 in each byte of a word
+_MAX_LONG = (1 << 63) - 1
+_MAX_UINT = (1 << 32) - 1
+_MAX_UNIT_SIZE = 3
+_VARINT, _VARLONG = 5, 9
+_LAST_SHIFT = 56
+
+# The kinds of numbers: of 1, 2, 4 and 8 bytes, and as varints.
+BYTE, SHORT, INT, LONG, VARINT, ZIGZAG, VARLONG, LONG_ZIGZAG = range(8)
+
+
+@part
+def unsigned(position: int, end: int, most: int) -> tuple[int, int]:
+    """An unsigned number of at most so many bytes, and where the next one begins.
+
+    Of nine bytes, the last one has eight bits.
+    """
+    number = shift = 0
+    while position < end and shift < 7 * most:
+        byte = load_byte(position)
+        position += 1
+        if byte < 0x80 or shift == _LAST_SHIFT:
+            number |= byte << shift
+            return number, position if most > _VARINT or number <= _MAX_UINT else REFUSED
+        number |= (byte & 0x7F) << shift
+        shift += 7
+    return number, REFUSED
+
+
+@part
+def kryo_varint(position: int, end: int) -> tuple[int, int]:
+    """An unsigned number of 32 bits, and where the next one begins."""
+    return unsigned(position, end, _VARINT)
+
+
+@part
+def unzigzag(number: int) -> int:
+    """The number whose sign is in the lowest bit."""
+    return number >> 1 & _MAX_LONG ^ -(number & 1)
+
+
+@part
+def read_number(kind: int, position: int, end: int, is_5: int) -> tuple[int, int]:
+    """A number of a kind, and where the next one begins."""
+    if kind >= VARINT:
+        most = _VARINT if kind < VARLONG else _VARLONG
+        number, position = unsigned(position, end, most)
+        if kind == ZIGZAG or kind == LONG_ZIGZAG:
+            number = unzigzag(number)
+        elif kind == VARINT:
+            number -= number >> 31 << 32
+        return number, position
+    size = 1 << kind
+    if end - position < size:
+        return 0, REFUSED
+    if kind == LONG:
+        number = load_native_long(position) if is_5 else load_long(position)
+    elif kind == INT:
+        number = load_native_int(position) if is_5 else load_int(position)
+    elif kind == SHORT:
+        number = load_native_short(position) if is_5 else load_short(position)
+    else:
+        number = load_signed_byte(position)
+    return number, position + size
+
+
+@part
+def store_number(column: int, row: int, kind: int, number: int) -> None:
+    """A number of a kind, in a column of its size."""
+    target = values(column)
+    if kind == LONG or kind >= VARLONG:
+        store_long(target + 8 * row, number)
+    elif kind == SHORT:
+        store_short(target + 2 * row, number)
+    elif kind == BYTE:
+        store_byte(target + row, number)
+    else:
+        store_int(target + 4 * row, number)
+
+
+@part
+def append_unit(column: int, row: int, position: int, end: int, is_5: int) -> int:
+    """One UTF-16 unit."""
+    unit, position = read_number(SHORT, position, end, is_5)
+    if position < 0 or unit & 0xF800 == 0xD800:
+        return REFUSED
+    start = used(column, row)
+    if capacity(column) - start < _MAX_UNIT_SIZE:
+        return FULL
+    use(column, row, store_code_point(values(column) + start, unit & 0xFFFF) - values(column))
+    return position
+
+
+@part
+def append_kryo_text(column: int, row: int, position: int, end: int) -> int:
+    """A text, or null: its characters, the last one marked; or a count and its units."""
+    if position >= end:
+        return REFUSED
+    first = load_byte(position)
+    if first < 0x80:
+        return _append_marked(column, row, position, end)
+    position += 1
+    count = first & 0x3F
+    if first & 0x40:
+        more, position = kryo_varint(position, end)
+        count |= more << 6
+    start = used(column, row)
+    set_valid(column, row, count > 0)
+    if position < 0 or count == 0:
+        use(column, row, start)
+        return position
+    count -= 1
+    if count > end - position:
+        return REFUSED
+    if count > capacity(column) - start:
+        return FULL
+    done = copy_ascii(values(column) + start, position, count)
+    if done < count:
+        return _append_wide(column, row, position + done, end, start + done, count - done)
+    use(column, row, start + count)
+    return position + count
+
+
+@part
+def _append_marked(column: int, row: int, position: int, end: int) -> int:
+    start = used(column, row)
+    target = values(column) + start
+    most = capacity(column) - start
+    most = min(most, end - position)
+    done = 0
+    while most - done >= 8:
+        word = load_native_long(position + done)
+        if word & _HIGH_BITS:
+            break
+        store_long(target + done, word)
+        done += 8
+    while done < most:
+        byte = load_byte(position + done)
+        store_byte(target + done, byte & 0x7F)
+        done += 1
+        if byte >= 0x80:
+            set_valid(column, row, True)
+            use(column, row, start + done)
+            return position + done
+    return REFUSED if done == end - position else FULL
+
+
+@part
+def _append_wide(column: int, row: int, position: int, end: int, start: int, count: int) -> int:
+    target = values(column) + start
+    last = values(column) + capacity(column) - _MAX_UNIT_SIZE - 1
+    high = 0
+    while count > 0:
+        count -= 1
+        unit, position = _unit(position, end)
+        if position < 0:
+            return REFUSED
+        if target > last:
+            return FULL
+        is_low = unit & 0xFC00 == 0xDC00
+        if is_low != (high != 0):
+            return REFUSED
+        if unit & 0xFC00 == 0xD800:
+            high = unit
+        elif is_low:
+            target = store_code_point(target, joined(high, unit))
+            high = 0
+        else:
+            target = store_code_point(target, unit)
+    if high:
+        return REFUSED
+    use(column, row, target - values(column))
+    return position
+
+
+@part
+def _unit(position: int, end: int) -> tuple[int, int]:
+    """A unit of one to three bytes, and where the next one begins."""
+    first = load_byte(position) if position < end else 0xFF
+    if first < 0x80:
+        return first, position + 1
+    if first >> 5 == 0b110 and end - position >= 2:
+        return (first & 0x1F) << 6 | load_byte(position + 1) & 0x3F, position + 2
+    if first >> 4 == 0b1110 and end - position >= 3:
+        middle = (load_byte(position + 1) & 0x3F) << 6
+        return (first & 0x0F) << 12 | middle | load_byte(position + 2) & 0x3F, position + 3
+    return 0, REFUSED

@@ -1,0 +1,300 @@
+# ruff: noqa: PLR0913, PLR0917 - the kernel has no objects that would hold its arguments
+"""Objects of Kryo: what leads their bodies, and how many elements there are.
+
+The memory of a graph, which begins with three numbers and has two tables behind them:
+
+| i64               | what                                                                       |
+|-------------------|----------------------------------------------------------------------------|
+| names, objects    | how many classes came by their names, and how many objects came            |
+| behind            | where it goes on behind an object that is read again; 0 if none is         |
+| parts             | seven numbers that a value is made of                                      |
+| scratch           | 16 bytes for dates                                                         |
+| of each name      | its class                                                                  |
+| of each object    | its class, and where its body is                                           |
+
+An object that comes again is read again, where its body lies first; so only what is a single value
+may come again. A class is four numbers:
+
+| i64    | what                                                                                  |
+|--------|---------------------------------------------------------------------------------------|
+| number | that the graph has in its place; -1 if it is written by its name                       |
+| name   | where the bytes of its name lie                                                       |
+| size   | how many they are                                                                     |
+| kind   | ``TRACKED``, if its objects are numbered, and ``SINGLE``, if they are single values   |
+"""
+
+from __future__ import annotations
+
+from savepoint_formats.program.kernel.columns import set_valid
+from savepoint_formats.program.kernel.kryo_numbers import kryo_varint
+from savepoint_formats.program.kernel.machine_code import part
+from savepoint_formats.program.kernel.memory import (
+    load_byte,
+    load_native_int,
+    load_native_long,
+    store_long,
+)
+from savepoint_formats.program.kernel.ops import OP_SIZE
+from savepoint_formats.program.kernel.status import REFUSED
+
+CLASS_SIZE = 32
+TRACKED, SINGLE = 1, 2
+
+MOST_NAMES = 256
+MOST_OBJECTS = 1 << 16
+"""How many objects of a graph may come again: the first ones."""
+
+BEHIND, PARTS, SCRATCH = 16, 24, 80
+NAME_TABLE = 96
+_OBJECTS = 8
+_OBJECT_TABLE = NAME_TABLE + 8 * MOST_NAMES
+GRAPH_SIZE = _OBJECT_TABLE + 16 * MOST_OBJECTS
+
+# What leads an object; from BY_LIST on, the number of the column of its list is added.
+BY_CLASS, OR_NULL, NEVER_NULL, BY_LIST = range(4)
+
+# How elements are counted; and what else is to be known of them.
+LIST, MAP, ARRAY, ONE, CLASSED_LIST = range(5)
+FINAL, SORTED, WITHOUT_NULL = 8, 16, 32
+_COUNTED = 7
+
+_FORM, _CASE = 16, 24
+"""The registers of a list: what leads its elements, and of which class they are."""
+
+_UNKNOWN = -1
+
+
+@part
+def begin_graph(graph: int) -> None:
+    """Numbers classes and objects anew."""
+    store_long(graph, 0)
+    store_long(graph + _OBJECTS, 0)
+    store_long(graph + BEHIND, 0)
+
+
+@part
+def read_object(
+    graph: int,
+    classes: int,
+    kept: int,
+    column: int,
+    row: int,
+    at: int,
+    count: int,
+    position: int,
+    end: int,
+) -> tuple[int, int]:
+    """What leads an object of the column.
+
+    Args:
+        graph: The memory of the graph.
+        classes: The table of classes.
+        kept: The registers of its list, if it is an element.
+        column: The column.
+        row: The row.
+        at: The first CASE.
+        count: How many follow it.
+        position: Of the bytes.
+        end: Behind the last of them.
+
+    Returns:
+        Where the body is, or REFUSED; and the number of the instruction that is next.
+    """
+    form = load_native_int(at + 4)
+    case = at + OP_SIZE
+    if form >= BY_LIST:
+        form = load_native_long(kept + _FORM)
+        if form != BY_CLASS and load_native_long(kept + _CASE):
+            case = load_native_long(kept + _CASE)
+    if form == BY_CLASS:
+        case, position = read_class(graph, classes, at, count, position, end)
+        if case == 0:
+            set_valid(column, row, False)
+            return position, load_native_int(at + 8)
+        if position < 0:
+            return REFUSED, 0
+    number = load_native_int(case + 4)
+    is_tracked = load_native_long(classes + CLASS_SIZE * number + 24) & TRACKED
+    marker = 1
+    if is_tracked or form == OR_NULL:
+        marker, position = kryo_varint(position, end)
+        if position < 0 or (marker == 0 and form != OR_NULL):
+            return REFUSED, 0
+    set_valid(column, row, marker != 0)
+    if marker == 0:
+        return position, load_native_int(at + 8)
+    if is_tracked:
+        if marker == 1:
+            number_object(graph, number, position)
+        else:
+            position = _again(graph, classes, number, marker - 2, position)
+    return position, load_native_int(case + 8)
+
+
+@part
+def number_object(graph: int, number: int, position: int) -> None:
+    """The next object is of this class, and its body lies there."""
+    objects = load_native_long(graph + _OBJECTS)
+    if objects < MOST_OBJECTS:
+        store_long(graph + _OBJECT_TABLE + 16 * objects, number)
+        store_long(graph + _OBJECT_TABLE + 16 * objects + 8, position)
+    store_long(graph + _OBJECTS, objects + 1)
+
+
+@part
+def _again(graph: int, classes: int, number: int, index: int, position: int) -> int:
+    """Where the body of an earlier object is, which must be a single value of the class."""
+    is_single = load_native_long(classes + CLASS_SIZE * number + 24) & SINGLE
+    if not is_single or index >= load_native_long(graph + _OBJECTS) or index >= MOST_OBJECTS:
+        return REFUSED
+    entry = graph + _OBJECT_TABLE + 16 * index
+    if load_native_long(entry) != number:
+        return REFUSED
+    store_long(graph + BEHIND, position)
+    return load_native_long(entry + 8)
+
+
+@part
+def read_class(
+    graph: int, classes: int, at: int, count: int, position: int, end: int
+) -> tuple[int, int]:
+    """The CASE of the next class, 0 if it is null; and where the object is, or REFUSED."""
+    number, position = kryo_varint(position, end)
+    if position < 0:
+        return -1, REFUSED
+    if number == 0:
+        return 0, position
+    known = _UNKNOWN
+    names = load_native_long(graph)
+    if number == 1:
+        name, position = kryo_varint(position, end)
+        if position < 0 or name > names:
+            return -1, REFUSED
+        if name == names:
+            return _read_name(graph, classes, at, count, position, end)
+        known = load_native_long(graph + NAME_TABLE + 8 * name)
+    while count > 0:
+        count -= 1
+        at += OP_SIZE
+        one = load_native_int(at + 4)
+        if one == known or (number > 1 and load_native_long(classes + CLASS_SIZE * one) == number):
+            return at, position
+    return -1, REFUSED
+
+
+@part
+def _read_name(
+    graph: int, classes: int, at: int, count: int, position: int, end: int
+) -> tuple[int, int]:
+    """The CASE of a class whose name comes for the first time."""
+    names = load_native_long(graph)
+    while count > 0:
+        count -= 1
+        at += OP_SIZE
+        one = load_native_int(at + 4)
+        size = load_native_long(classes + CLASS_SIZE * one + 16)
+        name = load_native_long(classes + CLASS_SIZE * one + 8)
+        if size <= end - position and names < MOST_NAMES and is_same(name, position, size):
+            store_long(graph + NAME_TABLE + 8 * names, one)
+            store_long(graph, names + 1)
+            return at, position + size
+    return -1, REFUSED
+
+
+@part
+def is_same(one: int, other: int, size: int) -> bool:
+    """Whether so many bytes are the same."""
+    done = 0
+    while size - done >= 8:
+        if load_native_long(one + done) != load_native_long(other + done):
+            return False
+        done += 8
+    while done < size:
+        if load_byte(one + done) != load_byte(other + done):
+            return False
+        done += 1
+    return True
+
+
+@part
+def read_elements(  # noqa: PLR0912 - the forms of collections
+    graph: int, classes: int, kept: int, at: int, ops: int, position: int, end: int, is_5: int
+) -> tuple[int, int]:
+    """How many elements there are, -1 if there is no list; and where they are, or REFUSED.
+
+    What leads them is kept for them.
+    """
+    form = load_native_int(at + 4)
+    kind = form & _COUNTED
+    is_final = form & FINAL != 0
+    lead = OR_NULL if is_final else BY_CLASS
+    case = 0
+    count = 1
+    flag = False
+    if form & SORTED and not is_5:
+        position = _skip_null(position, end)
+    if position >= 0 and kind != ONE:
+        if kind == LIST and is_5:
+            flag, count, position = flagged(position, end)
+        else:
+            count, position = kryo_varint(position, end)
+        if kind == ARRAY or (is_5 and kind != CLASSED_LIST):
+            count -= 1
+    if position >= 0 and count >= 0 and form & SORTED and is_5:
+        position = _skip_null(position, end)
+    if position < 0 or count > end - position:
+        return count, REFUSED
+    if kind == CLASSED_LIST:
+        inner = ops + OP_SIZE * load_native_int(at + 8)
+        position = _skip_class(graph, classes, inner, position, end)
+    elif kind == LIST and is_5 and count > 0:
+        if is_final:
+            lead = OR_NULL if flag else NEVER_NULL
+        elif flag:
+            inner = ops + OP_SIZE * load_native_int(at + 8)
+            number = load_native_int(inner + 8)
+            case, position = read_class(graph, classes, inner + OP_SIZE, number, position, end)
+            lead = NEVER_NULL
+            if case == 0 or position < 0 or position >= end:
+                return count, REFUSED
+            if not form & WITHOUT_NULL:
+                lead = OR_NULL if load_byte(position) else NEVER_NULL
+                position += 1
+    elif kind == MAP and is_final and is_5 and form & WITHOUT_NULL:
+        lead = NEVER_NULL
+    store_long(kept + _FORM, lead)
+    store_long(kept + _CASE, case)
+    return count, position
+
+
+@part
+def flagged(position: int, end: int) -> tuple[bool, int, int]:
+    """A flag, a number, and where the next one begins."""
+    if position >= end:
+        return False, 0, REFUSED
+    first = load_byte(position)
+    position += 1
+    number = first & 0x3F
+    if first & 0x40:
+        more, position = kryo_varint(position, end)
+        number |= more << 6
+    return first >= 0x80, number, position
+
+
+@part
+def _skip_null(position: int, end: int) -> int:
+    """No comparator."""
+    return position + 1 if position < end and load_byte(position) == 0 else REFUSED
+
+
+@part
+def _skip_class(graph: int, classes: int, inner: int, position: int, end: int) -> int:
+    """A class of no interest; where its name comes for the first time, it is one of elements."""
+    number, behind = kryo_varint(position, end)
+    if behind < 0 or number != 1:
+        return behind
+    name, behind = kryo_varint(behind, end)
+    if behind >= 0 and name == load_native_long(graph):
+        count = load_native_int(inner + 8)
+        _, behind = _read_name(graph, classes, inner + OP_SIZE, count, behind, end)
+    return behind if name <= load_native_long(graph) else REFUSED

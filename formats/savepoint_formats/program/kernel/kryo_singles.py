@@ -1,0 +1,232 @@
+# ruff: noqa: PLR0913, PLR0917, PLR1714 - plain comparisons and numbers are compiled best
+"""Single values of Kryo, each of which is read into its column: see ``values/kryo``.
+
+A value of several numbers is made of parts, which were read before.
+"""
+
+from __future__ import annotations
+
+from savepoint_formats.program.kernel.columns import capacity, set_valid, use, used, values
+from savepoint_formats.program.kernel.kryo_numbers import (
+    VARINT,
+    ZIGZAG,
+    append_kryo_text,
+    append_unit,
+    kryo_varint,
+    read_number,
+    store_number,
+)
+from savepoint_formats.program.kernel.kryo_objects import PARTS, SCRATCH
+from savepoint_formats.program.kernel.machine_code import part
+from savepoint_formats.program.kernel.memory import (
+    load_byte,
+    load_native_long,
+    load_signed_byte,
+    store_big_int,
+    store_byte,
+    store_int,
+    store_long,
+)
+from savepoint_formats.program.kernel.moments import days_of, nanos_of, store_precise
+from savepoint_formats.program.kernel.ops import Op
+from savepoint_formats.program.kernel.status import FULL, REFUSED
+from savepoint_formats.program.kernel.texts import append_bytes, append_number
+
+_NANOS_PER_SECOND = 1_000_000_000
+_NANOS_PER_MILLI = 1_000_000
+_SECONDS_PER_DAY = 86_400
+_MAX_DURATION_SECONDS = (1 << 63) // _NANOS_PER_SECOND - 1
+_UUID_SIZE = 36
+_MAX_NUMBER_SIZE = 8
+_MAX_PART = 127
+
+
+@part
+def read_single(
+    op: int,
+    graph: int,
+    column: int,
+    seconds: int,
+    row: int,
+    argument: int,
+    position: int,
+    end: int,
+    is_5: int,
+) -> int:
+    """A single value; where the next one begins, or REFUSED or FULL."""
+    if op == Op.NUMBER:
+        number, position = read_number(argument, position, end, is_5)
+        store_number(column, row, argument, number)
+        return position
+    if op == Op.ASCII_TEXT:
+        return append_kryo_text(column, row, position, end)
+    if op >= Op.UUID:
+        return _from_parts(op, graph, column, seconds, row, position, is_5)
+    if op == Op.UNIT:
+        return append_unit(column, row, position, end, is_5)
+    if op == Op.STRICT_BOOLEAN or op == Op.OPTIONAL:
+        flag = load_byte(position) if position < end else _MAX_PART
+        position += 1
+        if flag > 1:
+            return REFUSED
+        if op == Op.STRICT_BOOLEAN:
+            store_byte(values(column) + row, flag)
+            return position
+        set_valid(column, row, flag == 1)
+        number = 0
+        if flag or not is_5:
+            number, position = read_number(argument, position, end, is_5)
+        store_number(column, row, argument, number if flag else 0)
+        return position
+    count, position = kryo_varint(position, end)
+    set_valid(column, row, count > 0)
+    if op == Op.CONSTANT_INDEX:
+        store_int(values(column) + 4 * row, count - 1 if count else 0)
+        return position if count <= argument else REFUSED
+    if position < 0 or count == 0:
+        use(column, row, used(column, row))
+        return position
+    if op == Op.COUNTED_BYTES:
+        return append_bytes(column, row, position, end, count - 1)
+    return _append_digits(column, row, position, end, count - 1, op == Op.EXACT_NUMBER)
+
+
+@part
+def _append_digits(
+    column: int, row: int, position: int, end: int, size: int, has_scale: bool
+) -> int:
+    """A number of at most eight bytes, as its digits."""
+    if not 1 <= size <= _MAX_NUMBER_SIZE or size > end - position:
+        return REFUSED
+    number = load_signed_byte(position)
+    behind = position + size
+    position += 1
+    while position < behind:
+        number = number << 8 | load_byte(position)
+        position += 1
+    if number == -number and number:  # the smallest i64 has no positive
+        return REFUSED
+    scale = 0
+    if has_scale:
+        scale, position = read_number(ZIGZAG, position, end, 0)
+    return position if position < 0 else append_number(column, row, position, 1, number, scale)
+
+
+@part
+def load_part(graph: int, index: int) -> int:
+    """A number that a value is made of."""
+    return load_native_long(graph + PARTS + 8 * index)
+
+
+@part
+def store_part(graph: int, index: int, number: int) -> None:
+    """A number that a value is made of."""
+    store_long(graph + PARTS + 8 * index, number)
+
+
+@part
+def read_cut_clock(graph: int, index: int, position: int, end: int) -> int:
+    """A time of day, of which zeros at the end are cut off: behind the one that is inverted."""
+    last = index + 3
+    place = index
+    while place <= last:
+        store_part(graph, place, 0)
+        place += 1
+    while index < last:
+        if position >= end:
+            return REFUSED
+        byte = load_signed_byte(position)
+        position += 1
+        if byte < 0:
+            store_part(graph, index, ~byte)
+            return position
+        store_part(graph, index, byte)
+        index += 1
+    nanos, position = read_number(VARINT, position, end, 1)
+    store_part(graph, last, nanos)
+    return position
+
+
+@part
+def _from_parts(
+    op: int, graph: int, column: int, seconds: int, row: int, position: int, is_5: int
+) -> int:
+    """A value of parts that were read; the position again, or REFUSED or FULL."""
+    first, second = load_part(graph, 0), load_part(graph, 1)
+    if op == Op.UUID:
+        return position if _append_uuid(column, row, first, second) else FULL
+    if op >= Op.DATE:
+        return _store_date_and_clock(op, graph, column, seconds, row, position)
+    if not 0 <= second < _NANOS_PER_SECOND:
+        return REFUSED
+    if op == Op.DURATION:
+        store_long(values(column) + 8 * row, first * _NANOS_PER_SECOND + second)
+        is_near = -_MAX_DURATION_SECONDS <= first <= _MAX_DURATION_SECONDS
+        return position if is_near else REFUSED
+    if op == Op.MILLIS_AND_NANOS:
+        # Kryo 5 has those of whole seconds.
+        first = (first + (second // _NANOS_PER_MILLI if is_5 else 0)) // 1_000
+    store_precise(seconds, row, first, second)
+    return position
+
+
+@part
+def _append_uuid(column: int, row: int, high: int, low: int) -> bool:
+    """Two longs, most significant first, as 36 characters; whether there is room."""
+    start = used(column, row)
+    if capacity(column) - start < _UUID_SIZE:
+        return False
+    target = values(column) + start
+    index = 0
+    while index < 32:
+        digit = (high if index < 16 else low) >> (60 - 4 * (index & 15)) & 15
+        if index == 8 or index == 12 or index == 16 or index == 20:
+            store_byte(target, 0x2D)
+            target += 1
+        store_byte(target, digit + (0x30 if digit < 10 else 0x57))
+        target += 1
+        index += 1
+    use(column, row, start + _UUID_SIZE)
+    return True
+
+
+@part
+def _store_date_and_clock(
+    op: int, graph: int, column: int, seconds: int, row: int, position: int
+) -> int:
+    """A date, a time of day, or both: parts from 0 on; of a time alone, from 3 on."""
+    scratch = graph + SCRATCH
+    days = nanos = 0
+    is_some = True
+    if op != Op.CLOCK:
+        store_big_int(scratch, load_part(graph, 0))
+        is_some = _store_bytes(graph, scratch + 4, 1, 2)
+        is_date, days = days_of(scratch)
+        is_some &= is_date
+    if op != Op.DATE:
+        is_some &= _store_bytes(graph, scratch, 3, 3)
+        store_big_int(scratch + 3, load_part(graph, 6))
+        is_time, nanos = nanos_of(scratch)
+        is_some &= is_time
+    if op == Op.DATE:
+        store_int(values(column) + 4 * row, days)
+    elif op == Op.CLOCK:
+        store_long(values(column) + 8 * row, nanos)
+    else:
+        count = days * _SECONDS_PER_DAY + nanos // _NANOS_PER_SECOND
+        store_precise(seconds, row, count, nanos % _NANOS_PER_SECOND)
+    return position if is_some else REFUSED
+
+
+@part
+def _store_bytes(graph: int, target: int, index: int, count: int) -> bool:
+    """So many parts as bytes; whether all are small."""
+    is_small = True
+    while count > 0:
+        number = load_part(graph, index)
+        is_small &= 0 <= number <= _MAX_PART
+        store_byte(target, number)
+        target += 1
+        index += 1
+        count -= 1
+    return is_small

@@ -1,0 +1,497 @@
+# ruff: noqa: PLR1714 - of plain comparisons the compiler makes one jump table
+"""The walk of records that have objects of Kryo in them: that of ``walk``, and theirs.
+
+A walk of its own, for who has no such objects need not wait until it is compiled. It lacks what
+nobody has beside them: ``KRYO_OPS`` is what it knows.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from savepoint_formats.program.kernel.columns import (
+    ENTRY_SIZE,
+    capacity,
+    ends,
+    is_valid,
+    set_valid,
+    use,
+    used,
+    values,
+)
+from savepoint_formats.program.kernel.kryo_numbers import read_number
+from savepoint_formats.program.kernel.kryo_objects import (
+    BEHIND,
+    BY_LIST,
+    begin_graph,
+    number_object,
+    read_elements,
+    read_object,
+)
+from savepoint_formats.program.kernel.kryo_singles import (
+    read_cut_clock,
+    read_single,
+    store_part,
+)
+from savepoint_formats.program.kernel.machine_code import entry, part
+from savepoint_formats.program.kernel.memory import (
+    load_byte,
+    load_int,
+    load_long,
+    load_native_int,
+    load_native_long,
+    load_short,
+    store_byte,
+    store_int,
+    store_long,
+    store_short,
+    store_zeros,
+)
+from savepoint_formats.program.kernel.moments import (
+    read_instant,
+    read_java_date,
+    read_local_date,
+    read_local_date_time,
+    read_local_time,
+    read_sql_timestamp,
+)
+from savepoint_formats.program.kernel.ops import OP_SIZE, Op
+from savepoint_formats.program.kernel.skipped_graphs import FOUND, TABLES_SIZE, skip_graph
+from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
+from savepoint_formats.program.kernel.texts import (
+    append_big_decimal,
+    append_big_integer,
+    append_bytes,
+    append_char,
+    append_java_utf,
+    append_mutable_text,
+    append_sized_bytes,
+    append_sized_utf8,
+    append_text,
+)
+from savepoint_formats.program.kernel.walk import REGISTERS_SIZE, Walk
+
+_NO_CLASS = -1
+PASSED = 1 << 32
+"""A record of which all classes are known."""
+_MIN_LONG = -(1 << 63)
+
+KRYO_OPS = frozenset(Op) - {
+    *(Op.BIT, Op.TIMESTAMP, Op.DECIMAL, Op.MASKED_LIST, Op.MASK, Op.UNMASK, Op.MASKED_KIND),
+    *range(Op.SECTION, Op.GRAPH),
+}
+"""The instructions that this walk knows."""
+
+OTHER_OPS = KRYO_OPS - {
+    *(Op.END, Op.GOTO, Op.REFUSE, Op.CASE, Op.NEXT, Op.DELIMITED, Op.NEXT_DELIMITED),
+    *(Op.NULL, Op.PRESENT, Op.NULL_REST, Op.VALID, Op.ABSENT, Op.ZERO, Op.PAD, Op.KEY),
+    *range(Op.GRAPH, max(Op) + 1),
+}
+"""Those of them that only the walk with other values knows."""
+
+
+class Graphs(NamedTuple):
+    """What the objects of Kryo in records need; both are addresses.
+
+    | field   | what                                       |
+    |---------|--------------------------------------------|
+    | classes | the table of classes, see ``kryo_objects`` |
+    | memory  | of the graph that is being read            |
+    """
+
+    classes: int
+    memory: int
+
+
+@entry
+def walk_kryo(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:
+    """Walks until the records or the room end, or a record is refused: as ``walk`` does."""
+    return _walk(job, graphs, None, 0, None)
+
+
+@entry
+def walk_kryo_among_others(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:
+    """The same of records that have ``OTHER_OPS``, too; it takes longer to compile."""
+    return _walk(job, graphs, 0, 0, None)
+
+
+@entry
+def survey_graphs(job: Walk, graphs: Graphs, tables: int, found: int) -> int:
+    """Walks records that have ``SKIP_GRAPH``, each into the first row, and goes on behind each.
+
+    Args:
+        job: What to walk.
+        graphs: What objects of Kryo need.
+        tables: What is in their classes, see ``skipped_graphs``.
+        found: Gets two numbers for each record: what ended its graph, as ``skipped_graphs`` says;
+            or ``PASSED``, if nothing did, or -1, if it is none of a class.
+
+    Returns:
+        The status.
+    """
+    return _survey(job, graphs, None, tables, found)
+
+
+@entry
+def survey_graphs_among_others(job: Walk, graphs: Graphs, tables: int, found: int) -> int:
+    """The same of records that have ``OTHER_OPS``, too; it takes longer to compile."""
+    return _survey(job, graphs, 0, tables, found)
+
+
+@part
+def _survey(job: Walk, graphs: Graphs, others: int | None, tables: int, found: int) -> int:
+    for record in range(job.total):
+        one = Walk(
+            job.ops,
+            job.columns,
+            job.registers,
+            job.data,
+            job.data_end,
+            job.starts,
+            job.ends,
+            record + 1,
+            1,
+            record,
+            0,
+            0,
+        )
+        store_long(graphs.memory + FOUND, -1)
+        status, _, _, _ = _walk(one, graphs, others, None, tables)
+        what = PASSED if status == DONE else load_native_long(graphs.memory + FOUND)
+        store_long(found + 16 * record, what)
+        store_long(found + 16 * record + 8, load_native_long(graphs.memory + FOUND + 8) - job.data)
+    return DONE
+
+
+@part
+def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
+    job: Walk, graphs: Graphs, others: int | None, reads: int | None, tables: int | None
+) -> tuple[int, int, int, int]:
+    """The walk; what needs an argument that is None is compiled away.
+
+    Args:
+        job: What to walk.
+        graphs: What objects of Kryo need.
+        others: Not None if there may be ``OTHER_OPS``.
+        reads: Not None if graphs are read; they are passed over if it is.
+        tables: What is in the classes of graphs that are passed over.
+    """
+    ops, columns, registers = job.ops, job.columns, job.registers
+    graph, classes = graphs.memory, graphs.classes
+    record, first_row = job.record, job.row
+    start = job.data + job.position
+    is_5 = 0
+    while record < job.total:
+        if job.starts:
+            start = job.data + load_native_long(job.starts + 8 * record)
+            end = job.data + load_native_long(job.ends + 8 * record)
+            if not job.data <= start <= end <= job.data_end:
+                return REFUSED, record, first_row, start - job.data
+        else:
+            end = job.data_end
+        if first_row >= job.rows:
+            return FULL, record, first_row, start - job.data
+        position, row, at = start, first_row, ops
+        while position >= 0:
+            op = load_native_int(at)
+            number = load_native_int(at + 4)
+            argument = load_native_int(at + 8)
+            column = columns + ENTRY_SIZE * number
+            kept = registers + REGISTERS_SIZE * number
+            target = ops + OP_SIZE * argument
+            seconds = columns + ENTRY_SIZE * argument
+            at += OP_SIZE
+
+            # --- objects of Kryo
+            if op >= Op.GRAPH:
+                if reads is None:
+                    if tables is None:
+                        position = REFUSED
+                    else:
+                        place = tables + TABLES_SIZE * number
+                        position = skip_graph(graph, place, position, end, argument)
+                elif op == Op.OBJECT:
+                    lead = load_native_int(at + 4)
+                    if lead >= BY_LIST:
+                        kept = registers + REGISTERS_SIZE * (lead - BY_LIST)
+                    position, following = read_object(
+                        graph, classes, kept, column, row, at, argument, position, end
+                    )
+                    at = ops + OP_SIZE * following
+                elif op >= Op.NUMBER:
+                    behind = load_native_long(graph + BEHIND)
+                    position = read_single(
+                        op, graph, column, seconds, row, argument, position, end, is_5
+                    )
+                    if behind:
+                        store_long(graph + BEHIND, 0)
+                        position = behind if position >= 0 else position
+                elif op == Op.PART:
+                    part_of_it, position = read_number(argument, position, end, is_5)
+                    store_part(graph, number, part_of_it)
+                elif op == Op.CUT_CLOCK:
+                    position = read_cut_clock(graph, number, position, end)
+                elif op == Op.NEW:
+                    if position >= end or load_byte(position) != 1:
+                        position = REFUSED
+                    else:
+                        position += 1
+                        if not load_native_long(graph + BEHIND):
+                            number_object(graph, _NO_CLASS, 0)
+                elif op == Op.GRAPH:
+                    begin_graph(graph)
+                    is_5 = argument
+                elif op == Op.ELEMENTS:
+                    first = used(column, row)
+                    count, position = read_elements(
+                        graph, classes, kept, at, ops, position, end, is_5
+                    )
+                    if position >= 0:
+                        if count > capacity(column) - first:
+                            position = FULL
+                        elif count <= 0:
+                            set_valid(column, row, count == 0)
+                            use(column, row, first)
+                            at = target
+                        else:
+                            use(column, row, first + count)
+                            store_long(kept, count)
+                            store_long(kept + 8, row)
+                            row = first
+                            at = ops + OP_SIZE * load_native_int(at + 8)
+
+            # --- the walk itself
+            elif op == Op.END:
+                if job.starts and position != end:
+                    position = REFUSED
+                break
+            elif op == Op.GOTO:
+                at = target
+            elif op == Op.NEXT:
+                left = load_native_long(kept) - 1
+                if left == 0:
+                    row = load_native_long(kept + 8)
+                else:
+                    store_long(kept, left)
+                    row += 1
+                    at = target
+
+            # --- null or not
+            elif op == Op.NULL or op == Op.PRESENT or op == Op.NULL_REST:
+                if position >= end:
+                    position = REFUSED
+                else:
+                    flag = load_byte(position) != 0
+                    position += 1
+                    is_null = flag != (op == Op.PRESENT)
+                    set_valid(column, row, not is_null)
+                    if is_null:
+                        at = target
+                        if op == Op.NULL_REST:
+                            position = end
+            elif op == Op.VALID or op == Op.ABSENT:
+                set_valid(column, row, op == Op.VALID)
+            elif op == Op.ZERO:
+                store_zeros(values(column) + argument * row, argument)
+            elif op == Op.PAD:
+                use(column, row, used(column, row))
+            elif op == Op.KEY:
+                if not is_valid(column, row):
+                    position = REFUSED
+
+            # --- composites
+            elif op == Op.DELIMITED:
+                first = used(column, row)
+                if position == end:
+                    use(column, row, first)
+                    at = target
+                elif capacity(column) == first:
+                    position = FULL
+                else:
+                    store_long(kept + 8, row)
+                    row = first
+            elif op == Op.NEXT_DELIMITED:
+                row += 1
+                if position == end:
+                    elements_end = row
+                    row = load_native_long(kept + 8)
+                    use(column, row, elements_end)
+                elif load_byte(position) != 0x2C:
+                    position = REFUSED
+                elif row == capacity(column):
+                    position = FULL
+                else:
+                    position += 1
+                    at = target
+
+            # --- what is beside them
+            elif others is None:
+                position = REFUSED
+            elif op == Op.POJO:
+                flags = load_byte(position) if position < end else 0
+                position += 1
+                set_valid(column, row, flags == 2)
+                if flags == 1:
+                    at = target
+                elif flags != 2:
+                    position = REFUSED
+            elif op == Op.NO_REST:
+                store_long(values(column) + 8 * row, 0)
+                store_long(ends(column) + 8 * row, -1)
+            elif op == Op.LIST:
+                first = used(column, row)
+                count = load_int(position) if end - position >= 4 else -1
+                position += 4
+                if not 0 <= count <= end - position:
+                    position = REFUSED
+                elif count > capacity(column) - first:
+                    position = FULL
+                else:
+                    use(column, row, first + count)
+                    if count == 0:
+                        at = target
+                    else:
+                        store_long(kept, count)
+                        store_long(kept + 8, row)
+                        row = first
+            elif op == Op.FRAME:
+                size = load_int(position) if end - position >= 4 else -1
+                position += 4
+                store_long(kept, end)
+                if 0 <= size <= end - position:
+                    end = position + size
+                else:
+                    position = REFUSED
+            elif op == Op.UNFRAME:
+                if position != end:
+                    position = REFUSED
+                end = load_native_long(kept)
+            elif op == Op.TAG:
+                tag = load_byte(position) if position < end else -1
+                position += 1
+                case = at
+                while argument > 0 and load_native_int(case + 4) != tag:
+                    case += OP_SIZE
+                    argument -= 1
+                if argument == 0:
+                    position = REFUSED
+                at = ops + OP_SIZE * load_native_int(case + 8)
+            elif op == Op.MARK:
+                store_long(kept, position)
+            elif op == Op.LENGTH_SUFFIX:
+                size = position - load_native_long(kept)
+                while position >= 0:
+                    if position >= end or load_byte(position) != size & 0xFF:
+                        position = REFUSED
+                        break
+                    position += 1
+                    size >>= 8
+                    if size == 0:
+                        break
+            elif op == Op.CONSTANT:
+                store_int(values(column) + 4 * row, argument)
+            elif op == Op.SIZE:
+                begin = load_native_long(registers + REGISTERS_SIZE * argument)
+                store_int(values(column) + 4 * row, position - begin)
+            elif op == Op.REST:
+                store_long(values(column) + 8 * row, position - job.data)
+                store_long(ends(column) + 8 * row, end - job.data)
+                position = end
+            elif op == Op.LONG or op == Op.FLIPPED_LONG:
+                if end - position < 8:
+                    position = REFUSED
+                else:
+                    flip = _MIN_LONG if op == Op.FLIPPED_LONG else 0
+                    store_long(values(column) + 8 * row, load_long(position) ^ flip)
+                    position += 8
+            elif op == Op.INT:
+                if end - position < 4:
+                    position = REFUSED
+                else:
+                    store_int(values(column) + 4 * row, load_int(position))
+                    position += 4
+            elif op == Op.SKIP:
+                position = position + argument if end - position >= argument else REFUSED
+            elif op == Op.EXPECT:
+                is_expected = position < end and load_byte(position) == argument
+                position = position + 1 if is_expected else REFUSED
+            else:
+                at, position = _read_value(op, column, seconds, row, argument, at, position, end)
+        if position < 0:
+            return position, record, first_row, start - job.data
+        start = position
+        record += 1
+        first_row += 1
+    return DONE, record, first_row, start - job.data
+
+
+@part
+def _read_value(
+    op: int, column: int, seconds: int, row: int, argument: int, at: int, position: int, end: int
+) -> tuple[int, int]:
+    """A value that is none of Kryo's: the next instruction, and where the next value begins."""
+    size = 1
+    if op == Op.SHORT:
+        size = 2
+    elif op == Op.ENUM or op == Op.NUMBERED_ENUM:
+        size = 4
+    if end - position < size:
+        return at, REFUSED
+    target = values(column)
+    if op == Op.TEXT:
+        return at, append_text(column, row, position, end)
+    if op == Op.SHORT:
+        store_short(target + 2 * row, load_short(position))
+    elif op == Op.BYTE:
+        store_byte(target + row, load_byte(position))
+    elif op == Op.BOOLEAN:
+        store_byte(target + row, 1 if load_byte(position) else 0)
+    elif op == Op.ENUM:
+        store_int(target + 4 * row, load_int(position))
+        return at, position + 4 if 0 <= load_int(position) < argument else REFUSED
+    elif op == Op.NUMBERED_ENUM:
+        index = -1
+        for case in range(at, at + OP_SIZE * argument, OP_SIZE):
+            if index < 0 and load_native_int(case + 4) == load_int(position):
+                index = load_native_int(case + 8)
+        store_int(target + 4 * row, index)
+        return at + OP_SIZE * argument, position + 4 if index >= 0 else REFUSED
+    else:
+        return at, _read_larger(op, column, seconds, row, argument, position, end)
+    return at, position + size
+
+
+@part
+def _read_larger(  # noqa: PLR0912 - the table of instructions
+    op: int, column: int, seconds: int, row: int, argument: int, position: int, end: int
+) -> int:
+    """A value that has instructions of its own; where the next one begins."""
+    if op == Op.JAVA_DATE:
+        return read_java_date(column, row, position, end)
+    if op == Op.SQL_TIMESTAMP:
+        return read_sql_timestamp(column, seconds, row, position, end)
+    if op == Op.INSTANT:
+        return read_instant(column, seconds, row, position, end)
+    if op == Op.LOCAL_DATE:
+        return read_local_date(column, row, position, end)
+    if op == Op.LOCAL_TIME:
+        return read_local_time(column, row, position, end)
+    if op == Op.LOCAL_DATE_TIME:
+        return read_local_date_time(column, seconds, row, position, end)
+    if op == Op.CHAR:
+        return append_char(column, row, position, end)
+    if op == Op.MUTABLE_TEXT:
+        return append_mutable_text(column, row, position, end)
+    if op == Op.JAVA_UTF:
+        return append_java_utf(column, row, position, end)
+    if op == Op.UTF8:
+        return append_sized_utf8(column, row, position, end)
+    if op == Op.BYTES:
+        return append_sized_bytes(column, row, position, end)
+    if op == Op.FIXED_BYTES:
+        return append_bytes(column, row, position, end, argument)
+    if op == Op.BIG_INTEGER:
+        return append_big_integer(column, row, position, end)
+    if op == Op.BIG_DECIMAL:
+        return append_big_decimal(column, row, position, end)
+    return REFUSED

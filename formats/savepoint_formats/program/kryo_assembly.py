@@ -1,0 +1,434 @@
+"""Lays objects of Kryo flat: the instructions that read the graphs of a class into its column.
+
+A program has room for what the description of a class says, and refuses a record that has something else:
+an object of another class, a collection that comes again, a class that is not known. What one object
+may be is one of a few classes, each of which leads to the instructions of its body.
+
+| declared                                 | classes                     | instructions               |
+|------------------------------------------|-----------------------------|----------------------------|
+| primitive                                |                             | its own                    |
+| class of ``SINGLES``, described enum     | itself; those of constants  | its own                    |
+| described class                          | itself                      | those of its fields        |
+| collection, map                          | any that is known           | ELEMENTS, those of one     |
+| array                                    | itself                      | the same                   |
+| any other, and a class inside itself     | none: it must be null       |                            |
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats.layout import TypeArgument
+from savepoint_formats.program.kernel.kryo_objects import (
+    ARRAY,
+    BY_CLASS,
+    BY_LIST,
+    CLASSED_LIST,
+    FINAL,
+    LIST,
+    MAP,
+    ONE,
+    OR_NULL,
+    SORTED,
+    WITHOUT_NULL,
+)
+from savepoint_formats.program.kernel.ops import Op
+from savepoint_formats.program.kryo_singles import SINGLES, Single
+from savepoint_formats.program.program import Storage
+from savepoint_formats.values.kryo.classes import WRAPPERS
+from savepoint_formats.values.kryo.collections import (
+    EMPTY_COLLECTIONS,
+    LIST_FORMS,
+    MAP_FORMS,
+    SINGLE_ENTRIES,
+    SINGLE_LISTS,
+)
+from savepoint_formats.values.kryo.jdk import KRYO_TYPES
+from savepoint_formats.values.kryo.known_classes import known_classes
+from savepoint_formats.values.kryo.lists import final_class, inner_arguments
+from savepoint_formats.values.kryo.structs import (
+    CODES,
+    OPTIONAL,
+    UNDECODED,
+    WITHOUT_NULL_CLASSES,
+    WRITTEN_LISTS,
+    WRITTEN_MAPS,
+    WRITTEN_SETS,
+    is_described,
+)
+from savepoint_formats.values.kryo.types import NEVER_NULL_CLASSES, WRITTEN_CLASSES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from savepoint_formats.layout import Kryo, KryoClass, KryoField
+    from savepoint_formats.program.kryo_classes import ClassTable
+    from savepoint_formats.program.listing import Draft, Listing
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.values.kryo.graph import Arguments
+
+    Declared = KryoField | TypeArgument
+    Alternative = tuple[Sequence[str], Callable[[], None]]
+
+_BOXED = {primitive: wrapper for wrapper, primitive in WRAPPERS.items()}
+_ARRAYS_LIST = "java.util.Arrays$ArrayList"
+_SCALA = "scala."
+_SCALA_LISTS = (
+    *(
+        f"scala.collection.immutable.{name}"
+        for name in (
+            "$colon$colon",
+            "Nil$",
+            "Vector",
+            "Set$EmptySet$",
+            *(f"Set$Set{size}" for size in range(1, 5)),
+            "HashSet$HashTrieSet",
+        )
+    ),
+    *(f"scala.collection.mutable.{name}" for name in ("ArrayBuffer", "ListBuffer", "HashSet")),
+)
+_SCALA_ONE = "scala.Some"
+_SCALA_NONE = "scala.None$"
+
+
+def assemble_graph(
+    layout: Kryo,
+    dialect: KryoDialect,
+    draft: Draft,
+    listing: Listing,
+    classes: ClassTable,
+    *,
+    writes: bool,
+) -> bool:
+    """The instructions of a layout's graphs; whether there are any.
+
+    Args:
+        layout: The layout.
+        dialect: The Kryo that wrote them, or is to read them.
+        draft: Their column.
+        listing: Gets the instructions.
+        classes: Gets the classes that occur.
+        writes: Whether they are to be written.
+    """
+    name = layout.class_name
+    assembly = _GraphAssembly(layout, dialect, listing, classes, writes=writes)
+    if not is_described(layout) and (name not in SINGLES or name not in KRYO_TYPES):
+        return False
+    listing.emit(Op.GRAPH, 0, int(dialect.is_5))
+    assembly.root(name, draft)
+    return True
+
+
+class _GraphAssembly:
+    """Knows which instructions an object is."""
+
+    def __init__(
+        self,
+        layout: Kryo,
+        dialect: KryoDialect,
+        listing: Listing,
+        classes: ClassTable,
+        *,
+        writes: bool,
+    ) -> None:
+        self._writes = writes
+        self._known = known_classes(layout, dialect)
+        self._described = {one.class_name: one for one in layout.classes}
+        self._is_5 = dialect.is_5
+        self._listing = listing
+        self._classes = classes
+        self._emit = listing.emit
+        classes.use(self._known)
+
+    def root(self, name: str, draft: Draft) -> None:
+        """The object that a graph begins with."""
+        described = self._described.get(name)
+        if described is None:
+            single = SINGLES[name]
+            self._object(draft, BY_CLASS, [((name,), lambda: self._single(single, draft))])
+        elif described.constants:
+            constant, *_ = self._listing.fields(draft, draft.type.names)
+
+            def body() -> None:
+                self._expect(constant, before=True)
+                self._constant(described, constant)
+                self._expect(constant, before=False)
+
+            self._object(draft, BY_CLASS, [(_names_of_enum(described), body)])
+        else:
+            fields = [(name,), lambda: self._fields(described, draft, (name,))]
+            self._object(draft, BY_CLASS, [tuple(fields)])  # type: ignore[list-item]
+
+    def _value(
+        self, declared: Declared, draft: Draft, lead: int, known: Arguments, around: tuple[str, ...]
+    ) -> None:
+        """An object of a declared type.
+
+        Args:
+            declared: The type.
+            draft: Its column.
+            lead: What leads it.
+            known: What Kryo knows of its arguments.
+            around: The described classes that it is in.
+        """
+        if declared.type.startswith("["):
+            self._array(declared, draft, lead, known, around)
+        elif declared.type == OPTIONAL and declared.arguments:
+            (value,) = declared.arguments
+            if self._writes:
+                self._expect(draft, before=True)
+            body = [((OPTIONAL,), lambda: self._value(value, draft, BY_CLASS, (), around))]
+            self._object(draft, lead, body)  # type: ignore[arg-type]
+        elif len(declared.arguments) == 1:
+            self._collection(declared, draft, lead, known, around)
+        elif len(declared.arguments) == 2:
+            self._map(declared, draft, lead, known, around)
+        else:
+            self._of_class(declared.type, draft, lead, around)
+
+    def _of_class(self, name: str, draft: Draft, lead: int, around: tuple[str, ...]) -> None:
+        described = self._described.get(name)
+        single = SINGLES.get(name)
+        if described is not None and described.constants:
+            constant = [(_names_of_enum(described), lambda: self._constant(described, draft))]
+            self._object(draft, lead, constant)  # type: ignore[arg-type]
+        elif described is not None and name not in around:
+            fields = [((name,), lambda: self._fields(described, draft, (*around, name)))]
+            self._object(draft, lead, fields)  # type: ignore[arg-type]
+        elif single is None or described is not None or self._is_foreign(name):
+            self._null(name, draft, lead)
+        else:
+            if self._writes and name in NEVER_NULL_CLASSES:
+                self._expect(draft, before=True)
+            self._object(draft, lead, [((name,), lambda: self._single(single, draft))])
+
+    def _expect(self, draft: Draft, *, before: bool) -> None:
+        """Refuses null, which is known before it is written, but behind it where it is read."""
+        draft.is_nullable = True
+        if before == self._writes:
+            self._emit(Op.KEY, draft.number)
+
+    def _is_foreign(self, name: str) -> bool:
+        """Whether the bytes of a known class are not what they are elsewhere."""
+        return name in self._known.user or bool(self._known.custom.get(name))
+
+    def _single(self, single: Single, draft: Draft) -> None:
+        """A value of a class of the JDK, or of a primitive type."""
+        draft.storage, draft.density = single.storage, single.density
+        draft.is_of_graph = True
+        argument = single.argument[self._is_5]
+        if single.is_precise:
+            argument = self._listing.precise(draft).number
+        if self._writes and single.op == Op.ASCII_TEXT and not single.is_any_text:
+            self._emit(Op.REFUSE)
+        instructions = [*single.parts[self._is_5], (single.op, draft.number, argument)]
+        # A value is taken apart before its parts are written.
+        if self._writes:
+            instructions.insert(0, instructions.pop())
+        for instruction in instructions:
+            self._emit(*instruction)
+
+    def _constant(self, described: KryoClass, draft: Draft) -> None:
+        draft.storage, draft.names = Storage.NAMES, described.constants
+        self._emit(Op.CONSTANT_INDEX, draft.number, len(described.constants))
+
+    def _fields(self, described: KryoClass, draft: Draft, around: tuple[str, ...]) -> None:
+        names = draft.type.names
+        drafts = dict(zip(names, self._listing.fields(draft, names), strict=True))
+        if UNDECODED in drafts:
+            drafts[UNDECODED].is_nullable = True
+        for field in sorted(described.fields, key=lambda one: one.name):
+            column = drafts[field.name]
+            if field.type in _BOXED:
+                if self._writes:
+                    self._expect(column, before=True)
+                self._single(SINGLES[_BOXED[field.type]], column)
+            elif self._known.is_final(field.type):
+                self._value(field, column, OR_NULL, (), around)
+            else:
+                self._value(field, column, BY_CLASS, field.arguments, around)
+
+    # --- collections --------------------------------------------------------------------------
+
+    def _collection(
+        self, declared: Declared, draft: Draft, lead: int, known: Arguments, around: tuple[str, ...]
+    ) -> None:
+        usual_class = WRITTEN_CLASSES.get(declared.type, declared.type)
+        is_written = usual_class in WRITTEN_LISTS
+        if self._known.is_final(declared.type) or (self._writes and not is_written):
+            self._null(declared.type, draft, lead)
+            return
+        (element,) = declared.arguments
+        is_final = len(known) == 1 and final_class(known[0], self._known) is not None
+        inner = () if is_final or not known else inner_arguments(known[0], self._known)
+        forms: dict[int, list[str]] = {}
+        for name, form in LIST_FORMS.items():
+            number = LIST | SORTED * form.is_sorted | WITHOUT_NULL * (not form.admits_null)
+            number |= FINAL * (is_final and (form.is_declared or self._is_5))
+            forms.setdefault(number, []).append(name)
+        usual = LIST | FINAL * is_final
+        forms.setdefault(ONE, []).extend(SINGLE_LISTS)
+        empty = list(EMPTY_COLLECTIONS)
+        if declared.type.startswith(_SCALA):
+            forms, empty = {usual: list(_SCALA_LISTS), ONE: [_SCALA_ONE]}, [_SCALA_NONE]
+        elif self._is_5:
+            forms[usual].append(_ARRAYS_LIST)
+        else:
+            forms[CLASSED_LIST] = [_ARRAYS_LIST]
+        column = self._listing.elements(draft, 1)
+        draft.is_distinct = usual_class in WRITTEN_SETS
+
+        def elements() -> None:
+            if self._writes and usual_class in WITHOUT_NULL_CLASSES:
+                self._expect(column, before=True)
+            self._value(element, column, BY_LIST + draft.number, inner, around)
+
+        self._elements(declared.type, draft, lead, (forms, empty), elements)
+
+    def _map(
+        self, declared: Declared, draft: Draft, lead: int, known: Arguments, around: tuple[str, ...]
+    ) -> None:
+        usual = WRITTEN_CLASSES.get(declared.type, declared.type)
+        if self._writes and usual not in WRITTEN_MAPS:
+            self._null(declared.type, draft, lead)
+            return
+        finals = [final_class(one, self._known) is not None for one in known] or [False, False]
+        inner = [inner_arguments(one, self._known) for one in known] or [(), ()]
+        forms: dict[int, list[str]] = {}
+        for name, form in MAP_FORMS.items():
+            is_sorted = form.is_sorted_in_5 if self._is_5 else form.is_sorted_in_2
+            number = MAP | SORTED * is_sorted | WITHOUT_NULL * (not form.admits_null)
+            forms.setdefault(number | FINAL * any(finals), []).append(name)
+        entry = self._listing.elements(draft, 1)
+        draft.is_distinct = True
+        drafts = self._listing.fields(entry, ("key", "value"))
+
+        def elements() -> None:
+            for index, column in enumerate(drafts):
+                lead_of_part = BY_LIST + draft.number if finals[index] else BY_CLASS
+                arguments = () if finals[index] else inner[index]
+                is_never_null = index == 0 or (self._writes and usual in WITHOUT_NULL_CLASSES)
+                if is_never_null:
+                    self._expect(column, before=True)
+                self._value(declared.arguments[index], column, lead_of_part, arguments, around)
+                if is_never_null:
+                    self._expect(column, before=False)
+
+        forms.setdefault(ONE, []).extend(SINGLE_ENTRIES)
+        self._elements(declared.type, draft, lead, (forms, list(EMPTY_COLLECTIONS)), elements)
+
+    def _array(
+        self, declared: Declared, draft: Draft, lead: int, known: Arguments, around: tuple[str, ...]
+    ) -> None:
+        name, component = declared.type, declared.type[1:]
+        if component == "B":
+            draft.storage, draft.density = Storage.BYTES, 1
+            body = lambda: self._emit(Op.COUNTED_BYTES, draft.number)  # noqa: E731
+            self._object(draft, lead, [((name,), body)])  # type: ignore[list-item]
+            return
+        column = self._listing.elements(draft, 1)
+        primitive = CODES.get(component)
+        if not component.startswith("["):
+            component = component.removeprefix("L").removesuffix(";")
+        is_final = primitive is not None or self._known.is_final(component)
+
+        def elements() -> None:
+            if primitive:
+                if self._writes:
+                    self._expect(column, before=True)
+                self._single(SINGLES[_BOXED[primitive]], column)
+                return
+            element = TypeArgument(component, declared.arguments)
+            inner = () if is_final or self._is_5 else known
+            self._value(element, column, BY_LIST + draft.number, inner, around)
+
+        self._elements(name, draft, lead, ({ARRAY | FINAL * is_final: [name]}, []), elements)
+
+    def _elements(
+        self,
+        declared: str,
+        draft: Draft,
+        lead: int,
+        forms: tuple[dict[int, list[str]], list[str]],
+        elements: Callable[[], None],
+    ) -> None:
+        """A collection of any of these forms, or empty; its elements are the same for all of them."""
+        usual = WRITTEN_CLASSES.get(declared, declared)
+        heads: list[tuple[list[int], list[int]]] = []
+
+        def head(form: int) -> None:
+            heads.append((self._emit(Op.ELEMENTS, draft.number), self._emit(Op.CASE, form)))
+            if self._writes:
+                self._emit(Op.CASE)
+
+        def nothing() -> None:
+            self._emit(Op.PAD, draft.number)
+
+        of_forms, empty = forms
+        alternatives: list[Alternative] = [
+            (sorted(names, key=lambda name: name != usual), lambda form=form: head(form))  # type: ignore[misc]
+            for form, names in sorted(of_forms.items(), key=lambda pair: usual not in pair[1])
+        ]
+        if empty:
+            alternatives.append((empty, nothing))
+        if self._writes:
+            alternatives = [([usual], alternatives[0][1])]
+        ends = self._object_heads(draft, lead, alternatives)
+        start = self._listing.here()
+        elements()
+        self._emit(Op.NEXT, draft.number, start)
+        for with_count, form in heads:
+            with_count[2], form[2] = self._listing.here(), start
+        if self._writes:
+            self._listing.ops[start - 2][1:] = self._class_of_elements(start)
+        self._end_object(draft, ends)
+
+    def _class_of_elements(self, start: int) -> tuple[int, int]:
+        """The class of the elements that are written from an instruction on, and their column."""
+        ops = self._listing.ops
+        place = next((at for at in range(start, len(ops)) if ops[at][0] == Op.OBJECT), None)
+        return (0, 0) if place is None else (ops[place + 2][1], ops[place][1])
+
+    # --- what leads an object -----------------------------------------------------------------
+
+    def _object(self, draft: Draft, lead: int, alternatives: list[Alternative]) -> None:
+        """An object, or null."""
+        self._end_object(draft, self._object_heads(draft, lead, alternatives))
+
+    def _object_heads(
+        self, draft: Draft, lead: int, alternatives: list[Alternative]
+    ) -> tuple[list[int], list[list[int]]]:
+        """What leads an object, and its bodies; the CASE of null, and those that jump to the end."""
+        draft.is_nullable = True
+        if self._writes:
+            alternatives = [(names[:1], body) for names, body in alternatives[:1]]
+        names = [name for names, _ in alternatives for name in names]
+        self._emit(Op.OBJECT, draft.number, len(names))
+        null = self._emit(Op.CASE, lead)
+        cases = [self._emit(Op.CASE, self._classes.number(name)) for name in names]
+        ends: list[list[int]] = []
+        for names_of_body, body in alternatives:
+            for _ in names_of_body:
+                cases.pop(0)[2] = self._listing.here()
+            body()
+            ends.append(self._emit(Op.GOTO))
+        return null, ends
+
+    def _end_object(self, draft: Draft, heads: tuple[list[int], list[list[int]]]) -> None:
+        null, ends = heads
+        ends.append(self._emit(Op.GOTO))
+        null[2] = self._listing.here()
+        self._listing.pads(draft)
+        for end in ends:
+            end[2] = self._listing.here()
+
+    def _null(self, name: str, draft: Draft, lead: int) -> None:
+        """Null; an object of the class has no column."""
+        refuse = [((name,), lambda: self._emit(Op.REFUSE))]
+        self._object(draft, lead, refuse)  # type: ignore[arg-type]
+
+
+def _names_of_enum(described: KryoClass) -> list[str]:
+    """The classes of constants: that of the enum, or one of their own."""
+    name = described.class_name
+    return [name, *(f"{name}${index + 1}" for index in range(len(described.constants)))]

@@ -1,0 +1,84 @@
+"""The classes that occur in a program's graphs of Kryo, as the kernel finds them in the bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from savepoint_formats.bytes.data_view import DataOutputView
+from savepoint_formats.program.kernel import KRYO_OPS, OTHER_OPS
+from savepoint_formats.program.kernel.kryo_objects import SINGLE, TRACKED
+from savepoint_formats.program.kryo_singles import SINGLES
+from savepoint_formats.values.kryo.output import KryoOutput
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from savepoint_formats.values.kryo.known_classes import KnownClasses
+
+_FIRST_NUMBER = 2
+_NO_NUMBER = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphClasses:
+    """The classes of a program.
+
+    Attributes:
+        names: The bytes of their names, one behind the other.
+        table: A row of four numbers per class; where its name is counts from the first of them.
+        has_others: Whether the program has values beside graphs, other than numbers.
+    """
+
+    names: npt.NDArray[np.uint8]
+    table: npt.NDArray[np.int64]
+    has_others: bool
+
+    def with_addresses(self) -> npt.NDArray[np.int64]:
+        """The table, in which names have addresses, as long as the names are held."""
+        table = self.table.copy()
+        table[:, 1] += self.names.ctypes.data
+        return table
+
+
+class ClassTable:
+    """The classes of a program in the making."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[int, str], int] = {}
+        self._rows: list[tuple[int, int, int, int]] = []
+        self._names = bytearray()
+        self._users: list[KnownClasses] = []
+
+    def use(self, known: KnownClasses) -> None:
+        """What is known of the classes that are numbered next."""
+        self._users.append(known)
+
+    def number(self, name: str) -> int:
+        """The number of a class."""
+        key = len(self._users), name
+        if key not in self._numbers:
+            self._numbers[key] = len(self._rows)
+            self._add(name, self._users[-1])
+        return self._numbers[key]
+
+    def _add(self, name: str, known: KnownClasses) -> None:
+        view = DataOutputView()
+        KryoOutput(view, is_5=known.is_5).write_class_name(name)
+        data = view.to_bytes()
+        number = known.numbers.get(name, _NO_NUMBER - _FIRST_NUMBER) + _FIRST_NUMBER
+        kind = TRACKED if known.has_references(name) else 0
+        if name in SINGLES or known.is_enum(name) or name == "[B":
+            kind |= SINGLE
+        self._rows.append((number, len(self._names), len(data), kind))
+        self._names += data
+
+    def finished(self, ops: set[int]) -> GraphClasses | None:
+        """The classes, if there are any, of a program with these instructions."""
+        if not self._rows:
+            return None
+        names = np.frombuffer(bytes(self._names), np.uint8)
+        has_others = not ops <= KRYO_OPS - OTHER_OPS
+        return GraphClasses(names, np.array(self._rows, np.int64), has_others)

@@ -1,0 +1,104 @@
+"""Which instructions read a class of Kryo whose objects are single values, and what they fill.
+
+They follow from the rows of ``values/kryo/jdk.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from savepoint_formats.program.kernel.ops import Op
+from savepoint_formats.program.program import Storage
+from savepoint_formats.values.kryo.jdk import JDK_CLASSES, JdkClass
+from savepoint_formats.values.kryo.parts import Part, Parts, SingleValue
+
+Instructions = tuple[tuple[Op, int, int], ...]
+
+_STORAGES = {
+    Op.STRICT_BOOLEAN: Storage.BITS,
+    Op.UNIT: Storage.BYTES,
+    Op.ASCII_TEXT: Storage.BYTES,
+    Op.WHOLE_NUMBER: Storage.BYTES,
+    Op.EXACT_NUMBER: Storage.BYTES,
+    Op.UUID: Storage.BYTES,
+    Op.MILLIS_AND_NANOS: Storage.STRUCT,
+    Op.SECONDS_AND_NANOS: Storage.STRUCT,
+    Op.DATE_AND_CLOCK: Storage.STRUCT,
+}
+"""What a column is that is not of numbers; a struct is a time with nanoseconds."""
+
+_DENSITIES = {
+    Op.UNIT: 1.5,  # two bytes are three of UTF-8
+    Op.ASCII_TEXT: 1.0,
+    Op.WHOLE_NUMBER: 4.0,
+    Op.EXACT_NUMBER: 4.0,
+    Op.UUID: 2.25,  # 16 bytes are 36 characters
+}
+_ANY_TEXT = "java.lang.String"
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """How a class is read.
+
+    Attributes:
+        op: The instruction that ends a value.
+        storage: What its column is.
+        argument: Of the instruction, but for times with nanoseconds; in 2.24, and in 5.6.
+        parts: The instructions before it; in 2.24, and in 5.6.
+        density: The most that a byte becomes.
+        is_any_text: Whether any text is one; the general path knows which are.
+    """
+
+    op: Op
+    storage: Storage
+    argument: tuple[int, int]
+    parts: tuple[Instructions, Instructions]
+    density: float
+    is_any_text: bool
+
+    @property
+    def is_precise(self) -> bool:
+        """Whether it is a time with nanoseconds."""
+        return self.storage == Storage.STRUCT
+
+
+def _single(name: str, row: JdkClass, value: SingleValue) -> Single:
+    op = Op[value.instruction]
+    of_2, of_5 = (parts or () for parts in row.parts)
+    argument: tuple[int, int] = value.kinds or (0, 0)
+    if op == Op.NUMBER:
+        argument = of_2[0], of_5[0]
+    places_of_2, places_of_5 = value.places
+    return Single(
+        op=op,
+        storage=_STORAGES.get(op, Storage.NUMBERS),
+        argument=argument,
+        parts=(_instructions(of_2, places_of_2), _instructions(of_5, places_of_5)),
+        density=_DENSITIES.get(op, 0.0),
+        is_any_text=name == _ANY_TEXT,
+    )
+
+
+def _instructions(parts: Parts, places: tuple[int, ...]) -> Instructions:
+    """Those of a value that is made of parts; none of any other."""
+    return tuple(
+        _instruction(part, place) for part, place in zip(parts, places, strict=bool(places))
+    )
+
+
+def _instruction(part: Part, place: int) -> tuple[Op, int, int]:
+    match part:
+        case Part.NEW:
+            return Op.NEW, 0, 0
+        case Part.CLOCK:
+            return Op.CUT_CLOCK, place, 0
+        case _:
+            return Op.PART, place, int(part)
+
+
+SINGLES: dict[str, Single] = {
+    name: _single(name, row, row.value)
+    for name, row in JDK_CLASSES.items()
+    if row.value is not None
+}

@@ -1,0 +1,145 @@
+"""Values that are written anew, in bulk: decoded by a program, and encoded by another.
+
+A column does not have all that bytes tell: which class a list is, and whether one object comes twice.
+So what is decoded is encoded as it was, too: only where that gives the very same bytes nothing is
+lost. All other values are left to ``values.recoding``, which is the meaning of both.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.errors import UnencodableError
+from savepoint_formats.layout import with_kryo, with_kryo_classes
+from savepoint_formats.program.assembly import program, written_program
+from savepoint_formats.program.decode import decode_what_fits
+from savepoint_formats.program.encode import encode_what_fits
+from savepoint_formats.program.spans import spans_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.layout import Kryo, Layout
+    from savepoint_formats.program.program import Program
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+_FIRST_ID = 85
+"""The number of the first registered class, with which objects are written."""
+
+_LARGE = 1 << 28
+"""Bytes of values that are written anew at once."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BulkRecoding:
+    """How values of one layout become those of another, where a column has all that they tell.
+
+    Attributes:
+        reads: Decodes them.
+        writes: Encodes them as they were.
+        anew: Encodes them as they are to be.
+    """
+
+    reads: Program
+    writes: Program
+    anew: Program
+
+    @staticmethod
+    def of(
+        old: Layout, new: Layout, reads: KryoDialect, writes: KryoDialect
+    ) -> BulkRecoding | None:
+        """That of two layouts; None if programs do not know what is in them.
+
+        Arguments are those of ``values.recoding.Recoding``.
+        """
+        return _bulk_recoding(old, new, reads, writes)
+
+    def recoded(
+        self, data: pa.LargeBinaryArray, one_by_one: Callable[[bytes], bytes]
+    ) -> pa.LargeBinaryArray:
+        """The bytes of each value, anew; errors are those of ``one_by_one``.
+
+        Args:
+            data: The values.
+            one_by_one: What writes a value that is not known to be decoded without a loss.
+        """
+        pieces = [self._piece(data[start:end], one_by_one) for start, end in _portions(data)]
+        return pa.concat_arrays(pieces) if pieces else pa.array([], pa.large_binary())
+
+    def _piece(
+        self, data: pa.LargeBinaryArray, one_by_one: Callable[[bytes], bytes]
+    ) -> pa.LargeBinaryArray:
+        try:
+            rows, written = self._without_loss(data)
+        except UnencodableError:
+            rows, written = np.empty(0, np.int64), pa.array([], pa.large_binary())
+        others = np.delete(np.arange(len(data)), rows)
+        if not len(others):
+            return written
+        rest = pa.array(map(one_by_one, data.take(pa.array(others)).to_pylist()), pa.large_binary())
+        order = np.argsort(np.concatenate([rows, others]), kind="stable")
+        return pa.concat_arrays([written, rest]).take(pa.array(order))
+
+    def _without_loss(
+        self, data: pa.LargeBinaryArray
+    ) -> tuple[NDArray[np.int64], pa.LargeBinaryArray]:
+        """The rows of the values that columns have wholly, and those anew."""
+        held, spans = spans_in(data)
+        column, rows = decode_what_fits(self.reads, Chunk(held), spans.starts, spans.ends)
+        for target, stored in ((self.writes, data.take(pa.array(rows))), (self.anew, None)):
+            written, refused = encode_what_fits(target, column)
+            is_kept = np.ones(len(rows), np.bool_)
+            is_kept[refused] = False
+            if stored is not None:
+                is_kept &= pc.equal(written, stored).to_numpy(zero_copy_only=False)
+            rows = rows[is_kept]
+            if not is_kept.all():
+                column = column.filter(pa.array(is_kept))
+                written = written.filter(pa.array(is_kept))
+        return rows, written
+
+
+def _portions(data: pa.LargeBinaryArray) -> list[tuple[int, int]]:
+    """Where to divide values, so that not too many are in memory at once."""
+    if not len(data):
+        return []
+    _, spans = spans_in(data)
+    borders = np.flatnonzero(np.diff((spans.ends - spans.starts[0]) // _LARGE)) + 1
+    edges = [0, *borders.tolist(), len(data)]
+    return list(itertools.pairwise(edges))
+
+
+@lru_cache(maxsize=200)
+def _bulk_recoding(
+    old: Layout, new: Layout, reads: KryoDialect, writes: KryoDialect
+) -> BulkRecoding | None:
+    if not reads.first_id == writes.first_id == _FIRST_ID:
+        return None
+    stored, wanted = _written(old, reads), _written(new, writes)
+    recoding = BulkRecoding(
+        program(stored, reads), written_program(stored), written_program(wanted)
+    )
+    programs = (recoding.reads, recoding.writes, recoding.anew)
+    is_known = (
+        not any(one.has_pieces for one in programs) and recoding.reads.graph_classes is not None
+    )
+    return recoding if is_known and recoding.reads.type == recoding.anew.type else None
+
+
+def _written(layout: Layout, dialect: KryoDialect) -> Layout:
+    """The layout, of which objects are to be written for a Kryo, with all classes described."""
+
+    def for_dialect(kryo: Kryo) -> Kryo:
+        return replace(kryo, version=dialect.version.value, is_open=True)
+
+    return with_kryo(with_kryo_classes(layout, dialect.classes), for_dialect)

@@ -1,0 +1,118 @@
+"""Which classes of the user are in object graphs of Kryo, of which nobody has said what they have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.program.assembly import survey_program
+from savepoint_formats.program.buffers import Buffers
+from savepoint_formats.program.graph_tables import GraphTables, is_unknown
+from savepoint_formats.program.kernel import (
+    OTHER_OPS,
+    PASSED,
+    Graphs,
+    Walk,
+    survey_graphs,
+    survey_graphs_among_others,
+)
+from savepoint_formats.program.kernel.skipped_graphs import SKIPPED_MEMORY_SIZE
+from savepoint_formats.program.spans import Spans, bytes_of, spans_in
+from savepoint_formats.values.kryo.input import KryoInput
+from savepoint_formats.values.recoding import unknown_class
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.program.program import Program
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+_FEW = 64
+"""So many values are looked at one by one, for which nothing is compiled."""
+
+_NO_CLASS = -1
+
+
+def unknown_classes(layout: Layout, data: pa.LargeBinaryArray, reads: KryoDialect) -> Counter[str]:
+    """The first class in each value whose fields nobody knows, and in how many values it is that.
+
+    Args:
+        layout: The layout of the values.
+        data: Their bytes.
+        reads: The Kryo that wrote them.
+
+    Raises:
+        FormatError: The bytes are damaged.
+    """
+    tables, counts = GraphTables(), Counter[str]()
+    program = survey_program(layout, reads, tables) if len(data) > _FEW else None
+    rows = np.arange(len(data))
+    if program is not None and tables.known:
+        held, spans = spans_in(data)
+        chunk = Chunk(held)
+        found = _found(program, tables, chunk, spans)
+        counts, is_told = _names(chunk, found, tables)
+        rows = np.flatnonzero(~is_told)
+    for value in data.take(pa.array(rows)).to_pylist():
+        name = unknown_class(layout, value, reads)
+        if name is not None:
+            counts[name] += 1
+    return counts
+
+
+def _found(program: Program, tables: GraphTables, chunk: Chunk, spans: Spans) -> NDArray[np.int64]:
+    """What ended each record: see ``survey_graphs``."""
+    starts, ends = (np.ascontiguousarray(part, np.int64) for part in (spans.starts, spans.ends))
+    found = np.zeros((len(spans), 2), np.int64)
+    addresses, memory = tables.addresses(), np.zeros(SKIPPED_MEMORY_SIZE, np.uint8)
+    buffers = Buffers(program, 1, int(spans.sizes.max(initial=0)))
+    job = Walk(
+        ops=program.ops.ctypes.data,
+        columns=buffers.table.ctypes.data,
+        registers=buffers.registers.ctypes.data,
+        data=chunk.address,
+        data_end=chunk.address + len(chunk),
+        starts=starts.ctypes.data,
+        ends=ends.ctypes.data,
+        total=len(spans),
+        rows=1,
+        record=0,
+        row=0,
+        position=0,
+    )
+    graphs = Graphs(0, memory.ctypes.data)
+    has_others = not OTHER_OPS.isdisjoint(program.ops[:, 0].tolist())
+    survey = survey_graphs_among_others if has_others else survey_graphs
+    survey(job, graphs, addresses.ctypes.data, found.ctypes.data)
+    return found
+
+
+def _names(
+    chunk: Chunk, found: NDArray[np.int64], tables: GraphTables
+) -> tuple[Counter[str], NDArray[np.bool_]]:
+    """The unknown classes that were found, and of which records all is told."""
+    counts, is_told = Counter[str](), found[:, 0] == PASSED
+    numbers, rows = np.unique(found[:, 0], return_inverse=True)
+    for index, number in enumerate(numbers.tolist()):
+        if 0 <= number < PASSED:
+            name = tables.class_name(number)
+            if name is not None:
+                counts[name] += int((rows == index).sum())
+                is_told |= rows == index
+    (named,) = np.nonzero(found[:, 0] < _NO_CLASS)
+    starts, sizes = found[named, 1], -2 - found[named, 0]
+    encoded = bytes_of(chunk, Spans(starts, starts + sizes)).dictionary_encode()
+    of_records = encoded.indices.to_numpy()
+    for index, data in enumerate(encoded.dictionary.to_pylist()):
+        name = KryoInput(DataInputView(data), is_little_endian=True).read_text() or ""
+        # An array, or the body of an enum's constant, is of a class that only the name tells.
+        if all(is_unknown(name, known) for known in tables.known):
+            counts[name] += int((of_records == index).sum())
+            is_told[named[of_records == index]] = True
+    return counts, is_told

@@ -1,0 +1,38 @@
+"""What is known of classes of the JDK, as rows, and what programs and the kernel make of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from savepoint_formats.program.kernel import kryo_numbers, skipped_graphs
+from savepoint_formats.program.kernel.kryo_walk import KRYO_OPS, OTHER_OPS
+from savepoint_formats.program.kernel.ops import Op
+from savepoint_formats.program.kryo_singles import SINGLES
+from savepoint_formats.values.kryo.jdk import DECLARED_TYPES, JDK_CLASSES
+from savepoint_formats.values.kryo.parts import Part
+
+
+@pytest.mark.parametrize("part", Part)
+def test_the_kernel_numbers_parts_likewise(part: Part) -> None:
+    room = kryo_numbers if hasattr(kryo_numbers, part.name) else skipped_graphs
+    assert getattr(room, part.name) == part
+
+
+@pytest.mark.parametrize("name", SINGLES)
+def test_a_class_that_a_program_reads_has_a_column(name: str) -> None:
+    assert name in DECLARED_TYPES
+
+
+@pytest.mark.parametrize("name", [name for name, row in JDK_CLASSES.items() if row.value])
+def test_each_part_of_a_value_has_a_place(name: str) -> None:
+    row = JDK_CLASSES[name]
+    assert row.value is not None
+    for parts, places in zip(row.parts, row.value.places, strict=True):
+        assert parts is not None
+        assert not places or len(places) == len(parts)
+
+
+def test_the_walk_of_graphs_knows_all_instructions_of_graphs() -> None:
+    of_graphs = {op for op in Op if op >= Op.GRAPH}
+    assert of_graphs <= KRYO_OPS
+    assert not of_graphs & OTHER_OPS
