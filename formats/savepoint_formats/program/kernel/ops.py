@@ -176,13 +176,13 @@ class Op(IntEnum):
     """c n: of at most n digits."""
     SLOT_TIMESTAMP = 79
     """c n: of precision n; c as in TIMESTAMP."""
-    SLOT_PIECE = 103
+    SLOT_PIECE = 80
     """c: as REST, the bytes where the slot says."""
 
     # --- objects of Kryo; what differs between its versions goes by that of the graph
-    GRAPH = 80
+    GRAPH = 81
     """n: a graph of Kryo 5 begins, or of 2 if n is 0: classes and objects are numbered anew."""
-    OBJECT = 81
+    OBJECT = 82
     """c n: an object of c, or null: what leads it depends on the CASE that follows.
 
     | CASE         | column                                         | argument                    |
@@ -191,45 +191,45 @@ class Op(IntEnum):
     |              | which its own column knows                     |                             |
     | each of n    | a class                                        | -> t if the object is of it |
     """
-    SKIP_GRAPH = 102
+    SKIP_GRAPH = 103
     """t n: a whole graph, as the tables t tell what is in classes; n as in GRAPH."""
-    ELEMENTS = 82
+    ELEMENTS = 83
     """c -> t: as LIST, counted as the CASE that follows says: a form of ``kryo_objects``, -> t."""
-    PART = 83
+    PART = 84
     """c n: a number of kind n, see ``kryo_numbers``, is part c of what follows."""
-    CUT_CLOCK = 84
+    CUT_CLOCK = 85
     """c: hour, minute, second and nanoseconds of Kryo 5 are the parts from c on."""
-    NEW = 85
+    NEW = 86
     """The mark of an object that is new, and has no column."""
-    NUMBER = 86
+    NUMBER = 87
     """c n: a number of kind n; of this op on, each ends a value."""
-    STRICT_BOOLEAN = 87
+    STRICT_BOOLEAN = 88
     """c: a byte of 0 or 1."""
-    UNIT = 88
+    UNIT = 89
     """c: a UTF-16 unit."""
-    ASCII_TEXT = 89
+    ASCII_TEXT = 90
     """c: a text; or null."""
-    CONSTANT_INDEX = 90
+    CONSTANT_INDEX = 91
     """c n: one of n constants + 1; 0 is null."""
-    COUNTED_BYTES = 91
+    COUNTED_BYTES = 92
     """c: varint of the count + 1; 0 is null."""
-    WHOLE_NUMBER = 92
+    WHOLE_NUMBER = 93
     """c: varint of the count of bytes + 1, 0 is null; two's complement."""
-    EXACT_NUMBER = 93
+    EXACT_NUMBER = 94
     """c: the same, and the scale."""
-    OPTIONAL = 94
+    OPTIONAL = 95
     """c n: a flag; a number of kind n, which 5.6 has only if the flag is set; or null."""
-    UUID = 95
+    UUID = 96
     """c: of its two halves."""
-    MILLIS_AND_NANOS = 96
+    MILLIS_AND_NANOS = 97
     """c n: n is the column of the seconds, that of the nanoseconds follows it."""
-    SECONDS_AND_NANOS = 97
+    SECONDS_AND_NANOS = 98
     """c n: likewise."""
-    DURATION = 98
+    DURATION = 99
     """c: of seconds and nanoseconds."""
-    DATE = 99
+    DATE = 100
     """c: of year, month and day."""
-    CLOCK = 100
+    CLOCK = 101
     """c: of hour, minute, second and nanoseconds."""
-    DATE_AND_CLOCK = 101
+    DATE_AND_CLOCK = 102
     """c n: of all seven; n as above."""
