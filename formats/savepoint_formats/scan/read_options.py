@@ -1,18 +1,17 @@
-"""What of a table is read: the same options, checked in the same way, wherever one is asked for."""
+"""The options of a read: one class, which every method that reads makes of its keywords."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from savepoint_formats.key_groups.ranges import PORTION_SIZE, KeyGroupRange
 from savepoint_formats.printable import call_text
 from savepoint_formats.values.kinds.nanoseconds import Nanoseconds, checked_nanoseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from savepoint_formats.program.merge_rules import MergeInstances
     from savepoint_formats.values.hidden_ends import Hides
@@ -48,31 +47,9 @@ def checked_subclasses(value: UndescribedSubclasses) -> UndescribedSubclasses:
     return value
 
 
-class ReadArguments(TypedDict, total=False):
-    """``ReadOptions`` as the arguments of a call, which may be lists."""
-
-    columns: Sequence[str] | None
-    keys: Iterable[Any] | None
-    key_groups: KeyGroupRange | int | str | None
-    flat: str | None
-    with_key_group: bool
-    with_subtask: bool
-    with_scope: bool
-    with_times: bool
-    nanoseconds: Nanoseconds
-    undescribed_subclasses: UndescribedSubclasses
-    portion_size: int | None
-
-
-class ScanArguments(ReadArguments, total=False):
-    """The same, with how instances of local state are merged."""
-
-    merge: Mapping[str, str | MergeInstances] | None
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class ReadOptions:
-    """What of a table is read.
+    """The options of a read: which rows and columns of a table, and what becomes of some values.
 
     Attributes:
         columns: Names of columns, in the order wanted; all by default. What is added by the
@@ -135,21 +112,21 @@ class ReadOptions:
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Self:
-        """The options that the arguments of a call ask for.
+        """The options among the arguments of a call, which are its ``locals()``.
 
         Args:
-            arguments: Their names as here, or as the data source has them: ``withKeyGroup``. A
-                list may be any iterable but a text; key groups may be a number, or ``'0-15'``.
+            arguments: Names and values. A list may be any iterable but a text; key groups may be a
+                number, or ``'0-15'``. Names that are no options are left out.
 
         Raises:
-            TypeError: There is no such option, or it has a wrong type.
-            ValueError: It has a value that it can't have.
+            TypeError: An option has a wrong type.
+            ValueError: An option has a value that it can't have.
 
         Example:
-            >>> ReadOptions.of({"keys": ["a"], "withKeyGroup": True}).with_key_group
-            True
+            >>> ReadOptions.of({"keys": ["a"], "table": "summarize.keyed_state"}).keys
+            ('a',)
         """
-        given = named(arguments, [field.name for field in fields(cls)])
+        given = {one.name: arguments[one.name] for one in fields(cls) if one.name in arguments}
         for name in ("columns", "keys"):
             if name in given:
                 given[name] = _as_tuple(name, given[name])
@@ -185,36 +162,6 @@ class ReadOptions:
 
 
 _ADDED = ("key_group", "subtask", "scope")
-
-
-def named(arguments: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:
-    """Arguments by their names in snake case, whether they are written so or as ``camelCase``.
-
-    Raises:
-        TypeError: One is none of the known, or is given in both ways.
-    """
-    by_name = {camel_case(name): name for name in known} | {name: name for name in known}
-    options: dict[str, Any] = {}
-    for given, value in arguments.items():
-        if given not in by_name:
-            raise TypeError(unknown_option(given, known))
-        if by_name[given] in options:
-            raise TypeError(f"option {by_name[given]!r} is given twice")
-        options[by_name[given]] = value
-    return options
-
-
-def camel_case(name: str) -> str:
-    """A name as options of Spark are written: ``withKeyGroup``."""
-    first, *others = name.split("_")
-    return first + "".join(map(str.capitalize, others))
-
-
-def unknown_option(name: str, known: Sequence[str]) -> str:
-    """What an error says of an option that there is not."""
-    meant = get_close_matches(name.casefold(), known, 1)
-    hint = f": did you mean {meant[0]!r}?" if meant else ""
-    return f"there is no option {name!r}{hint}; there are: {', '.join(sorted(known))}"
 
 
 def key_groups_of(value: object) -> Any:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from savepoint_database.audit.key_state import html_rows, key_rows
 from savepoint_database.snapshot.retained import RetainedSnapshot, snapshots
 from savepoint_database.snapshot.snapshot import Snapshot
-from savepoint_database.types.listed_options import lists
 from savepoint_formats.errors import (
     OperatorNotFoundError,
     SavepointError,
@@ -27,20 +26,10 @@ if TYPE_CHECKING:
 
     from savepoint_database.audit.key_state import KeyRows
     from savepoint_database.snapshot.key_types import GivenType
+    from savepoint_database.types.described_classes import DescribedClasses
     from savepoint_database.types.timer_dates import Times
-    from savepoint_formats.layout import KryoClass
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.scan.read_options import UndescribedSubclasses
-
-
-class OpenArguments(TypedDict, total=False):
-    """How snapshots are opened, as ``Savepoint.open`` has it."""
-
-    uids: Iterable[str]
-    kryo_classes: Iterable[KryoClass]
-    allow_paths: Iterable[PathText]
-    strict_paths: bool
-    key_types: Mapping[str, GivenType] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,14 +111,17 @@ def _placed(moment: KeyMoment) -> pa.Table:
     return rows
 
 
-@lists(OpenArguments, Snapshot.open)
-def history(
+def history(  # noqa: PLR0913  # as Snapshot.open
     directory: PathText,
     table: str,
     key: Any,
     *,
     undescribed_subclasses: UndescribedSubclasses = "refuse",
-    **options: Unpack[OpenArguments],
+    uids: Iterable[str] = (),
+    kryo_classes: DescribedClasses = (),
+    allow_paths: Iterable[PathText] = (),
+    strict_paths: bool = False,
+    key_types: Mapping[str, GivenType] | None = None,
 ) -> KeyHistory:
     """What a key had in a table, over all complete snapshots below a directory.
 
@@ -139,8 +131,13 @@ def history(
         directory: Where the snapshots are.
         table: ``<operator>.<table>``.
         key: As for ``Savepoint.key``.
-        undescribed_subclasses: As for ``Savepoint.key``.
-        options: As for ``Savepoint.open``; uids that a snapshot does not have are no matter.
+        undescribed_subclasses: What POJOs become whose class no snapshot describes: ``refuse`` is an error, ``bytes`` and
+            ``rest`` show their bytes and the reason.
+        uids: Uids of operators, of which a snapshot needn't have each; Flink 1.x stores only their hashes.
+        kryo_classes: Classes that Kryo wrote, or a file of YAML or JSON that describes them; see ``kryo_class``.
+        allow_paths: Local directories and URIs. Files on another store are followed only below these.
+        strict_paths: Follow nothing else out of the directories of a savepoint and of its checkpoint.
+        key_types: Uid or hash of an operator -> the type of its keys, where no file tells it.
 
     Returns:
         The rows of each snapshot, the oldest first.
@@ -153,19 +150,25 @@ def history(
     Example:
         >>> history("s3://jobs/checkpoints", "summarize.keyed_state", 42).to_arrow().to_pandas()
     """
-    paths = {"allow_paths": options.get("allow_paths", ())}
-    is_strict = options.get("strict_paths", False)
     moments: list[KeyMoment] = []
     missing: OperatorNotFoundError | StateNotFoundError | None = None
     is_missing = True
-    for retained in reversed(snapshots(directory, **paths, strict_paths=is_strict)):
+    found = snapshots(directory, allow_paths=allow_paths, strict_paths=strict_paths)
+    for retained in reversed(found):
         if not retained.is_complete:
             continue
         in_table, problem = None, ""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UnknownUidWarning)
-                opened = Snapshot.open(retained.path, **options)
+                opened = Snapshot.open(
+                    retained.path,
+                    uids=uids,
+                    kryo_classes=kryo_classes,
+                    allow_paths=allow_paths,
+                    strict_paths=strict_paths,
+                    key_types=key_types,
+                )
             in_table = key_rows(opened, table, key, undescribed_subclasses)
             is_missing = False
         except (OperatorNotFoundError, StateNotFoundError) as error:

@@ -9,7 +9,7 @@ import os
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_database.snapshot.description import (
     ColumnDescription,
@@ -23,7 +23,6 @@ from savepoint_database.snapshot.operator import Operator
 from savepoint_database.snapshot.operator_names import id_called, short_ids
 from savepoint_database.snapshot.retained import first_places, newest_complete
 from savepoint_database.snapshot.sql_tables import SqlTables
-from savepoint_database.types.listed_options import lists
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import (
     NewestSnapshotWarning,
@@ -33,13 +32,14 @@ from savepoint_formats.errors import (
     UnreadTableWarning,
 )
 from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.key_groups.ranges import PORTION_SIZE
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.location import path_text
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.metadata import CheckpointMetadata
 from savepoint_formats.metadata.flink_versions import is_of_flink_2
 from savepoint_formats.printable import did_you_mean, html_table
-from savepoint_formats.scan.read_options import ReadOptions, ScanArguments
+from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 
 if TYPE_CHECKING:
@@ -47,10 +47,14 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot.key_types import GivenType
     from savepoint_database.types.described_classes import DescribedClasses
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.locations.location import PathText
+    from savepoint_formats.program.merge_rules import MergeInstances
+    from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.tables.tables import Table
+    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
 
 
 @dataclass(frozen=True, repr=False)
@@ -272,13 +276,47 @@ class Snapshot:
             raise self.operator(name).without_table()
         raise OperatorNotFoundError.among(self.path, name.partition(".")[0], self._names())
 
-    @lists(ScanArguments)
-    def scan(self, table: str, **options: Unpack[ScanArguments]) -> TableScan:
-        """How a table is read, as Arrow and without Spark.
+    def scan(  # noqa: PLR0913  # the options of a read
+        self,
+        table: str,
+        *,
+        columns: Iterable[str] | None = None,
+        keys: Iterable[Any] | None = None,
+        key_groups: KeyGroupRange | int | str | None = None,
+        flat: str | None = None,
+        merge: Mapping[str, str | MergeInstances] | None = None,
+        with_key_group: bool = False,
+        with_subtask: bool = False,
+        with_scope: bool = False,
+        with_times: bool = False,
+        nanoseconds: Nanoseconds = "refuse",
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
+        portion_size: int | None = PORTION_SIZE,
+    ) -> TableScan:
+        """The scan of a table, which reads it as Arrow and without Spark.
 
         Args:
-            table: Its full name, ``<operator>.<table>``.
-            options: What of it is read, by the names of ``ReadOptions``; all by default.
+            table: Its full name, ``<operator>.<table>``, the operator by its uid or hash.
+            columns: Names of columns, in the order wanted; all by default.
+            keys: Reads only rows of these keys, out of their key groups alone. A key is as ``to_pylist`` gives it: a
+                struct is a dict.
+            key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
+            flat: The name of a list or map state. A row is then an element (``list_index``, ``list_value``) or an
+                entry (``map_key``, ``map_value``), not a key.
+            merge: State -> how its instances of local state become one value: by a rule (``sum``, ``min``, ``max``,
+                ``concat``), or by a function of an Arrow array of lists, which gives a value for each list.
+            with_key_group: Adds the column ``key_group``, also to ``columns``.
+            with_subtask: Adds the column ``subtask``; each copy of broadcast state is then read.
+            with_scope: Adds the column ``scope``: ``keyed`` or ``local``.
+            with_times: Makes values with TTL a struct of ``timestamp``, the time of their last access, and ``value``.
+            nanoseconds: The form that an export of the scan gives times with more digits than microseconds: ``refuse``
+                raises ``InexactTimeError``, ``struct`` and ``text`` have all digits, ``truncate`` cuts them off. Arrow
+                itself has all of them.
+            undescribed_subclasses: What a POJO becomes whose subclass no snapshot describes. ``refuse`` raises
+                ``UndecodableError``. ``bytes`` shows its bytes and the reason in a field ``$undecoded``; fields that
+                it hides are null. ``rest`` also leaves out elements and entries that it hides.
+            portion_size: The size in bytes beyond which a key group is decoded in portions of that size; None never
+                divides one.
 
         Raises:
             OperatorNotFoundError: There is no such operator; the message lists those there are.
@@ -286,7 +324,7 @@ class Snapshot:
                 flat view is wanted of what is no list or map.
             ColumnNotFoundError: A column is wanted that there is not.
             KeyTypeError: A key is none of the table's.
-            TypeError: There is no such option, or it has a wrong type.
+            TypeError: An option has a wrong type, such as a text for a list of keys.
             ValueError: An option has a value that it can't have.
 
         Example:
@@ -294,8 +332,9 @@ class Snapshot:
             >>> for batch in scan.batches():
             ...     print(batch.num_rows)
         """
+        options = ReadOptions.of(locals())
         operator, name = self._named(table)
-        return operator.look_up(name, ReadOptions.of(options))
+        return operator.look_up(name, options)
 
     def files(self) -> list[FileDescription]:
         """Every file of the savepoint, who refers to it, and whether it is missing."""

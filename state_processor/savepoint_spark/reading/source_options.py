@@ -1,54 +1,25 @@
-"""What the data source ``savepoint`` is asked for, and how its options say it as texts."""
+"""The options of the data source ``savepoint``, and their texts."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_formats.key_groups.ranges import KeyGroupRange
-from savepoint_formats.scan.read_options import (
-    ReadArguments,
-    ReadOptions,
-    ScanArguments,
-    UndescribedSubclasses,
-    camel_case,
-    key_groups_of,
-    named,
-    unknown_option,
-)
+from savepoint_formats.scan.read_options import ReadOptions, key_groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class RowArguments(ReadArguments, total=False):
-    """``ReadArguments``, with a condition on rows."""
-
-    where: str | None
-
-
-class TableArguments(ScanArguments, total=False):
-    """``SourceOptions`` as the arguments of a call, by either of their names."""
-
-    where: str | None
-    split_size: int | None
-    keyGroups: KeyGroupRange | int | str | None  # noqa: N815  # as the data source has it
-    withKeyGroup: bool  # noqa: N815
-    withSubtask: bool  # noqa: N815
-    withScope: bool  # noqa: N815
-    withTimes: bool  # noqa: N815
-    undescribedSubclasses: UndescribedSubclasses  # noqa: N815
-    portionSize: int | None  # noqa: N815
-    splitSize: int | None  # noqa: N815
-
-
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What of a table is read, and how Spark reads it.
+    """The options of a read by Spark.
 
     Attributes:
-        read: What is read.
+        read: Those of every read.
         where: A condition in SQL: only rows that fulfil it are sent to Spark; all by default.
         split_size: About how many bytes a Spark partition has; None for what a scan chooses.
     """
@@ -68,15 +39,14 @@ class SourceOptions:
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Self:
-        """The options that the arguments of a call ask for.
+        """The options among the arguments of a call, as ``ReadOptions.of`` takes them.
 
         Raises:
-            TypeError: There is no such option, or it has a wrong type.
-            ValueError: It has a value that it can't have.
+            TypeError: An option has a wrong type.
+            ValueError: An option has a value that it can't have.
         """
-        given = named(arguments, _NAMES)
-        own = {name: given.pop(name) for name in _OWN if name in given}
-        return cls(ReadOptions.of(given), **own)
+        own = {name: arguments[name] for name in _OWN if name in arguments}
+        return cls(ReadOptions.of(arguments), **own)
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> Self:
@@ -90,7 +60,7 @@ class SourceOptions:
             if (known := _BY_PLAIN_NAME.get(_plain_name(name))) is not None:
                 given[known] = _parsed(known, text)
             elif name.casefold() not in _OF_SAVEPOINTS:
-                raise ValueError(unknown_option(name, [*map(camel_case, _NAMES), *_SHOWN]))
+                raise ValueError(_unknown_option(name))
         return cls.of(given)
 
     def texts(self) -> dict[str, str]:
@@ -99,7 +69,7 @@ class SourceOptions:
         Raises:
             TypeError: State is to be merged by a function, which is no text.
         """
-        return {camel_case(name): _text(value) for name, value in self.given().items()}
+        return {_camel_case(name): _text(value) for name, value in self.given().items()}
 
     def given(self) -> dict[str, Any]:
         """The options that are not as by default."""
@@ -127,6 +97,20 @@ _OF_SAVEPOINTS = {"path", *map(str.casefold, _SHOWN)}
 """The options that say which table of which savepoint is read."""
 
 
+def _camel_case(name: str) -> str:
+    """A name as options of Spark are written: ``withKeyGroup``."""
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+def _unknown_option(name: str) -> str:
+    """The message of the error that there is no such option."""
+    known = [*map(_camel_case, _NAMES), *_SHOWN]
+    meant = get_close_matches(name.casefold(), known, 1)
+    hint = f": did you mean {meant[0]!r}?" if meant else ""
+    return f"there is no option {name!r}{hint}; there are: {', '.join(sorted(known))}"
+
+
 def _plain_name(name: str) -> str:
     """A name without what differs between ``withKeyGroup``, ``WITHKEYGROUP``, ``with_key_group``."""
     return name.replace("_", "").casefold()
@@ -152,7 +136,7 @@ def _parsed(name: str, text: str) -> Any:
     """An option out of its text."""
     match name:
         case "columns":
-            return names_of(camel_case(name), text)
+            return names_of(_camel_case(name), text)
         case "keys":
             return _json_list(name, text)
         case "key_groups":
@@ -162,9 +146,9 @@ def _parsed(name: str, text: str) -> Any:
         case "merge":
             return _rules(text)
         case "split_size" | "portion_size":
-            return _size(camel_case(name), text)
+            return _size(_camel_case(name), text)
         case _:
-            return flag_of(camel_case(name), text)
+            return flag_of(_camel_case(name), text)
 
 
 def _text(value: Any) -> str:

@@ -11,7 +11,7 @@ from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.scan.merged_columns import mergeable_states
 from savepoint_spark.changing.local_merges import merge_instances
 from savepoint_spark.changing.table_rows import TableRows
-from savepoint_spark.reading.source_options import SourceOptions
+from savepoint_spark.savepoint.spark_tables import read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from savepoint_spark.changing.local_merges import Merge
-    from savepoint_spark.reading.source_options import RowArguments
+    from savepoint_spark.reading.source_options import SourceOptions
     from savepoint_spark.savepoint.spark_tables import SparkTables
 
     ReadMerge = Merge | Column
@@ -29,7 +29,7 @@ def read_merged(
     savepoint: SparkTables,
     name: str,
     merge: Mapping[str, ReadMerge],
-    options: RowArguments,
+    asked: SourceOptions,
 ) -> DataFrame:
     """The rows of a table of local state; see ``SparkSavepoint.read_local_state``.
 
@@ -37,9 +37,8 @@ def read_merged(
         savepoint: The savepoint.
         name: The full name of the table.
         merge: State -> how its instances become one.
-        options: What of the table is wanted.
+        asked: The options of the read.
     """
-    asked = SourceOptions.of(options)
     operator, table = savepoint.table(name)
     states = mergeable_states(table.states, merge, name)
     expressions = {state: value for state, value in merge.items() if isinstance(value, Column)}
@@ -47,7 +46,9 @@ def read_merged(
     merges = {state: merge_instances(states[state], value) for state, value in functions.items()}
     rules = {state: value for state, value in functions.items() if isinstance(value, str)}
     if len(rules) == len(functions):
-        rows = savepoint.read_table(name, **options, merge=rules or None)
+        rows = read_rows(
+            savepoint, name, replace(asked, read=replace(asked.read, merge=rules or None))
+        )
     else:
         if asked.where is not None:
             raise ValueError("where goes with rules that merge, not with functions: leave it out")

@@ -49,12 +49,18 @@ class Savepoint(AuditVerbs, SavepointChanges):
 
         Args:
             spark: The session.
-            path: As for ``open``.
-            uids: As for ``open``.
-            kryo_classes: As for ``open``.
-            allow_paths: As for ``open``.
-            strict_paths: As for ``open``.
-            key_types: As for ``open``.
+            path: Its directory or ``_metadata`` file, as text or ``Path``, or a URI such as ``s3://jobs/savepoint-1a2b``.
+                Of a directory of checkpoints or savepoints, the newest that is complete.
+            uids: Uids of operators. Flink 1.x stores only their hashes; an operator whose uid is given here is called
+                by it. The savepoint needn't have each of them.
+            kryo_classes: Classes of the job that Kryo wrote, as no savepoint knows their fields; see ``kryo_class``. Or
+                a file of YAML or JSON that describes them.
+            allow_paths: Local directories and URIs. Files of the savepoint that lie on another store (scheme and host,
+                or bucket) are followed only below these.
+            strict_paths: Follows nothing else out of the directories of the savepoint and of its checkpoint, not even on
+                its own store.
+            key_types: Uid or hash of an operator -> the type of its keys, as ``Types.STRING()`` or as the text
+                ``"STRING"``. It counts where no file of the operator tells it.
 
         Raises:
             SavepointError: As ``open`` does.
@@ -69,12 +75,15 @@ class Savepoint(AuditVerbs, SavepointChanges):
         expect_session(spark, "load(spark, path)")
         if path is None:
             raise TypeError("Savepoint.load(spark, path) has no path: name the savepoint")
-        options = {
-            "allow_paths": allow_paths,
-            "strict_paths": strict_paths,
-            "key_types": key_types,
-        }
-        return SparkSavepoint.of(spark, path, uids, kryo_classes, options)
+        opened = Savepoint.open(
+            path,
+            uids=uids,
+            kryo_classes=kryo_classes,
+            allow_paths=allow_paths,
+            strict_paths=strict_paths,
+            key_types=key_types,
+        )
+        return SparkSavepoint.of(spark, opened)
 
     @staticmethod
     def create(

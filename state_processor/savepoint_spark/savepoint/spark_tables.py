@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from savepoint_database.rows.filtered_scan import FilteredScan
 from savepoint_database.snapshot.key_types import key_types_json
-from savepoint_database.types.listed_options import lists
+from savepoint_formats.errors import StateNotFoundError
+from savepoint_formats.key_groups.ranges import PORTION_SIZE
 from savepoint_formats.scan.read_options import ReadOptions
+from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.kryo.descriptions import kryo_classes_json
 from savepoint_spark.reading.data_source import FORMAT, SavepointDataSource, path_options
 from savepoint_spark.reading.metadata_function import register_metadata_function
-from savepoint_spark.reading.source_options import SourceOptions, TableArguments
+from savepoint_spark.reading.source_options import SourceOptions
 from savepoint_spark.savepoint.registered_views import RegisteredViews, unread_views
 from savepoint_spark.savepoint.savepoint import Savepoint
 from savepoint_spark.savepoint.spark_verbs import SparkAuditVerbs
@@ -25,16 +27,15 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_database.types.described_classes import DescribedClasses
     from savepoint_database.types.timer_dates import Times
-    from savepoint_formats.locations.location import PathText
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
 
 
 @dataclass(frozen=True, repr=False)
 class SparkTables(SparkAuditVerbs, Savepoint):
-    """A savepoint whose tables are read by their names.
+    """A savepoint whose tables and operator states are read as DataFrames.
 
     Attributes:
         spark: The session.
@@ -45,16 +46,8 @@ class SparkTables(SparkAuditVerbs, Savepoint):
     uids: tuple[str, ...]
 
     @classmethod
-    def of(
-        cls,
-        spark: SparkSession,
-        path: PathText,
-        uids: Iterable[str],
-        kryo_classes: DescribedClasses = (),
-        options: Mapping[str, Any] | None = None,
-    ) -> Self:
-        """Opens a savepoint for a session; see ``Savepoint.load``."""
-        opened = Savepoint.open(path, uids=uids, kryo_classes=kryo_classes, **(options or {}))
+    def of(cls, spark: SparkSession, opened: Savepoint) -> Self:
+        """A savepoint in a session; see ``Savepoint.load``."""
         # The others were warned of, once.
         known = tuple(
             operator.uid
@@ -70,17 +63,57 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         """What writes a savepoint that is based on this one; as yet a copy of it."""
         return SavepointWriter.of(self, self.spark)
 
-    @lists(TableArguments)
-    def read_table(self, table: str, **options: Unpack[TableArguments]) -> DataFrame:
-        """Any table by its full name.
+    def read_table(  # noqa: PLR0913  # the options of a read
+        self,
+        table: str,
+        *,
+        columns: Iterable[str] | None = None,
+        keys: Iterable[Any] | None = None,
+        key_groups: KeyGroupRange | int | str | None = None,
+        where: str | None = None,
+        flat: str | None = None,
+        merge: Mapping[str, str] | None = None,
+        with_key_group: bool = False,
+        with_subtask: bool = False,
+        with_scope: bool = False,
+        with_times: bool = False,
+        nanoseconds: Nanoseconds = "refuse",
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
+        portion_size: int | None = PORTION_SIZE,
+        split_size: int | None = None,
+    ) -> DataFrame:
+        """The rows of any table.
 
         Args:
-            table: ``<operator>.<table>``, the operator by its uid or hash.
-            options: What of it is read, by the names of ``ReadOptions``, or by those of the data
-                source, which are the same in camel case; ``split_size``, about how many bytes a
-                Spark partition has; and ``where``, a condition in DuckDB's SQL, by which the tasks
-                choose rows before these go to Java. It may be about columns that are not wanted.
-                To it, times are timestamps, whatever ``nanoseconds`` says.
+            table: Its full name, ``<operator>.<table>``, the operator by its uid or hash.
+            columns: Names of columns, in the order wanted; all by default.
+            keys: Reads only rows of these keys, out of their key groups alone. A key is as Python
+                has it: a struct is a dict.
+            key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
+            where: A condition in DuckDB's SQL, by which tasks choose rows before these go to Java.
+                It may be about columns that are not wanted. To it, times are timestamps, whatever
+                ``nanoseconds`` says.
+            flat: The name of a list or map state. A row is then an element (``list_index``,
+                ``list_value``) or an entry (``map_key``, ``map_value``), not a key.
+            merge: State -> the rule by which its instances of local state become one value:
+                ``sum``, ``min``, ``max`` or ``concat``.
+            with_key_group: Adds the column ``key_group``, also to ``columns``.
+            with_subtask: Adds the column ``subtask``; each copy of broadcast state is then read.
+            with_scope: Adds the column ``scope``: ``keyed`` or ``local``.
+            with_times: Makes values with TTL a struct of ``timestamp``, the time of their last
+                access, and ``value``.
+            nanoseconds: What times become that have digits below Spark's microseconds. ``refuse``
+                raises ``InexactTimeError`` where such a digit is not 0. ``struct`` (``seconds`` and
+                ``nanos`` since the epoch) and ``text`` have all digits and can be written again.
+                ``truncate`` cuts them off.
+            undescribed_subclasses: What a POJO becomes whose subclass no snapshot describes.
+                ``refuse`` raises ``UndecodableError``. ``bytes`` shows its bytes and the reason in
+                a field ``$undecoded``; fields that it hides are null. ``rest`` also leaves out
+                elements and entries that it hides.
+            portion_size: The size in bytes beyond which a key group is decoded in portions of that
+                size; None never divides one.
+            split_size: The approximate size in bytes that a Spark partition reads; None lets the
+                scan choose it.
 
         Raises:
             OperatorNotFoundError: There is no such operator; the message lists those there are.
@@ -88,21 +121,131 @@ class SparkTables(SparkAuditVerbs, Savepoint):
             ColumnNotFoundError: A column is wanted that there is not.
             ConditionError: ``where`` can't be understood, or is about a column that there is not.
             KeyTypeError: A key is none of the table's.
-            TypeError: There is no such option, or it has a wrong type.
+            TypeError: An option has a wrong type, such as a text for a list of keys.
             ValueError: An option has a value that it can't have.
 
         Example:
             >>> savepoint.read_table("summarize.keyed_state", with_key_group=True).show()
         """
-        asked = SourceOptions.of(options)
-        operator, shown = self.table(table)
-        # Raised here, an error is what it is; from the data source it comes as one of Spark's.
-        scan = operator.scan(shown, asked.read)
-        scan.check()
-        if asked.where is not None:
-            FilteredScan.of(scan, asked.where)
-        given = self.source_options(table, asked)
-        return self.spark.read.format(FORMAT).options(**given).load(self.directory.absolute_uri)
+        asked = SourceOptions.of(locals())
+        return read_rows(self, table, asked)
+
+    def read_list_state(
+        self,
+        uid: str,
+        name: str,
+        *,
+        columns: Iterable[str] | None = None,
+        where: str | None = None,
+        with_subtask: bool = False,
+        nanoseconds: Nanoseconds = "refuse",
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
+        split_size: int | None = None,
+    ) -> DataFrame:
+        """A list state of an operator, a row per element.
+
+        Args:
+            uid: The operator's uid, or its hash.
+            name: The state.
+            columns: Names of columns, in the order wanted; all by default.
+            where: A condition in DuckDB's SQL, by which tasks choose rows before these go to Java.
+            with_subtask: Adds the column ``subtask``.
+            nanoseconds: As ``read_table``: ``refuse`` (an error), ``struct``, ``text`` or
+                ``truncate``.
+            undescribed_subclasses: As ``read_table``: ``refuse`` (an error), ``bytes`` or ``rest``.
+            split_size: The approximate size in bytes that a Spark partition reads.
+
+        Returns:
+            Column ``value`` of the element's type.
+
+        Raises:
+            OperatorNotFoundError: No operator has this uid; the message lists those there are.
+            StateNotFoundError: It has no such state, or one of another kind.
+            ColumnNotFoundError, ConditionError, TypeError, ValueError: An option is wrong.
+
+        Example:
+            >>> savepoint.read_list_state("buffer", "elements").show()
+        """
+        asked = SourceOptions.of(locals())
+        return self._operator_state(uid, name, StateKind.OPERATOR_LIST, asked)
+
+    def read_union_state(
+        self,
+        uid: str,
+        name: str,
+        *,
+        columns: Iterable[str] | None = None,
+        where: str | None = None,
+        with_subtask: bool = False,
+        nanoseconds: Nanoseconds = "refuse",
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
+        split_size: int | None = None,
+    ) -> DataFrame:
+        """A union list state of an operator, a row per element, each once.
+
+        Arguments, columns and errors are those of ``read_list_state``.
+
+        Example:
+            >>> savepoint.read_union_state("buffer", "offsets").show()
+        """
+        asked = SourceOptions.of(locals())
+        return self._operator_state(uid, name, StateKind.UNION_LIST, asked)
+
+    def read_broadcast_state(  # noqa: PLR0913  # the options of a read
+        self,
+        uid: str,
+        name: str,
+        *,
+        columns: Iterable[str] | None = None,
+        keys: Iterable[Any] | None = None,
+        where: str | None = None,
+        with_subtask: bool = False,
+        nanoseconds: Nanoseconds = "refuse",
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
+        split_size: int | None = None,
+    ) -> DataFrame:
+        """A broadcast state of an operator, a row per entry of one of its copies.
+
+        Args:
+            uid: The operator's uid, or its hash.
+            name: The state.
+            columns: Names of columns, in the order wanted; all by default.
+            keys: Reads only the entries of these keys.
+            where: A condition in DuckDB's SQL, by which tasks choose rows before these go to Java.
+            with_subtask: Reads the copy of each subtask, and adds the column ``subtask``.
+            nanoseconds: As ``read_table``: ``refuse`` (an error), ``struct``, ``text`` or
+                ``truncate``.
+            undescribed_subclasses: As ``read_table``: ``refuse`` (an error), ``bytes`` or ``rest``.
+            split_size: The approximate size in bytes that a Spark partition reads.
+
+        Returns:
+            Columns ``key`` and ``value``.
+
+        Raises:
+            OperatorNotFoundError: No operator has this uid; the message lists those there are.
+            StateNotFoundError: It has no such state, or one of another kind.
+            ColumnNotFoundError, ConditionError, TypeError, ValueError: An option is wrong.
+
+        Example:
+            >>> savepoint.read_broadcast_state("currency_converter", "rates").show()
+        """
+        asked = SourceOptions.of(locals())
+        return self._operator_state(uid, name, StateKind.BROADCAST, asked)
+
+    def _operator_state(
+        self, uid: str, name: str, kind: StateKind, asked: SourceOptions
+    ) -> DataFrame:
+        operator = self.operator(uid)
+        states = [state for state in operator.catalog.states if not state.kind.is_keyed]
+        wanted = next((state for state in states if state.name == name), None)
+        if wanted is None or wanted.kind is not kind:
+            what = f"is a {wanted.kind.value} state" if wanted else "does not exist"
+            known = ", ".join(f"{state.name} ({state.kind.value})" for state in states) or "none"
+            raise StateNotFoundError(
+                f"{kind.value} state {name!r} of {operator.name} {what}; it has: {known}"
+            )
+        table = next(t.name for t in operator.tables if t.states == (wanted,))
+        return read_rows(self, f"{operator.name}.{table}", asked)
 
     def register(
         self,
@@ -158,3 +301,25 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         if keys:
             given["keyTypes"] = key_types_json(keys)
         return {**given, **options.texts()}
+
+
+def read_rows(savepoint: SparkTables, table: str, asked: SourceOptions) -> DataFrame:
+    """The rows of a table of a savepoint.
+
+    Args:
+        savepoint: The savepoint.
+        table: The full name of the table.
+        asked: The options of the read.
+
+    Raises:
+        SavepointError: As ``SparkTables.read_table``.
+    """
+    operator, shown = savepoint.table(table)
+    # Raised here, an error is what it is; from the data source it comes as one of Spark's.
+    scan = operator.scan(shown, asked.read)
+    scan.check()
+    if asked.where is not None:
+        FilteredScan.of(scan, asked.where)
+    given = savepoint.source_options(table, asked)
+    reader = savepoint.spark.read.format(FORMAT).options(**given)
+    return reader.load(savepoint.directory.absolute_uri)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any
 
 from savepoint_database.audit.audit_verbs import AuditVerbs
 from savepoint_database.audit.weighing import statistics_of
 from savepoint_database.checks.contents import PART_SIZE, looked_at
 from savepoint_database.checks.verification import Verification
 from savepoint_database.rows.filtered_scan import FilteredScan, matching_rows
-from savepoint_database.types.listed_options import lists
+from savepoint_formats.key_groups.ranges import PORTION_SIZE
 from savepoint_formats.scan.counting import rows_in
 from savepoint_formats.scan.splits import SPLIT_SIZE
-from savepoint_spark.reading.source_options import SourceOptions, TableArguments
+from savepoint_spark.reading.source_options import SourceOptions
 from savepoint_spark.savepoint.spark_diff import SparkSavepointDiff
 from savepoint_spark.session.tasks import done_by_tasks
 
@@ -29,10 +29,14 @@ if TYPE_CHECKING:
     from savepoint_database.checks.verification import Depth
     from savepoint_database.snapshot.snapshot import Snapshot
     from savepoint_formats.checks.entry_faults import CheckedEntries
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.location import PathText
+    from savepoint_formats.program.merge_rules import MergeInstances
+    from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.state_files.state import State
     from savepoint_formats.statistics.keyed_statistics import KeyedCounts
     from savepoint_formats.statistics.operator_statistics import WeighedOperator
+    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
 
 
 class SparkAuditVerbs(AuditVerbs):
@@ -40,17 +44,48 @@ class SparkAuditVerbs(AuditVerbs):
 
     spark: SparkSession
 
-    @lists(TableArguments)
-    def count_rows(self, table: str, **options: Unpack[TableArguments]) -> int:
+    def count_rows(  # noqa: PLR0913  # the options of a read
+        self,
+        table: str,
+        *,
+        columns: Iterable[str] | None = None,
+        keys: Iterable[Any] | None = None,
+        key_groups: KeyGroupRange | int | str | None = None,
+        where: str | None = None,
+        flat: str | None = None,
+        merge: Mapping[str, str | MergeInstances] | None = None,
+        with_key_group: bool = False,
+        with_subtask: bool = False,
+        with_scope: bool = False,
+        with_times: bool = False,
+        nanoseconds: Nanoseconds = "refuse",
+        undescribed_subclasses: UndescribedSubclasses = "refuse",
+        portion_size: int | None = PORTION_SIZE,
+        split_size: int | None = None,
+    ) -> int:
         """The number of rows of a table, which tasks count: no row goes to Java.
 
-        ``read_table(table).count()`` gives the same and takes longer. Spark does not say to a data
-        source in Python that it needs no column, so all of them are decoded and sent.
+        ``read_table(table).count()`` with the same options gives the same and takes longer. Spark does not say to a
+        data source in Python that it needs no column, so all of them are decoded and sent.
 
         Args:
-            table: ``<operator>.<table>``, the operator by its uid or hash.
-            options: As for ``read_table``; ``keys``, ``where``, ``key_groups`` and ``flat`` choose
-                rows.
+            table: Its full name, ``<operator>.<table>``, the operator by its uid or hash.
+            columns: Changes no number, but each of them must be there.
+            keys: Counts only rows of these keys.
+            key_groups: Counts only rows of these key groups: ``3`` or ``"0-15"``.
+            where: A condition in DuckDB's SQL: counts only rows that fulfil it.
+            flat: The name of a list or map state: counts its elements or entries.
+            merge: State -> what merges its instances of local state, for ``where`` alone.
+            with_key_group: Lets ``where`` be about ``key_group``.
+            with_subtask: Counts each copy of broadcast state; lets ``where`` be about ``subtask``.
+            with_scope: Lets ``where`` be about ``scope``.
+            with_times: Makes values with TTL a struct of ``timestamp`` and ``value``, for ``where``
+                alone.
+            nanoseconds: Changes no number.
+            undescribed_subclasses: What POJOs become whose subclass no snapshot describes. ``rest``
+                leaves out elements and entries that they hide, as a read does.
+            portion_size: The size in bytes beyond which a key group is decoded in portions.
+            split_size: The approximate size in bytes that a task reads.
 
         Raises:
             SavepointError: As ``read_table``, and as a read of the rows.
@@ -59,7 +94,7 @@ class SparkAuditVerbs(AuditVerbs):
         Example:
             >>> savepoint.count_rows("summarize.keyed_state")
         """
-        asked = SourceOptions.of(options)
+        asked = SourceOptions.of(locals())
         operator, shown = self.table(table)
         scan = operator.scan(shown, asked.read)
         splits = scan.splits(asked.split_size or SPLIT_SIZE)

@@ -9,12 +9,15 @@ import pydoc
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import state_processor
+from savepoint_formats.key_groups.ranges import PORTION_SIZE
+from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
 from state_processor import Savepoint
 
@@ -63,7 +66,7 @@ total = ValueStateDescriptor("total", Types.LONG())
 def read(spark: SparkSession) -> DataFrame:
     opened = Savepoint.load(spark, "savepoint")
     assert_type(opened.read_keyed_state("orders", with_times=True), DataFrame)
-    opened.read_table("orders.keyed_state", withTimes="yes")  # refused
+    opened.read_table("orders.keyed_state", with_times="yes")  # refused
     return opened.read_keyed_state("orders", nanoseconds="text")
 
 
@@ -113,13 +116,49 @@ def test_help_shows_what_there_is_to_read_and_to_change(kind: type) -> None:
     assert [name for name in (*READING[kind], *CHANGES) if f"|  {name}(" not in text] == []
 
 
-def test_help_lists_the_options_of_a_read() -> None:
+def reads() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """What opens a savepoint, or reads a table of one."""
+    yield "history", state_processor.history
     for kind, names in READING.items():
-        for name in names:
-            parameters = inspect.signature(getattr(kind, name)).parameters
-            if name == "scan" or name.startswith("read_"):
-                assert {"columns", "keys", "flat", "with_times"} <= set(parameters)
-                assert parameters["with_times"].default is False
+        for name in (*names, "count_rows"):
+            is_read = name in ("open", "load", "scan", "count_rows") or name.startswith("read_")
+            if is_read and hasattr(kind, name):
+                yield f"{kind.__name__}.{name}", getattr(kind, name)
+
+
+@pytest.mark.parametrize(("name", "read"), [*reads()])
+def test_help_explains_each_option_where_it_is_given(name: str, read: Callable[..., Any]) -> None:
+    parameters = inspect.signature(read).parameters
+    assert not [one for one in parameters.values() if one.kind is one.VAR_KEYWORD]
+    text = inspect.getdoc(read) or ""
+    if name == "SparkSavepoint.read_union_state":
+        text = inspect.getdoc(SparkSavepoint.read_list_state) or ""
+    _, _, explained = text.partition("Args:\n")
+    options = [one for one in parameters if one not in ("self", "directory", "table", "key")]
+    assert [one for one in options if not re.search(rf"^ +{one}: .", explained, re.MULTILINE)] == []
+    assert "As for ``open``" not in text
+
+
+def test_options_of_reads_are_keywords_of_the_same_types_and_defaults() -> None:
+    expected = {
+        "with_times": ("bool", False),
+        "nanoseconds": ("Nanoseconds", "refuse"),
+        "portion_size": ("int | None", PORTION_SIZE),
+    }
+    kinds: dict[str, set[tuple[Any, ...]]] = {}
+    for _, read in reads():
+        for parameter in inspect.signature(read).parameters.values():
+            if parameter.kind is parameter.KEYWORD_ONLY and parameter.name != "merge":
+                seen = (parameter.annotation, parameter.default)
+                kinds.setdefault(parameter.name, set()).add(seen)
+    assert {name for name, seen in kinds.items() if len(seen) > 1} == set()
+    assert {name: kinds[name] for name in expected} == {
+        name: {seen} for name, seen in expected.items()
+    }
+    scan = inspect.signature(Savepoint.scan).parameters
+    assert [one.name for one in fields(ReadOptions) if one.name not in scan] == []
+    table = inspect.signature(SparkSavepoint.read_table).parameters
+    assert [one for one in scan if one not in table] == []
 
 
 def test_every_argument_of_every_public_function_has_a_type() -> None:

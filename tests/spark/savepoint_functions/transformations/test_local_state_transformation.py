@@ -90,7 +90,7 @@ def test_what_has_a_time_to_live_has_one_in_each_instance(
     )
     savepoint = written(spark, timed, tmp_path / "out")
     found = savepoint.read_table(
-        "counts.keyed_state", withTimes=True, columns=["count"], keys=["b"]
+        "counts.keyed_state", with_times=True, columns=["count"], keys=["b"]
     )
     (row,) = found.collect()
     assert [(one.timestamp.timestamp(), one.value) for one in row["count"]] == [(3, 3)]

@@ -14,9 +14,9 @@ from support.sample_rows import Rows, Sample, copy_of, file_of, in_order, told, 
 from savepoint_formats.errors import (
     ColumnNotFoundError,
     ConditionError,
+    KeyTypeError,
     NewestSnapshotWarning,
     OperatorNotFoundError,
-    SavepointError,
     StateFileNotFoundError,
     StateNotFoundError,
     UnreadTableWarning,
@@ -217,13 +217,13 @@ class TestOptions:
     @pytest.mark.parametrize(
         ("wrong", "error", "message"),
         [
-            ({"kyes": ["a"]}, TypeError, "no option 'kyes': did you mean 'keys'"),
-            ({"keys": "customer-001"}, TypeError, r"expected a list: keys=\['customer-001'\]"),
+            ({"kyes": ["a"]}, TypeError, "unexpected keyword argument 'kyes'"),
+            ({"withSubtask": True}, TypeError, "unexpected keyword argument 'withSubtask'"),
+            ({"columns": "key"}, TypeError, r"expected a list: columns=\['key'\]"),
             ({"columns": ["totl"]}, ColumnNotFoundError, "no column 'totl'; it has: "),
-            ({"keys": [[1]]}, SavepointError, "no key of type string|has no column 'key'"),
             ({"where": "totl > 1"}, ConditionError, "no column 'totl'; there are: "),
             ({"where": 5}, TypeError, "where is 5, expected a condition in SQL"),
-            ({"splitSize": 0}, ValueError, "split_size is 0, expected a number of bytes"),
+            ({"split_size": 0}, ValueError, "split_size is 0, expected a number of bytes"),
         ],
     )
     def test_that_are_wrong_are_told_where_they_are_given(
@@ -238,12 +238,33 @@ class TestOptions:
         with pytest.raises(error, match=message):
             getattr(load("states-2.2.1-hashmap-native"), read)(*arguments, **wrong)
 
+    @pytest.mark.parametrize(("read", "arguments"), READS[:3])
+    @pytest.mark.parametrize(
+        ("wrong", "error", "message"),
+        [
+            ({"keys": "customer-001"}, TypeError, r"expected a list: keys=\['customer-001'\]"),
+            ({"keys": [[1]]}, KeyTypeError, "no key of type string"),
+            ({"key_groups": "all"}, ValueError, "key_groups is 'all', expected such as 3"),
+        ],
+    )
+    def test_of_keys_are_told_too(
+        self,
+        load: Load,
+        read: str,
+        arguments: tuple[str, ...],
+        wrong: dict[str, Any],
+        error: type[Exception],
+        message: str,
+    ) -> None:
+        with pytest.raises(error, match=message):
+            getattr(load("states-2.2.1-hashmap-native"), read)(*arguments, **wrong)
+
     def test_of_windows_and_local_state_are_checked_too(self, load: Load) -> None:
         windows = load("windows-2.2.1-hashmap-native")
-        with pytest.raises(TypeError, match="did you mean 'flat'"):
-            windows.read_window_state("tumbling", fla="a")  # type: ignore[call-arg]
-        with pytest.raises(TypeError, match="did you mean 'flat'"):
-            windows.read_local_state("tumbling", fla="a")  # type: ignore[call-arg]
+        with pytest.raises(StateNotFoundError, match="window_state has no state 'a'"):
+            windows.read_window_state("tumbling", flat="a")
+        with pytest.raises(TypeError, match="with_times is 1, expected True or False"):
+            windows.read_local_state("tumbling", with_times=1)  # type: ignore[arg-type]
 
     def test_add_a_column_to_those_that_are_named(self, load: Load) -> None:
         savepoint = load("states-2.2.1-rocksdb-native")

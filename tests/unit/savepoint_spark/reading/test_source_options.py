@@ -73,7 +73,7 @@ def test_a_function_that_merges_is_no_text() -> None:
 @pytest.mark.parametrize("split_size", ["1 MB", True])
 def test_a_size_is_a_number(split_size: Any) -> None:
     with pytest.raises(TypeError, match=r"split_size is .*, expected a number of bytes"):
-        SourceOptions.of({"splitSize": split_size})
+        SourceOptions.of({"split_size": split_size})
 
 
 @pytest.mark.parametrize(
