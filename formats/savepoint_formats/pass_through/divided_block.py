@@ -53,10 +53,6 @@ class DividedBlock:
         states: The states of the file, by id; None for those that stay where they are.
         prefix_size: The bytes of the key groups in front of keys.
         kryo: What is known of the Kryo that wrote object graphs.
-        file: The file of this machine that has the bytes of the block as they are, if any does.
-
-    Attributes:
-        file: The file.
     """
 
     def __init__(
@@ -65,9 +61,7 @@ class DividedBlock:
         states: Sequence[State | None],
         prefix_size: int,
         kryo: KryoDialect | None,
-        file: str | None = None,
     ) -> None:
-        self.file = file
         self._block = block
         self._states = states
         self._prefix_size = prefix_size
@@ -104,8 +98,8 @@ class DividedBlock:
                 wanted = is_due & ~self._is_taken[entries]
                 yield self._keys_of(number).filter(pa.array(wanted)), piece.key_groups[wanted]
 
-    def cuts(self, ids: Mapping[str, int]) -> RunCuts:
-        """What has not been taken, as ranges of the file.
+    def rest(self, ids: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
+        """What has not been taken, as runs of each key group.
 
         Args:
             ids: Name of a state -> its index in the header of the new file.
@@ -117,11 +111,7 @@ class DividedBlock:
             assert state is not None  # or it would have no entries here
             new_ids[number] = ids[state.name]
             is_kept[entries] = ~self._is_taken[entries]
-        return RunCuts.of(self._block, new_ids, is_kept)
-
-    def rest(self, ids: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
-        """What has not been taken, as runs of each key group."""
-        cuts = self.cuts(ids)
+        cuts = RunCuts.of(self._block, new_ids, is_kept)
         for key_group in np.unique(cuts.key_groups).tolist():
             run = cut_runs(self._block.chunk, cuts.ranges[cuts.key_groups == key_group])
             whole = pa.array([run.tobytes()], pa.large_binary())

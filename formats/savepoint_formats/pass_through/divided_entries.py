@@ -104,32 +104,14 @@ class DividedEntries:
             ids: Name of a state -> its index in the header of the new file.
             max_parallelism: That of the operator.
         """
-        yield from self._rest_of_pieces(ids, max_parallelism)
-        for block in self._blocks:
-            yield from block.rest(ids)
-
-    def in_place(
-        self, ids: Mapping[str, int], max_parallelism: int
-    ) -> Iterator[tuple[str | None, pa.RecordBatch]]:
-        """As ``rest``; of what lies in a file of this machine the ranges, see ``run_cuts``, and the file."""
-        for batch in self._rest_of_pieces(ids, max_parallelism):
-            yield None, batch
-        for block in self._blocks:
-            if block.file is None:
-                for batch in block.rest(ids):
-                    yield None, batch
-            else:
-                yield block.file, block.cuts(ids).by_key_group()
-
-    def _rest_of_pieces(
-        self, ids: Mapping[str, int], max_parallelism: int
-    ) -> Iterator[pa.RecordBatch]:
         for part in self._parts:
             piece = _chosen(part.piece, ~part.is_taken) if part.is_taken.any() else part.piece
             if len(piece.entries):
                 state_id = ids[piece.state.name]
                 prefix = prefix_size(max_parallelism)
                 yield runs(piece.entries, piece.key_groups, state_id, prefix)
+        for block in self._blocks:
+            yield from block.rest(ids)
 
 
 class _Part(NamedTuple):

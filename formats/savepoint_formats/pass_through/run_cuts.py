@@ -1,14 +1,14 @@
 """Runs of a canonical file out of which entries were cut: which of its bytes are left, and these bytes.
 
 What is left between two entries that are gone is copied as one range. So a run without a few of its
-entries costs little more than a copy, and who writes a savepoint beside the file can do it from there.
+entries costs little more than a copy.
 
-A range is four numbers of i64, little endian:
+A range is four numbers of i64:
 
 | field | meaning                                                                             |
 |-------|-------------------------------------------------------------------------------------|
-| start | where it begins in the file, with the size of an entry's key                        |
-| end   | where it ends in the file, behind an entry's value                                  |
+| start | where it begins in the chunk, with the size of an entry's key                       |
+| end   | where it ends in the chunk, behind an entry's value                                 |
 | state | the id of its state, if a run begins with it; or -1                                 |
 | last  | where the key of the last entry of its run begins, if the run ends with it; or -1   |
 """
@@ -18,9 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
-from savepoint_formats.entries.joined_runs import RUN_SCHEMA
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 
 if TYPE_CHECKING:
@@ -71,49 +69,23 @@ class RunCuts(NamedTuple):
         is_other = np.append(True, runs[1:] != runs[:-1])[: len(runs)]
         is_end = np.append(is_other[1:], True)[: len(runs)]
         ranges = np.empty((len(firsts), _FIELDS), np.int64)
-        ranges[:, 0] = key_starts[firsts] - _KEY_SIZE_SIZE + block.chunk.base
-        ranges[:, 1] = value_ends[lasts] + block.chunk.base
+        ranges[:, 0] = key_starts[firsts] - _KEY_SIZE_SIZE
+        ranges[:, 1] = value_ends[lasts]
         ranges[:, 2] = np.where(is_other, new_ids[frames.run_states[runs]], _NONE)
-        ranges[:, 3] = np.where(is_end, key_starts[lasts] + block.chunk.base, _NONE)
+        ranges[:, 3] = np.where(is_end, key_starts[lasts], _NONE)
         return cls(ranges, block.key_groups[runs])
-
-    def by_key_group(self) -> pa.RecordBatch:
-        """The ranges of each key group as bytes, in the place of its runs."""
-        groups, size = self.key_groups, _FIELDS * 8
-        firsts = np.flatnonzero(np.diff(groups.astype(np.int64), prepend=_NONE))
-        offsets = np.append(firsts, len(groups)) * size
-        data = pa.py_buffer(np.ascontiguousarray(self.ranges))
-        column = pa.LargeBinaryArray.from_buffers(
-            pa.large_binary(), len(firsts), [None, pa.py_buffer(offsets), data]
-        )
-        key_groups = pa.array(groups[firsts].astype(np.int32))
-        return pa.RecordBatch.from_arrays([key_groups, column], schema=RUN_SCHEMA)
-
-
-def ranges_of(cuts: bytes) -> NDArray[np.int64]:
-    """The ranges that were made bytes."""
-    return np.frombuffer(cuts, np.int64).reshape(-1, _FIELDS)
-
-
-def extent(ranges: NDArray[np.int64]) -> tuple[int, int]:
-    """The bytes of the file that ``cut_runs`` needs: where they begin and end."""
-    return int(ranges[:, 0].min()) - _ID_SIZE, int(ranges[:, 1].max())
 
 
 def cut_runs(chunk: Chunk, ranges: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """The runs, out of a chunk that holds ``extent``.
-
-    Raises:
-        ValueError: The chunk does not hold it.
-    """
-    starts, ends, states, lasts = (ranges - [chunk.base, chunk.base, 0, chunk.base]).T
+    """The runs of some ranges, out of the chunk that they are of."""
+    starts, ends, states, lasts = ranges.T
     heads = np.flatnonzero(states != _NONE)
     # The state's id takes the place of the two bytes in front of the range, whatever they are.
-    starts[heads] -= _ID_SIZE
+    starts = np.where(states == _NONE, starts, starts - _ID_SIZE)
     data, spans = spans_in(bytes_of(chunk, Spans(starts, ends)))
     runs: NDArray[np.uint8] = data if data.flags.writeable else data.copy()
     places, ids = spans.starts[heads], states[heads]
     runs[places], runs[places + 1] = ids >> 8, ids & 0xFF
-    tails = np.flatnonzero(ranges[:, 3] != _NONE)
+    tails = np.flatnonzero(lasts != _NONE)
     runs[spans.ends[tails] - (ends[tails] - lasts[tails])] |= _IS_LAST
     return runs

@@ -100,9 +100,8 @@ class StoredStates:
             if isinstance(source, CanonicalSource):
                 states = [state if state.name in names else None for state in source.states]
                 for block in source.entries.blocks(wanted, BATCH_SIZE):
-                    file = source.entries.local_file
                     prefix = prefix_size(self.record.max_parallelism)
-                    blocks.append(DividedBlock(block, states, prefix, self.kryo, file))
+                    blocks.append(DividedBlock(block, states, prefix, self.kryo))
             else:
                 pieces.append(source.pieces(names, wanted))
         for raw, wanted in self._raw(key_groups):

@@ -120,11 +120,6 @@ class CanonicalEntries:
         self._is_compressed = is_compressed
         self._frames = SectionFrames(names, prefix_size(max_parallelism))
 
-    @property
-    def local_file(self) -> str | None:
-        """The file of this machine whose bytes are those of the sections; None if there is none."""
-        return None if self._is_compressed else self._file.local_path
-
     def batches(self, key_groups: KeyGroupRange, size: int) -> Iterator[tuple[Section, ...]]:
         """Sections of these key groups, together of about ``size`` bytes; a larger one by itself.
 

@@ -137,9 +137,7 @@ class FunctionRows:
         """See ``RunRows``."""
         told = self.told(max_parallelism, ids=ids)
         runs = told.state_runs(ids, max_parallelism)
-        return RunSource(
-            told.routed_rows(max_parallelism), runs.run, make_in_place=runs.in_place().run
-        )
+        return RunSource(told.routed_rows(max_parallelism), runs.run)
 
     def max_parallelism(self, given: int | None) -> int:
         """The number of key groups that the user gives, or that of the state, or the usual one."""

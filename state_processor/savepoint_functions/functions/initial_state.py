@@ -44,7 +44,6 @@ class InitialTask:
         count: The number of places.
         ids: State -> its index in the header of the new files; None if nothing is written.
         reached: State of timers -> the time in ms with which those of untouched keys fire too.
-        in_place: Whether what passes is told by where it lies, and stays there, where it can.
     """
 
     stored: StoredStates
@@ -53,7 +52,6 @@ class InitialTask:
     count: int
     ids: Mapping[str, int] | None
     reached: Mapping[str, int]
-    in_place: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_spark.writing.handed_runs import in_stored_file
 from savepoint_spark.writing.run_encoding import run_rows
 
 if TYPE_CHECKING:
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
 
     from savepoint_formats.pass_through.divided_entries import DividedEntries
     from savepoint_functions.functions.initial_state import InitialTask
-
-    _Passed = tuple[str | None, pa.RecordBatch]
-    """The file in which runs lie, if they were left there, and the runs."""
 
 NOWHERE = -1
 """The stretch of key groups of which the savepoint has no file."""
@@ -40,7 +36,7 @@ class InitialStretches:
     """
 
     def __init__(self, task: InitialTask) -> None:
-        self.passed: list[Iterator[_Passed]] = []
+        self.passed: list[Iterator[pa.RecordBatch]] = []
         self._task = task
         self._starts = [stretch.start for stretch in task.stretches]
         self._ends = np.array([stretch.end for stretch in task.stretches], np.int64)
@@ -85,22 +81,14 @@ class InitialStretches:
             self.passed.append(self._rest(number, entries))
 
     def drained(self) -> Iterator[pa.RecordBatch]:
-        """What has passed so far, as ``run_encoding.RUN_SCHEMA`` has it, or with where it lies."""
+        """What has passed so far, as ``run_encoding.RUN_SCHEMA`` has it."""
         while self.passed:
-            for file, runs in self.passed.pop(0):
-                rows = run_rows(runs.column("key_group"), runs.column("run"))
-                yield rows if file is None else in_stored_file(rows, file)
+            for runs in self.passed.pop(0):
+                yield run_rows(runs.column("key_group"), runs.column("run"))
 
-    def _rest(self, number: int, entries: DividedEntries | None) -> Iterator[_Passed]:
+    def _rest(self, number: int, entries: DividedEntries | None) -> Iterator[pa.RecordBatch]:
         task = self._task
         assert task.ids is not None  # or nothing is written
-        if entries is None and task.in_place:
-            entries = self.divided(frozenset(task.places), number)
         if entries is None:
-            passed = task.stored.runs(task.ids, task.stretches[number])
-        elif task.in_place:
-            yield from entries.in_place(task.ids, task.stored.record.max_parallelism)
-            return
-        else:
-            passed = entries.rest(task.ids, task.stored.record.max_parallelism)
-        yield from ((None, runs) for runs in passed)
+            return task.stored.runs(task.ids, task.stretches[number])
+        return entries.rest(task.ids, task.stored.record.max_parallelism)

@@ -6,7 +6,7 @@ namespace. Each of these tables has an encoding of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import compress, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -244,13 +244,6 @@ class StateRuns:
             )
             tables.append(StateTable(of_table, layout, encoding))
         return cls(task, states, tuple(tables))
-
-    def in_place(self) -> Self:
-        """The same, but runs that pass are told by where they lie, if they can be."""
-        initial = self.task.initial
-        if initial is None:
-            return self
-        return replace(self, task=replace(self.task, initial=replace(initial, in_place=True)))
 
     @user_frames_first
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -59,12 +59,6 @@ class StatefulBatchTask:
     batch_rows: int
     outputs: Outputs | None
     initial: InitialTask | None
-
-    def in_place(self) -> Self:
-        """The same, but runs that pass are told by where they lie, if they can be."""
-        if self.initial is None:
-            return self
-        return replace(self, initial=replace(self.initial, in_place=True))
 
     @user_frames_first
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -89,7 +89,7 @@ class StatefulBatches:
         """See ``RunRows``."""
         task = self._task(ids, max_parallelism, None)
         rows = self._routed(task.initial, max_parallelism)
-        return RunSource(rows, task.run, make_in_place=task.in_place().run)
+        return RunSource(rows, task.run)
 
     def in_table(
         self, schema: StructType | str, max_parallelism: int

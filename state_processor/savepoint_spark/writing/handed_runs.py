@@ -12,9 +12,6 @@ The rows are those of ``run_encoding.RUNS``, or of local state, with one more co
 |-----------|--------|--------------------------------------------------------------------------|
 | file      | STRING | the file that the row's ``run`` or ``keys`` lies in, which is then where |
 |           |        | in it: position and size, in 8 bytes each, little endian; or null        |
-
-Runs of a stored file that have lost some entries are not copied twice, either: ``file`` is then the path of
-that file, behind a ``/``, and ``run`` is what of it is left (``run_cuts``).
 """
 
 from __future__ import annotations
@@ -30,9 +27,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from savepoint_database.types.user_frames import user_frames_first
-from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.pass_through.run_cuts import cut_runs, extent, ranges_of
 from savepoint_spark.writing.run_encoding import RUNS
 
 if TYPE_CHECKING:
@@ -52,9 +47,6 @@ FILE = "file"
 PLACES = f"{FILE} STRING, places BINARY"
 """Where runs of a file lie, in the form of ``PlacedRuns.of``."""
 
-# No file of a snapshot begins so.
-_STORED = "/"
-
 _PLACE = struct.Struct("<qq")
 _MOST_ASSEMBLED = 16 << 30
 _MOST_OPEN = 256
@@ -69,7 +61,6 @@ class RunSource:
         data: The rows.
         make: Gives the runs of a partition; None if the rows are runs already.
         columns: The columns of the runs.
-        make_in_place: As ``make``, but runs may be told by where they lie; see ``in_stored_file``.
         sections: Gives the sections that all of the runs lie in as they are, if they do.
         stored_size: The bytes of the savepoint that all rows are of. It has each key once, so that no
             runs need to meet in a task; None if they are of anything else.
@@ -78,7 +69,6 @@ class RunSource:
     data: DataFrame
     make: MakeRuns | None
     columns: str = RUNS
-    make_in_place: MakeRuns | None = None
     sections: Callable[[], StoredSections | None] = lambda: None
     stored_size: int | None = None
 
@@ -111,8 +101,9 @@ class RunSource:
         """
         if self.make is None or not target.is_local:
             return self.frame().withColumn(FILE, F.lit(None).cast("string"))
-        left = LeftRuns(self.make_in_place or self.make, target)
-        return self.data.mapInArrow(left.run, f"{self.columns}, {FILE} STRING")
+        return self.data.mapInArrow(
+            LeftRuns(self.make, target).run, f"{self.columns}, {FILE} STRING"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +123,6 @@ class LeftRuns:
         """Where the runs of a partition are."""
         with self.target.create("runs", is_lasting=False) as file:
             for runs in self.make(batches):
-                if FILE in runs.schema.names:
-                    yield runs
-                    continue
                 columns = {name: runs.column(name) for name in runs.schema.names}
                 for name in ("run", "keys"):
                     columns[name] = _left(columns[name], file)
@@ -156,11 +144,6 @@ class LeftRuns:
                 )
                 places = np.stack(columns, axis=1).astype(np.int64).tobytes()
                 yield pa.RecordBatch.from_pydict({FILE: [file.path], "places": [places]})
-
-
-def in_stored_file(rows: pa.RecordBatch, path: str) -> pa.RecordBatch:
-    """Rows whose runs are ranges of a stored file of this machine, with the column ``file``."""
-    return rows.append_column(FILE, pa.repeat(pa.scalar(_STORED + path), len(rows)))
 
 
 def _left(values: pa.BinaryArray, file: NewFile) -> pa.BinaryArray:
@@ -220,27 +203,10 @@ class HandedRuns:
                 yield self._piece(**row)
 
     def _piece(self, file: str | None, run: bytes | None, keys: bytes | None, **of: Any) -> Piece:
-        if file is not None and file.startswith(_STORED):
-            run = self._cut(file.removeprefix(_STORED), run)
-        elif file is not None:
+        if file is not None:
             run = None if run is None else self._read(file, run)
             keys = None if keys is None else self._read(file, keys)
         return Piece(run=run, keys=keys, **of)
-
-    def _cut(self, path: str, cuts: bytes | None) -> bytes:
-        """Runs of a stored file, without the entries that were cut out.
-
-        Raises:
-            SavepointError: The file can't be read, or has become shorter.
-        """
-        ranges = ranges_of(cuts or b"")
-        start, end = extent(ranges)
-        try:
-            with pa.OSFile(path) as stored:
-                data: bytes = stored.read_at(end - start, start)
-            return cut_runs(Chunk(np.frombuffer(data, np.uint8), path, start), ranges).tobytes()
-        except (OSError, ValueError) as error:
-            raise SavepointError(f"{path} can't be read from byte {start} on: {error}") from error
 
     def _read(self, file: str, place: bytes) -> bytes:
         position, size = _PLACE.unpack(place)

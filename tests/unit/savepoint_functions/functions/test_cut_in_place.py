@@ -6,18 +6,14 @@ import random
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from support.sample_rows import SAMPLES
 
-from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.pass_through.deleted_keys import encoded_keys
 from savepoint_formats.pass_through.divided_entries import DividedEntries
 from savepoint_formats.pass_through.stored_states import StoredStates
-from savepoint_spark.writing.handed_runs import HandedRuns, in_stored_file
-from savepoint_spark.writing.run_encoding import run_rows
 from savepoint_spark.writing.stored_types import StoredTypes
 from state_processor import Savepoint
 
@@ -64,16 +60,6 @@ def entries_of(batches: Iterable[pa.RecordBatch]) -> list[Entry]:
     )
 
 
-def in_place(divided: DividedEntries, ids: dict[str, int], most: int) -> Iterator[pa.RecordBatch]:
-    """What stayed where it lies, as a task that writes a file reads it."""
-    with HandedRuns(None) as handed:  # type: ignore[arg-type]  # it reads nothing of a new savepoint
-        for file, runs in divided.in_place(ids, most):
-            assert file is not None
-            rows = run_rows(runs.column("key_group"), runs.column("run"))
-            for piece in handed.pieces([in_stored_file(rows, file)]):
-                yield run_rows(pa.array([piece.key_group], pa.int32()), pa.array([piece.run]))
-
-
 def operators(path: str) -> Iterator[Operator]:
     """The operators of a savepoint."""
     savepoint = Savepoint.open(path)
@@ -112,7 +98,6 @@ def test_what_stays_is_what_the_general_path_leaves(path: Path, share: float) ->
         wanted = entries_of(general.rest(ids, most))
         assert bool(wanted) == (share < 1 and len(keys) > 0)
         assert entries_of(divided.rest(ids, most)) == wanted
-        assert entries_of(in_place(divided, ids, most)) == wanted
 
 
 def taken(pieces: Iterable[StatePiece]) -> list[tuple[str, int, bytes, bytes]]:
@@ -126,15 +111,3 @@ def taken(pieces: Iterable[StatePiece]) -> list[tuple[str, int, bytes, bytes]]:
             strict=True,
         )
     )
-
-
-def test_a_file_that_has_become_shorter_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "state"
-    path.write_bytes(bytes(40))
-    ranges = np.array([[10, 60, 1, 14]], "<i8").tobytes()
-    rows = run_rows(pa.array([3], pa.int32()), pa.array([ranges]))
-    with (
-        HandedRuns(None) as handed,  # type: ignore[arg-type]  # it reads nothing of a new savepoint
-        pytest.raises(SavepointError, match=r"state can't be read from byte 8 on"),
-    ):
-        list(handed.pieces([in_stored_file(rows, str(path))]))
