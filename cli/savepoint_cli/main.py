@@ -27,7 +27,7 @@ from savepoint_cli import (
 from savepoint_cli.terminal.progress import compiling
 from savepoint_formats.errors import SavepointError, SavepointWarning, UsageError
 from savepoint_formats.extras import missing
-from savepoint_formats.printable import printable
+from savepoint_formats.printable import printable, without_secrets
 from savepoint_formats.program.kernel.machine_code import watch_compilation
 
 if TYPE_CHECKING:
@@ -66,11 +66,15 @@ class SavepointGroup(click.Group):
             except SavepointError as error:
                 kind = WrongCallError if isinstance(error, UsageError) else click.ClickException
                 raise kind(str(error)) from error
-            except ModuleNotFoundError as error:
-                told = missing(error)
-                if told is error:
+            except click.ClickException as error:
+                if (told := without_secrets(error.message)) == error.message:
                     raise
-                raise click.ClickException(str(told)) from error
+                raise WrongCallError(told) from None
+            except ModuleNotFoundError as error:
+                known = missing(error)
+                if known is error:
+                    raise
+                raise click.ClickException(str(known)) from error
             except BrokenPipeError:
                 # Whoever reads has enough, as in "| head"; what is left is for nobody.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -52,6 +52,11 @@ _NAMED_FORMATS = "parquet, avro, csv or jsonl"
 @click.option("--with-times", is_flag=True, help="Keep the last access of values with TTL.")
 @nanoseconds_option
 @undescribed_subclasses_option
+@click.option(
+    "--escape-formulas",
+    is_flag=True,
+    help="In CSV: put a quote in front of texts that a spreadsheet would take as formulas.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace a file that lies at OUT.")
 def export_table(
     output: Output,
@@ -70,11 +75,15 @@ def export_table(
     savepoint export s3://jobs/savepoint-1a2b summarize.keyed_state totals.parquet --format parquet
     """
     added = {name: options.pop(name) for name in _READ_OPTIONS}
+    escape_formulas = options.pop("escape_formulas")
+    if escape_formulas and form != "csv":
+        raise click.UsageError("--escape-formulas is for --format csv")
     savepoint = open_savepoint(path, **options)
     with usage_errors():
         scan = savepoint.scan(table, columns=columns or None, keys=keys or None, **added)
+    written = {"overwrite": overwrite, "escape_formulas": escape_formulas}
     with progress.steps(f"Writing {out}", len(tuple(scan.splits()))) as on_split:
-        output.page(files.export_table(scan, out, form, overwrite=overwrite, on_split=on_split))
+        output.page(files.export_table(scan, out, form, **written, on_split=on_split))
 
 
 @command("import")

@@ -75,7 +75,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.printable import did_you_mean, printable
+from savepoint_formats.printable import did_you_mean, printable, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -103,7 +103,8 @@ class SavepointError(Exception):
 
     def _placed(self, message: str) -> str:
         # Names in it come from the savepoint; no terminal and no log is to obey them.
-        return printable(f"{message}; in {', '.join(self.places)}" if self.places else message)
+        told = f"{message}; in {', '.join(self.places)}" if self.places else message
+        return printable(without_secrets(told))
 
 
 class NotFoundError(SavepointError):
@@ -132,6 +133,9 @@ class WriteError(SavepointError):
 
 class SavepointWarning(UserWarning):
     """The root of warnings: a call goes on, but not with all that it was asked for."""
+
+    def __str__(self) -> str:
+        return without_secrets(super().__str__())
 
 
 class UnreadTableWarning(SavepointWarning):

@@ -22,6 +22,14 @@ _COMMANDS = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
+# user:password@, behind the scheme. A name without a colon, as of a container of Azure, is no secret.
+_CREDENTIALS = re.compile(r"://[^\s/?#@:'\"]*:[^\s/?#'\"]*@")
+_SECRET_OPTIONS = re.compile(
+    r"([?&;][^\s=&#'\"]*(?:key|secret|token|password|passwd|credential|signature|\bsig)[^\s=&#'\"]*=)"
+    r"[^\s&#;'\"]+",
+    re.IGNORECASE,
+)
+
 _IDENTIFYING = re.compile(r"\b(id|offset|partition|epoch|version|key group|subtask|parallelism)$")
 
 # Notebooks align all cells to the right, by rules that name three things.
@@ -45,6 +53,16 @@ def printable(text: str, *, keep: str = "") -> str:
         'total\\x1b[2J'
     """
     return _COMMANDS.sub(lambda match: _escaped(match[0], keep), text)
+
+
+def without_secrets(text: str) -> str:
+    """The text with three stars for each password, key, token or signature of a URI in it.
+
+    Example:
+        >>> without_secrets("s3://AKIA:secret@jobs/sp-1?session_token=abc&region=eu")
+        's3://***:***@jobs/sp-1?session_token=***&region=eu'
+    """
+    return _SECRET_OPTIONS.sub(r"\1***", _CREDENTIALS.sub("://***:***@", text))
 
 
 def json_printable(text: str) -> str:
@@ -95,7 +113,7 @@ def html_table(title: str, names: Sequence[str], rows: Iterable[Sequence[object]
     table = "".join(f"<tr>{line}</tr>" for line in cells)
     more = f"<p>… {left_out:,} more</p>" if left_out > 0 else ""
     return (
-        f'<p>{html_printable(title)}</p><table class="savepoint-table">{table}</table>'
+        f'<p>{html_printable(without_secrets(title))}</p><table class="savepoint-table">{table}</table>'
         f"{more}<style>{_TABLE_STYLE}</style>"
     )
 

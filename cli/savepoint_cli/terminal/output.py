@@ -26,7 +26,7 @@ from savepoint_cli.terminal.cells import (
 )
 from savepoint_cli.terminal.folded_table import TextTable, folded, vertical
 from savepoint_cli.terminal.help import common_option
-from savepoint_formats.printable import json_printable, printable
+from savepoint_formats.printable import json_printable, printable, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -173,7 +173,7 @@ class Output:
     def explain(self, title: str, lines: Iterable[tuple[str, str]]) -> None:
         """A paragraph of labelled texts, folded at the edge of the terminal and never shortened."""
         click.echo()
-        _echo_styled(printable(title), bold=True)
+        _echo_styled(printable(without_secrets(title)), bold=True)
         width = shutil.get_terminal_size().columns
         for label, text in lines:
             start = f"  {label:<{_LABEL_WIDTH}}"
@@ -195,7 +195,7 @@ class Output:
     def _print_part(self, title: str) -> None:
         """The title of one of several tables, where programs read them."""
         if not self.is_for_people:
-            click.echo(f"# {printable(title)}")
+            click.echo(f"# {printable(without_secrets(title))}")
 
     def _field(self, name: str, value: Any) -> str:
         """A field of a record as it is shown."""
@@ -237,7 +237,7 @@ class Output:
         self, title: str, records: Sequence[Any], share: int, whole: Sequence[str] = ()
     ) -> None:
         if not records:
-            click.echo(printable(f"{title}: none"))
+            click.echo(printable(without_secrets(f"{title}: none")))
             return
         names = [
             name
@@ -278,7 +278,7 @@ class Output:
             _echo_all(map(_csv_line, (table.names, *table.rows)))
             return
         if title and self.is_for_people:
-            _echo_styled(shortened(printable(title), self._short), bold=True)
+            _echo_styled(shortened(printable(without_secrets(title)), self._short), bold=True)
         if self.format is OutputFormat.VERTICAL:
             _echo_all(vertical(table))
         elif self.is_for_people:

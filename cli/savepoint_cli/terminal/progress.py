@@ -21,7 +21,7 @@ from rich.progress import (
 )
 
 from savepoint_cli.terminal.output import escape
-from savepoint_formats.printable import printable
+from savepoint_formats.printable import printable, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,8 +49,8 @@ def writing(
     copies = Progress(label, bar, DownloadColumn(), TransferSpeedColumn())
     jobs = Progress(label, bar, MofNCompleteColumn(), TextColumn("tasks"))
     with _shown(copies, jobs):
-        copying = copies.add_task(escape(title), total=size, visible=size > 0)
-        with _polled(jobs, escape(title), tasks):
+        copying = copies.add_task(escape(without_secrets(title)), total=size, visible=size > 0)
+        with _polled(jobs, escape(without_secrets(title)), tasks):
             yield lambda done: copies.advance(copying, done)
 
 
@@ -59,7 +59,7 @@ def steps(title: str, count: int) -> Iterator[Callable[[], None]]:
     """A bar for so many steps; gives what is to be called after each."""
     shown = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with _shown(shown):
-        task = shown.add_task(escape(title), total=count)
+        task = shown.add_task(escape(without_secrets(title)), total=count)
         yield lambda: shown.advance(task)
 
 
@@ -69,7 +69,7 @@ def counting(title: str, unit: str) -> Iterator[Callable[[int], None]]:
     columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,.0f}")
     shown = Progress(*columns, TextColumn(unit))
     with _shown(shown):
-        task = shown.add_task(escape(title), total=None)
+        task = shown.add_task(escape(without_secrets(title)), total=None)
         yield lambda done: shown.advance(task, done)
 
 

@@ -18,7 +18,7 @@ from savepoint_database.types.timer_dates import dated_columns, for_people
 from savepoint_formats.errors import KeyTypeError, StateTypeError, UnstableHashError
 from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
-from savepoint_formats.printable import html_printable, html_table
+from savepoint_formats.printable import html_printable, html_table, without_secrets
 from savepoint_formats.scan.filter import keys_of
 from savepoint_formats.scan.read_options import ReadOptions, UndescribedSubclasses
 from savepoint_formats.state_files.state import key_layout
@@ -116,7 +116,7 @@ class KeyState:
             html_rows(f"{rows.operator}.{rows.table}, key group {rows.key_group}", rows.printable())
             for rows in self.tables
         ]
-        title = f"{self.path}: key {self.key}{'' if parts else ', which no operator has'}"
+        title = f"{without_secrets(self.path)}: key {self.key}{'' if parts else ', which no operator has'}"
         return f"<p>{html_printable(title)}</p>{''.join(parts)}"
 
     @property

@@ -26,7 +26,7 @@ from savepoint_formats.compatibility.state_rules import SNAPSHOT_RULES, STATE_RU
 from savepoint_formats.compatibility.subclasses import Glance
 from savepoint_formats.compatibility.verdicts import Verdict, worst
 from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
-from savepoint_formats.printable import html_table
+from savepoint_formats.printable import html_table, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -132,7 +132,7 @@ class Compatibility:
     operators: tuple[OperatorCompatibility, ...]
 
     def __repr__(self) -> str:
-        return f"Compatibility({self.path!r}, {self.target}, {self.verdict})"
+        return f"Compatibility({without_secrets(self.path)!r}, {self.target}, {self.verdict})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the verdict of each state, and the reasons."""

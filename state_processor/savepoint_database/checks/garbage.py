@@ -34,7 +34,7 @@ from savepoint_formats.metadata.stream_handles import (
     RelativeFile,
     SegmentStream,
 )
-from savepoint_formats.printable import html_table
+from savepoint_formats.printable import html_table, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -134,7 +134,7 @@ class Garbage:
     files: tuple[GarbageFile, ...]
 
     def __repr__(self) -> str:
-        return f"Garbage({self.path!r}, {self.garbage_files} files, {self.garbage_size} bytes)"
+        return f"Garbage({without_secrets(self.path)!r}, {self.garbage_files} files, {self.garbage_size} bytes)"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the files that no snapshot needs."""

@@ -24,7 +24,7 @@ from savepoint_formats.checks.file_faults import checked_files
 from savepoint_formats.checks.header_faults import header_faults
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.operator_id import OperatorId
-from savepoint_formats.printable import html_printable, html_table, printable
+from savepoint_formats.printable import html_printable, html_table, printable, without_secrets
 from savepoint_formats.scan.subtasks import check_subtasks
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Verification:
         names = ("severity", "check", "operator", "state", "file", "problem", "cost")
         rows = ([getattr(fault, name) for name in names] for fault in self.faults)
         title = (
-            f"{self.path}: {self.result} ({self.depth}: {self.operators:,} operators,"
+            f"{without_secrets(self.path)}: {self.result} ({self.depth}: {self.operators:,} operators,"
             f" {self.files:,} files, {self.entries:,} entries)"
         )
         return html_table(title, names, rows) if self.faults else f"<p>{html_printable(title)}</p>"

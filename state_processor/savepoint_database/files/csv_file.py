@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv
 
 from savepoint_database.files.json_texts import from_json_texts, json_texts, read_types
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 # The largest row: Arrow takes no row that is larger than a block.
 _BLOCK_SIZE = 16 << 20
+
+_FORMULA = r"^[=+\-@\t\r]"
 
 
 def write_csv(file: pa.NativeFile, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
@@ -48,6 +51,19 @@ def _csv_column(values: pa.Array) -> pa.Array:
     if is_nested(values.type):
         return json_texts(values)
     return values if _csv_type(values.type) == values.type else texts_of(values)
+
+
+def without_formulas(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows with a quote in front of each text that a spreadsheet would take as a formula.
+
+    Such texts begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return. Numbers stay as they are.
+    """
+    columns = list(batch.columns)
+    for index, column in enumerate(columns):
+        if pa.types.is_string(column.type):
+            quoted = pc.binary_join_element_wise("'", column, "")
+            columns[index] = pc.if_else(pc.match_substring_regex(column, _FORMULA), quoted, column)
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 def csv_schema(split: FileSplit, columns: Mapping[str, pa.DataType | None]) -> pa.Schema:

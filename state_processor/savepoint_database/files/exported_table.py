@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from savepoint_database.files import TableFormat, write_table_file
+from savepoint_database.files.csv_file import without_formulas
 from savepoint_database.types.schema import exported_schema
 from savepoint_database.types.spark_values import to_exported
 from savepoint_formats.locations.location import path_text
@@ -50,6 +51,7 @@ def export_table(
     table_format: TableFormat | str,
     *,
     overwrite: bool = False,
+    escape_formulas: bool = False,
     on_split: Callable[[], None] = lambda: None,
 ) -> ExportedTable:
     """Writes a table to a file; holds no more of it than a few batches at a time.
@@ -60,9 +62,12 @@ def export_table(
             when it is whole, or not at all.
         table_format: ``parquet``, ``avro``, ``csv`` or ``jsonl``.
         overwrite: Whether a file that lies there is replaced.
+        escape_formulas: Whether texts in CSV that a spreadsheet would take as formulas get a quote
+            in front.
         on_split: Is called after each split of the scan.
 
     Raises:
+        ValueError: Formulas are escaped in another format than CSV.
         TableFileError: Something lies there that is not to be replaced, or a value can't be written.
         InexactTimeError: A time has nanoseconds, which neither a column of Parquet or Avro nor
             ``nanoseconds`` of the scan's options has room for.
@@ -73,6 +78,8 @@ def export_table(
     """
     start, path = perf_counter(), path_text(path)
     table_format = TableFormat(table_format)
+    if escape_formulas and table_format is not TableFormat.CSV:
+        raise ValueError(f"formulas are escaped in CSV alone, not in {table_format}")
     # Texts have all digits anyway.
     asked = checked_nanoseconds(scan.options.nanoseconds)
     nanoseconds = asked if table_format.has_types else "text"
@@ -83,7 +90,8 @@ def export_table(
         for split in splits:
             for batch in scan.read(split):
                 rows += batch.num_rows
-                yield to_exported(batch, nanoseconds)
+                exported = to_exported(batch, nanoseconds)
+                yield without_formulas(exported) if escape_formulas else exported
             on_split()
 
     expect_free(path, is_overwritten=overwrite)

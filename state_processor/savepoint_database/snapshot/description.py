@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.metadata import FlinkVersionRange, KeyedHandleType
 from savepoint_formats.metadata.references import COORDINATOR, stream_references
-from savepoint_formats.printable import html_table
+from savepoint_formats.printable import html_table, without_secrets
 from savepoint_formats.tables.remarks import column_remarks, state_remarks
 from savepoint_formats.tables.tables import column_type
 from savepoint_formats.values.arrow_types import arrow_type, spark_type_name, visible_key_type
@@ -123,7 +123,7 @@ class SavepointDescription:
 
     def __repr__(self) -> str:
         count = len(self.operators)
-        return f"SavepointDescription({self.path!r}, {self.kind}, Flink {self.flink}, {count} operators)"
+        return f"SavepointDescription({without_secrets(self.path)!r}, {self.kind}, Flink {self.flink}, {count} operators)"
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -251,7 +251,7 @@ class FileDescription:
 
     def __repr__(self) -> str:
         what = "missing" if self.is_missing else f"{self.size} bytes"
-        return f"FileDescription({self.path!r}, {what})"
+        return f"FileDescription({without_secrets(self.path)!r}, {what})"
 
 
 def describe_files(

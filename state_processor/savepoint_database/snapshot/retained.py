@@ -33,7 +33,7 @@ from savepoint_formats.locations.stores import path_in_store, path_of, reading_e
 from savepoint_formats.metadata import CheckpointMetadata
 from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.metadata.stream_handles import FileStream, RelativeFile, SegmentStream
-from savepoint_formats.printable import html_table
+from savepoint_formats.printable import html_table, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -83,7 +83,7 @@ class RetainedSnapshot:
     problem: str
 
     def __repr__(self) -> str:
-        return f"RetainedSnapshot({self.path!r}, {self.kind}, {self.size} bytes)"
+        return f"RetainedSnapshot({without_secrets(self.path)!r}, {self.kind}, {self.size} bytes)"
 
 
 class RetainedSnapshots(tuple[RetainedSnapshot, ...]):

@@ -38,7 +38,7 @@ from savepoint_formats.locations.location import path_text
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.metadata import CheckpointMetadata
 from savepoint_formats.metadata.flink_versions import is_of_flink_2
-from savepoint_formats.printable import did_you_mean, html_table
+from savepoint_formats.printable import did_you_mean, html_table, without_secrets
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 
@@ -184,7 +184,7 @@ class Snapshot:
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}({self.path!r}, checkpoint {self.metadata.checkpoint_id},"
+            f"{type(self).__name__}({without_secrets(self.path)!r}, checkpoint {self.metadata.checkpoint_id},"
             f" {len(self._operators)} operators)"
         )
 

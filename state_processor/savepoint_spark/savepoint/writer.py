@@ -22,7 +22,7 @@ from savepoint_formats.errors import MigrationError
 from savepoint_formats.locations.location import path_text
 from savepoint_formats.new_snapshot.copying import no_progress
 from savepoint_formats.new_snapshot.directory import WriteMode
-from savepoint_formats.printable import html_table
+from savepoint_formats.printable import html_table, without_secrets
 from savepoint_spark.savepoint.changes import SavepointChanges
 from savepoint_spark.savepoint.planned_operator import (
     PlannedOperator,
@@ -73,7 +73,7 @@ class SavepointWriter(SavepointChanges):
     is_of_flink_2: bool = False
 
     def __repr__(self) -> str:
-        source = "nothing" if self.source is None else repr(self.source.path)
+        source = "nothing" if self.source is None else repr(without_secrets(self.source.path))
         counts = Counter(operator.action.partition(" ")[0] for operator in self.operators)
         actions = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
         return f"SavepointWriter(of {source}, operators: {actions or 'none'})"

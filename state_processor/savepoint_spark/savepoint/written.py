@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from savepoint_formats.printable import html_table
+from savepoint_formats.printable import html_table, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,9 +62,7 @@ class PlannedSavepoint:
 
     def __repr__(self) -> str:
         count = len(self.operators)
-        return (
-            f"PlannedSavepoint({self.path!r}, {count} operators, {self.copied_size} bytes to copy)"
-        )
+        return f"PlannedSavepoint({without_secrets(self.path)!r}, {count} operators, {self.copied_size} bytes to copy)"
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -96,7 +94,7 @@ class WrittenSavepoint:
 
     def __repr__(self) -> str:
         count = len(self.operators)
-        return f"WrittenSavepoint({self.path!r}, {count} operators, {self.size} bytes)"
+        return f"WrittenSavepoint({without_secrets(self.path)!r}, {count} operators, {self.size} bytes)"
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
