@@ -32,7 +32,7 @@ from savepoint_formats.metadata import (
     LocalFile,
     RelativeFile,
 )
-from savepoint_formats.state_files.rocksdb.checksum_kernel import NO_CHECKSUM, first_damaged
+from savepoint_formats.state_files.rocksdb.checksums import NO_CHECKSUM, first_damaged
 from savepoint_formats.state_files.rocksdb.directory import RocksDbDirectory
 from savepoint_formats.state_files.rocksdb.room import Room
 from savepoint_formats.state_files.rocksdb.sst import Sst

@@ -5,9 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from support.kernel_ways import both_ways_of
-
 from fuzz.promises import BrokenPromiseError
 from fuzz.samples import InMemory, Inputs, rows
 from fuzz.structure import canonical_places, heap_places, metadata_places
@@ -28,7 +25,7 @@ from savepoint_formats.metadata import (
 from savepoint_formats.metadata.references import FileKind
 from savepoint_formats.state_files.canonical_entries import is_canonical
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
-from savepoint_formats.state_files.rocksdb.checksum_kernel import NO_CHECKSUM, masked_crc32c
+from savepoint_formats.state_files.rocksdb.checksums import NO_CHECKSUM, masked_crc32c
 from savepoint_formats.state_files.rocksdb.manifest import live_tables
 from savepoint_formats.tables.catalog import base_handles
 
@@ -167,13 +164,11 @@ def manifests(inputs: Inputs) -> Target:
 
 def _signed(data: bytes) -> bytes:
     """A manifest of which each record has the checksum of what it has."""
-    _, checksum = both_ways_of(masked_crc32c)
     signed, position = bytearray(data), 0
     while position + _RECORD_HEAD <= len(data):
         size = int.from_bytes(data[position + 4 : position + 6], "little")
         end = min(position + _RECORD_HEAD + size, len(data))
-        view = np.frombuffer(bytes(signed), np.uint8)
-        computed = int(checksum(view, position + _RECORD_TYPE, end))
+        computed = masked_crc32c(bytes(signed[position + _RECORD_TYPE : end]))
         signed[position : position + 4] = computed.to_bytes(4, "little")
         position = end
     return bytes(signed)

@@ -180,6 +180,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "with LZ4": {"compression_type": DBCompressionType.lz4()},
     "with LZ4 HC": {"compression_type": DBCompressionType.lz4hc()},
     "with Zstandard": {"compression_type": DBCompressionType.zstd()},
+    "with xxHash": {"table": {"checksum_type": ChecksumType.xxhash()}},
+    "with xxHash of 64 bits": {"table": {"checksum_type": ChecksumType.xxhash64()}},
     "of format 2": {"format_version": 2},
     "of format 3": {"format_version": 3},
     "of format 4": {"format_version": 4},

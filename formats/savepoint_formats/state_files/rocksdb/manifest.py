@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.errors import FormatError, TruncatedError
-from savepoint_formats.state_files.rocksdb.checksum_kernel import masked_crc32c
+from savepoint_formats.state_files.rocksdb.checksums import masked_crc32c
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,7 +171,7 @@ def _record(data: NDArray[np.uint8], position: int, path: str) -> tuple[int, int
     end = start + size
     if not 0 < kind < _END_OF_TYPES or end > len(data):
         raise FormatError(f"a record of type {kind} and {size} bytes", path, position)
-    checksum = int(masked_crc32c(data, position + _TYPE, end))
+    checksum = masked_crc32c(data[position + _TYPE : end].data)
     if checksum.to_bytes(4, "little") != head[:4]:
         raise FormatError("a record whose checksum is wrong", path, position)
     return start, end, kind - (_LAST if kind >= _FIRST_RECYCLED else 0)

@@ -21,7 +21,7 @@ import numpy as np
 
 from savepoint_formats.errors import FormatError, TruncatedError
 from savepoint_formats.state_files.rocksdb import sst_kernel
-from savepoint_formats.state_files.rocksdb.checksum_kernel import CRC32C, NO_CHECKSUM, XXH3
+from savepoint_formats.state_files.rocksdb.checksums import CHECKSUM_TYPES
 from savepoint_formats.state_files.rocksdb.sst_blocks import (
     Blocks,
     StoredBlocks,
@@ -41,7 +41,6 @@ MAGIC = bytes.fromhex("f7cff485b741e288")
 OLD_MAGIC = bytes.fromhex("57fb808b247547db")
 
 FORMAT_VERSIONS = range(2, 6)
-CHECKSUM_TYPES = (NO_CHECKSUM, CRC32C, XXH3)
 COMPARATOR = b"leveldb.BytewiseComparator"
 MERGE_OPERATORS = (b"StringAppendTESTOperator", b"StringAppendOperator", b"nullptr", b"")
 
@@ -71,7 +70,7 @@ class Footer:
 
     | bytes  | field          | meaning                                             |
     |--------|----------------|-----------------------------------------------------|
-    | u8     | checksum_type  | 0 none, 1 CRC-32C, 4 XXH3                           |
+    | u8     | checksum_type  | 0 none, 1 CRC-32C, 2 and 3 xxHash, 4 XXH3           |
     | …      | metaindex      | block handle                                        |
     | …      | index          | block handle; zeros up to byte 41 follow            |
     | u32 LE | format_version | 2 to 5; 6 and later have another footer             |

@@ -23,7 +23,7 @@ import numpy as np
 
 from savepoint_formats.errors import FormatError, TruncatedError
 from savepoint_formats.state_files.rocksdb import sst_kernel
-from savepoint_formats.state_files.rocksdb.checksum_kernel import first_damaged
+from savepoint_formats.state_files.rocksdb.checksums import first_damaged
 from savepoint_formats.state_files.rocksdb.snappy_kernel import SLACK
 from savepoint_formats.state_files.rocksdb.sst_kernel import (
     BLOCK_TRAILER_SIZE,

@@ -36,8 +36,8 @@ data = np.array([0] * 8 + [0] * 7 + [1], np.uint8)
 spans = np.array([[0, 8], [8, 16], [0, 0], [0, 0]], np.int64)
 entries = Entries(data, spans, np.zeros(2, np.uint64))
 tell(kernel, entries.addresses, 0, 1)
-from savepoint_formats.state_files.rocksdb.checksum_kernel import read32 as kernel
-tell(kernel, np.arange(4, dtype=np.uint8), 0)
+from savepoint_formats.state_files.rocksdb.sst_kernel import read_varint as kernel
+tell(kernel, np.arange(4, dtype=np.uint8).ctypes.data, 0, 4)
 from savepoint_formats.program.kernel.spans import SpansJob, copy_spans
 tell(copy_spans.function, SpansJob(*[0] * len(SpansJob._fields)))
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from rocksdict import ChecksumType, DataBlockIndexType
+from rocksdict import DataBlockIndexType
 from support.rocksdb_databases import (
     KINDS,
     STATE,
@@ -40,7 +40,6 @@ def test_tables_of_all_kinds_are_read_directly(tmp_path: Path, kind: str) -> Non
 
 UNKNOWN_KINDS: dict[str, dict[str, Any]] = {
     "format version 6": {"format_version": 6},
-    "checksum type 2": {"table": {"checksum_type": ChecksumType.xxhash()}},
     "a hash index": {"table": {"data_block_index_type": DataBlockIndexType.binary_and_hash()}},
 }
 
